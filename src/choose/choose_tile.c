@@ -515,7 +515,7 @@ static int to_pack(const Chooser *c, const ChooseStmt *n, int v) {
 }
 
 // Are rows along v contiguous along g in the result and in operands with v, while operands without
-// v move with g? Then the lanes of one row share the latter (code/plan/join.c).
+// v move with g? Then the lanes of one row share the latter (code/plan/collapse.c).
 static bool is_group(const ChooseStmt *n, int v, int g) {
     bool moves = false;
     for (int r = 0; r < n->nrefs; r++) {

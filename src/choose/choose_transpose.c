@@ -3,7 +3,7 @@
 //
 // Lanes may run along either of the two. Along the result, loads are strided; along the operand,
 // stores are. Neighbouring strided vectors form a block of memory that is loaded by rows and
-// shuffled into columns (code/micro/turn.c, code/micro/comb.c). Tails cost most: a few lanes or
+// shuffled into columns (code/micro/transpose.c, code/micro/deinterleave.c). Tails cost most: a few lanes or
 // columns are gathered or scattered one by one. The cheaper orientation is found by counting.
 #include "choose/choose_impl.h"
 

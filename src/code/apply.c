@@ -4,8 +4,8 @@
 #include <string.h>
 
 const char *const code_trick_name[TRICK_COUNT] = {
-    "split",  "turn", "comb",  "apart", "backwards", "nontemporal", "prefetch", "row",
-    "gather", "join", "lanes", "dots",  "rows",      "pick",        "cut"};
+    "split",  "transpose", "deinterleave", "strided", "backwards", "nontemporal", "prefetch", "row",
+    "gather", "collapse",  "lanes",        "dots",    "rows",      "permute",     "cut"};
 
 // Lanes of 4 or 8 bytes, as code/x86 keeps them: bool is 0 or -1, narrow integers are extended.
 static Value lane_get(Type t, const char *lanes, int i) {

@@ -39,23 +39,23 @@ typedef struct CodeLine {
     int line;
 } CodeLine;
 
-// What a kernel makes use of; how often, for tests.
+// Techniques that a kernel uses; tests count them.
 typedef enum CodeTrick {
-    TRICK_SPLIT,       // accumulators split to cover latency
-    TRICK_TURN,        // blocks of strided accesses turned in registers
-    TRICK_COMB,        // columns combed out of whole vectors, or into them
-    TRICK_APART,       // lanes apart: gathered, scattered, or one by one
-    TRICK_BACKWARDS,   // lanes in reverse
-    TRICK_NONTEMPORAL, // stores past the caches
+    TRICK_SPLIT,        // accumulators split to cover latency
+    TRICK_TRANSPOSE,    // blocks of strided accesses transposed in registers
+    TRICK_DEINTERLEAVE, // columns deinterleaved from whole vectors, or interleaved into them
+    TRICK_STRIDED,      // other strided lanes: gathered, scattered, or one by one
+    TRICK_BACKWARDS,    // lanes in reverse
+    TRICK_NONTEMPORAL,  // non-temporal stores
     TRICK_PREFETCH,
-    TRICK_ROW,    // rows found by an index from data
-    TRICK_GATHER, // lanes found by indices from data
-    TRICK_JOIN,   // loops around a vector loop that became part of it
-    TRICK_LANES,  // conditions that differ from lane to lane
-    TRICK_DOTS,   // products of narrow integers that were summed up several at a time
-    TRICK_ROWS,   // reductions along the lanes that were folded together with others
-    TRICK_PICK,   // lanes picked out of whole vectors
-    TRICK_CUT,    // loops cut where conditions inside begin and cease to hold
+    TRICK_ROW,      // rows found by an index from data
+    TRICK_GATHER,   // lanes found by indices from data
+    TRICK_COLLAPSE, // loops collapsed into a vector loop
+    TRICK_LANES,    // conditions that differ from lane to lane
+    TRICK_DOTS,     // products of narrow integers summed several at a time
+    TRICK_ROWS,     // horizontal reductions done together with others
+    TRICK_PERMUTE,  // lanes permuted out of whole vectors
+    TRICK_CUT,      // loops cut where conditions inside begin and cease to hold
     TRICK_COUNT
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];

@@ -107,7 +107,7 @@ typedef struct Insn {
 typedef struct MicroUnit {
     const MicroTarget *target;
     int frame, vector_slots;
-    const Picks *picks;
+    const Permutation *permutations;
     Arena *arena;
     int tail;  // lanes in the tail register; 0: unknown
     int guard; // value (number + 1) in the guard register; 0: unknown
@@ -186,7 +186,7 @@ static void put_finish(Gen *g, Code *out) {
     (void)out;
     u->frame = g->stack.bytes;
     u->vector_slots = g->result.vector_slots;
-    u->picks = g->p->picks.at;
+    u->permutations = g->p->permutations.at;
 }
 
 static void put_parallel(Gen *g, AsmLabel *body, int64_t grain) {
@@ -559,7 +559,7 @@ static MicroVec compute(const Act *t, const Insn *in) {
         arg[k] = k == m->fold        ? load_vector(t, in, false)
                  : k == guard_arg(m) ? t->guard
                                      : t->v[m->arg_reg[k]];
-    return micro_compute(m, arg, t->run->u->picks);
+    return micro_compute(m, arg, t->run->u->permutations);
 }
 
 static int micro(Act *t, const Insn *in) {

@@ -189,10 +189,10 @@ static void move_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *out)
     int group = m->op / 16;
     switch (m->kind) {
     case MI_UPPER: copy_lane(m, out, i, &arg[0], i + m->width); break;
-    case MI_SPREAD: copy_lane(m, out, i, &arg[0], 0); break;
+    case MI_BROADCAST: copy_lane(m, out, i, &arg[0], 0); break;
     case MI_HEAD: copy_lane(m, out, i, &arg[i < m->op], i); break;
     case MI_GROUP: copy_lane(m, out, i, &arg[0], i / group * group + m->op % 16); break;
-    case MI_PICK: pick_lane(m, arg, i, out); break;
+    case MI_PERMUTE: pick_lane(m, arg, i, out); break;
     case MI_LANES:
         if (i)
             micro_set(m->type, out, i, reduce_identity(m->type, m->op));
@@ -209,28 +209,28 @@ static void choose_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *ou
     copy_lane(m, out, i, &arg[holds(m->op, m->from, &arg[0], &arg[1], i) ? 2 : 3], i);
 }
 
-static void compute_lane(const Micro *m, const MicroVec *arg, int i, const Picks *picks,
-                         MicroVec *out) {
+static void compute_lane(const Micro *m, const MicroVec *arg, int i,
+                         const Permutation *permutations, MicroVec *out) {
     switch (m->kind) {
     case MI_CONST: micro_set(m->type, out, i, m->value); break;
     case MI_OP: op_lane(m, arg, i, out); break;
     case MI_FMA: fma_lane(m, arg, i, out); break;
     case MI_CHOOSE: choose_lane(m, arg, i, out); break;
-    case MI_HALF: half_lane(m, arg, i, out); break;
-    case MI_JOIN: join_lane(m, arg, i, out); break;
+    case MI_WIDEN: half_lane(m, arg, i, out); break;
+    case MI_NARROW: join_lane(m, arg, i, out); break;
     case MI_RESCUE: rescue_lane(m, arg, i, out); break;
     case MI_CAST:
         micro_set(m->type, out, i, type_convert(m->type, m->from, micro_get(m->from, &arg[0], i)));
         break;
-    case MI_PICKS: set_bits(m->type, out, i, picks[m->value.i].from[i]); break;
+    case MI_LANE_NUMBERS: set_bits(m->type, out, i, permutations[m->value.i].from[i]); break;
     default: move_lane(m, arg, i, out); break;
     }
 }
 
-MicroVec micro_compute(const Micro *m, const MicroVec *arg, const Picks *picks) {
+MicroVec micro_compute(const Micro *m, const MicroVec *arg, const Permutation *permutations) {
     MicroVec out;
     if (m->kind == MI_SHUFFLE) return shuffle(m, &arg[0], &arg[1]);
     memset(&out, 0xa5, sizeof out);
-    for (int i = 0; i < m->width; i++) compute_lane(m, arg, i, picks, &out);
+    for (int i = 0; i < m->width; i++) compute_lane(m, arg, i, permutations, &out);
     return out;
 }

@@ -12,7 +12,8 @@ typedef struct MicroVec {
 Value micro_get(Type t, const MicroVec *v, int lane);
 void micro_set(Type t, MicroVec *v, int lane, Value x);
 
-// The result of an operation that touches neither memory nor the environment. `picks`: Plan.picks.
-MicroVec micro_compute(const Micro *m, const MicroVec *arg, const Picks *picks);
+// The result of an operation that touches neither memory nor the environment; `permutations` are
+// those of the Plan.
+MicroVec micro_compute(const Micro *m, const MicroVec *arg, const Permutation *permutations);
 
 #endif

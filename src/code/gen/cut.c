@@ -1,7 +1,7 @@
 // Loops cut where conditions inside begin and cease to hold.
 //
 // A triangle, a band, a causal mask: conditions inside an innermost machine loop that depend on its
-// counter and on those of loops around it. Which turns they hold in is computed in front:
+// counter and on those of loops around it. Which iterations they hold in is computed in front:
 //
 //     for k in 128                        for k in [0, first)      nothing, or the other value
 //       if (i - k >= 0) ...               for k in [first, begin)  with tests
@@ -9,11 +9,11 @@
 //                                         for k in [end, last)     with tests
 //                                         for k in [last, 128)     nothing, or the other value
 //
-// All limits are whole turns (copies of the body and lanes). Outside of [first, last) no leaf does
-// anything: a guard around it fails, or what it combines, into the same elements in every turn, is
-// select(condition, ..., c) with a c that makes no difference the second time. That is done once,
-// for the sake of zeros with a sign and of NaN. Where values are assigned instead, they are
-// assigned in a loop without tests.
+// All limits are whole iterations (copies of the body and lanes). Outside of [first, last) no leaf
+// does anything: a guard around it fails, or what it combines, into the same elements in every
+// iteration, is select(condition, ..., c) with a c that makes no difference the second time. That
+// is done once, for the sake of zeros with a sign and of NaN. Where values are assigned instead,
+// they are assigned in a loop without tests.
 #include "code/gen/gen.h"
 
 #include <stdlib.h>
@@ -36,8 +36,8 @@ typedef struct Cut {
 
 struct Cuts {
     const PNode *loop;
-    int64_t stride, main; // indices of a turn, and of all whole ones
-    int64_t extent, end;  // of all, and with a last turn that were whole
+    int64_t stride, main; // indices of an iteration, and of all whole ones
+    int64_t extent, end;  // of all, and with a last iteration that were whole
     int n;
     Cut at[MAX_CUTS];
 };
@@ -181,7 +181,7 @@ const Cuts *gen_find_cuts(Gen *g, const PNode *n) {
 
 // ---- Making
 
-// Places on the stack, in this order; `first` and `last` are those of turns that do something.
+// Places on the stack, in this order; `first` and `last` are those of iterations that do something.
 enum { FIRST, BEGIN, END, LAST };
 
 static GenArg limit_at(const Gen *g, int which) {
@@ -206,14 +206,14 @@ static void clip(Gen *g, int which, int64_t value, bool below) {
     narrow(g, which, below);
 }
 
-// Moves a limit by a number of turns; or narrows it to another one that was moved so.
-static void move(Gen *g, const Cuts *c, int which, int from, int turns) {
+// Moves a limit by a number of iterations; or narrows it to another one that was moved so.
+static void move(Gen *g, const Cuts *c, int which, int from, int iterations) {
     gen_move(g, GEN_A, limit_at(g, from));
-    gen_op(g, GEN_ADD, GEN_A, gen_const(turns * c->stride));
+    gen_op(g, GEN_ADD, GEN_A, gen_const(iterations * c->stride));
     if (which == from)
         gen_move(g, limit_at(g, which), GEN_A);
     else
-        narrow(g, which, turns > 0);
+        narrow(g, which, iterations > 0);
 }
 
 // The limit <- A, but not above `value`.
@@ -223,9 +223,9 @@ static void set_limit_to(Gen *g, int which, int64_t value) {
     gen_move(g, limit_at(g, which), GEN_A);
 }
 
-// A <- the first turn with sum + constant >= 0 (k > 0), or the end of those (k < 0). `all`: in
+// A <- the first iteration with sum + constant >= 0 (k > 0), or the end of those (k < 0). `all`: in
 // all lanes, else in any.
-static void turn_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant, bool all) {
+static void iteration_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant, bool all) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int n = 0, lanes = c->loop->simd.vector ? c->loop->simd.lanes : 1;
     int64_t step = llabs(cut->k) * c->stride;
@@ -268,7 +268,8 @@ static bool has_side(const Cuts *c, bool above) {
 }
 
 // All limits that there is need of; FIRST and LAST between 0 and the end, which what is left of the
-// last turn is in front of. What is done once, where all is idle, has a turn if there is any such.
+// last iteration is in front of. What is done once, where all is idle, is done in one iteration if
+// there is any such.
 static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above) {
     bool first = below->is && below->idle == IDLE_ONCE;
     bool last = above->is && above->idle == IDLE_ONCE;
@@ -279,10 +280,10 @@ static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above
     for (int i = 0; i < c->n; i++) {
         const Cut *cut = &c->at[i];
         bool up = cut->k > 0;
-        turn_of(g, c, cut, cut->least, true);
+        iteration_of(g, c, cut, cut->least, true);
         narrow(g, up ? BEGIN : END, up);
         if (cut->most == INT64_MAX) continue;
-        turn_of(g, c, cut, cut->most, false);
+        iteration_of(g, c, cut, cut->most, false);
         narrow(g, up ? FIRST : LAST, up);
     }
     if (above->is) clip(g, LAST, 0, true);
@@ -302,15 +303,15 @@ static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above
     if (has_side(c, false)) clip(g, BEGIN, c->main, false);
 }
 
-// Turns up to a limit.
-static void turns_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int limit) {
+// Iterations up to a limit.
+static void iterations_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int limit) {
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(a), done = asm_label(a);
     gen_line(g, n->line);
     gen_move(g, GEN_A, gen_at(counter));
     gen_branch(g, GEN_GE, GEN_A, limit_at(g, limit), &done);
-    gen_turn(g, n, 2, c->stride, lanes, &top);
+    gen_iteration(g, n, 2, c->stride, lanes, &top);
     gen_move(g, GEN_A, gen_at(counter));
     gen_branch(g, GEN_LT, GEN_A, limit_at(g, limit), &top);
     asm_bind(a, &done);
@@ -320,15 +321,16 @@ static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
     vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
 }
 
-static void turns_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const End *e,
-                              int limit) {
+static void iterations_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes,
+                                   const End *e, int limit) {
     int known = g->here.known.n;
     if (e->by) know(g, e->by->sum, INT64_MIN, -e->by->most - 1);
-    turns_to(g, n, c, lanes, limit);
+    iterations_to(g, n, c, lanes, limit);
     g->here.known.n = known;
 }
 
-// What is left of a last turn, if it is not idle: pointers and the counter stand at the beginning.
+// What is left of a last iteration, if it is not idle: pointers and the counter stand at the
+// beginning.
 static void left_over(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const End *above) {
     AsmLabel done = asm_label(&g->a);
     bool skips = above->is && above->idle != IDLE_ASSIGNS;
@@ -346,7 +348,7 @@ static void left_over(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const
 
 void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     Item counter = gen_counter(g, n->loop);
-    Lanes lanes = gen_lanes_spread(g, n);
+    Lanes lanes = gen_lanes_wanted(g, n);
     End below = end_of(c, false), above = end_of(c, true);
     g->result.tricks[TRICK_CUT]++;
     gen_boundary(g, &lanes);
@@ -354,25 +356,25 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     set_limits(g, c, &below, &above);
     gen_move(g, gen_at(counter), gen_const(0));
     if (below.is && below.idle == IDLE_ASSIGNS) {
-        turns_that_assign(g, n, c, &lanes, &below, FIRST);
+        iterations_that_assign(g, n, c, &lanes, &below, FIRST);
     } else if (below.is) {
         gen_move(g, GEN_A, limit_at(g, FIRST));
         gen_move(g, gen_at(counter), GEN_A);
         gen_shift(g, n->loop, GEN_ADD);
     }
-    if (has_side(c, false)) turns_to(g, n, c, &lanes, BEGIN);
+    if (has_side(c, false)) iterations_to(g, n, c, &lanes, BEGIN);
     int known = g->here.known.n;
     for (int i = 0; i < c->n; i++) know(g, c->at[i].sum, -c->at[i].least, INT64_MAX);
-    turns_to(g, n, c, &lanes, END);
+    iterations_to(g, n, c, &lanes, END);
     g->here.known.n = known;
     if (has_side(c, true)) {
         gen_move(g, GEN_A, limit_at(g, LAST));
         set_limit_to(g, END, c->main);
-        turns_to(g, n, c, &lanes, END);
+        iterations_to(g, n, c, &lanes, END);
     }
     if (above.is && above.idle == IDLE_ASSIGNS) {
         set_limit(g, END, c->main);
-        turns_that_assign(g, n, c, &lanes, &above, END);
+        iterations_that_assign(g, n, c, &lanes, &above, END);
     }
     gen_shift(g, n->loop, GEN_SUB);
     gen_move(g, gen_at(counter), gen_const(c->main));

@@ -187,7 +187,7 @@ static void describe(const Gen *g, Code *out) {
     out->lines = g->result.lines.at;
     list_losses(g->p, out);
     memcpy(out->tricks, g->result.tricks, sizeof g->result.tricks);
-    out->tricks[TRICK_JOIN] = g->p->joined;
+    out->tricks[TRICK_COLLAPSE] = g->p->collapsed;
 }
 
 bool gen_code(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa, void *user,

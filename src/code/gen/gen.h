@@ -118,7 +118,7 @@ typedef struct GenStraight {
     Seg segment;         // the memory of Gen.seg
     bool fresh;          // it has no operation yet
     AsmLabel *top;       // the loop whose body it is begins here; NULL: it is no whole body
-    Turns turns;         // that loop
+    LoopBody body;       // that loop
     bool replaying;      // it will be repeated with other addresses (loop.c)
     VEC(Micro) recorded; // its operations, to be repeated
     int nrows;
@@ -197,18 +197,19 @@ void gen_deferred(Gen *g, const PNode *guard); // see PForm.deferred
 bool gen_has_groups(const Gen *g, const Mem *m);
 
 // loop.c
-// What accumulators should be like in a loop: spread where it reduces into them, one result where
-// it only reads them, as they are where it does neither.
-Lanes gen_lanes_spread(const Gen *g, const PNode *n);
+// The form of accumulators that a loop wants: partial results in lanes if it reduces into them, one
+// result if it only reads them, unchanged otherwise.
+Lanes gen_lanes_wanted(const Gen *g, const PNode *n);
 // Ends the straight-line code here; what follows is reached from elsewhere too, with the
 // accumulators as in `want`.
 void gen_boundary(Gen *g, const Lanes *want);
 void gen_copies(Gen *g, PNode *n, int64_t total, int step); // straight bodies, `step` apart
-// The body of a machine loop, which begins at `top` and runs at least `turns` times: `stride`
+// The body of a machine loop, which begins at `top` and runs at least `iterations` times: `stride`
 // iterations, then pointers and the counter move on. Registers that it holds are free behind it.
-void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lanes, AsmLabel *top);
+void gen_iteration(Gen *g, PNode *n, int64_t iterations, int64_t stride, const Lanes *lanes,
+                   AsmLabel *top);
 
-// cut.c: innermost loops whose conditions hold in a range of turns. NULL: there is none.
+// cut.c: innermost loops whose conditions hold in a range of iterations. NULL: there is none.
 typedef struct Cuts Cuts;
 const Cuts *gen_find_cuts(Gen *g, const PNode *n);
 void gen_cut(Gen *g, PNode *n, const Cuts *c);

@@ -38,12 +38,12 @@ static void refuse_tile(Gen *g, int buffer) {
 }
 
 // A loop begins with the segment that is its body, behind what is the same in all of its turns.
-static const bool *begin_turns(Gen *g, Seg *s, MicroIsa isa) {
+static const bool *begin_body(Gen *g, Seg *s, MicroIsa isa) {
     if (!g->straight.top) return NULL;
-    g->straight.turns.replayed = isa.emit != gen_emit;
+    g->straight.body.replayed = isa.emit != gen_emit;
     isa.emit = gen_emit;
     const bool *left;
-    g->region.pinned += micro_hoist(s, &isa, g->p, &g->straight.turns, g->region.pinned, &left);
+    g->region.pinned += micro_hoist(s, &isa, g->p, &g->straight.body, g->region.pinned, &left);
     g->region.held = s->held;
     gen_begin_loop(g);
     return left;
@@ -65,8 +65,8 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     }
     seg_close(s);
     g->result.tricks[TRICK_ROWS] += s->rows;
-    g->result.tricks[TRICK_TURN] += micro_turn(s, g->p);
-    g->result.tricks[TRICK_COMB] += s->combed;
+    g->result.tricks[TRICK_TRANSPOSE] += micro_transpose(s, g->p);
+    g->result.tricks[TRICK_DEINTERLEAVE] += s->deinterleaved;
     if (s->micros.n) {
         MicroIsa isa = {.registers = g->scratch,
                         .folds = g->isa->folds,
@@ -74,7 +74,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
                         .emit = emit,
                         .user = g};
         s->held = g->region.held;
-        const bool *only = begin_turns(g, s, isa);
+        const bool *only = begin_body(g, s, isa);
         micro_assign(s, &isa, g->region.pinned, only);
         if (s->spills > g->result.vector_slots) g->result.vector_slots = s->spills;
     }
@@ -301,11 +301,11 @@ static int repeat_of(LeafGen *l, const Mem *m) {
 static int window_guard(LeafGen *l, const int32_t *place, int32_t start, int guard) {
     Seg *s = l->g->seg;
     int w = l->n->simd.width, args[2] = {guard, seg_const(s, TYPE_BOOL, w, (Value){.i = 0})};
-    Picks p;
+    Permutation p;
     memset(&p, w, sizeof p);
     for (int i = 0; i < l->active; i++)
         if (place[i] >= start && place[i] < start + w) p.from[place[i] - start] = (uint8_t)i;
-    return seg_pick(s, l->g->p, TYPE_BOOL, w, 2, args, &p);
+    return seg_permute(s, l->g->p, TYPE_BOOL, w, 2, args, &p);
 }
 
 // Whole vectors in which the lanes' places lie, of which lanes pick their own. `whole` has lanes
@@ -317,7 +317,7 @@ static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int gua
     int n = plan_windows(place, l->active, w, start);
     for (int at = 0; at < n; at++) {
         Ref r = *whole;
-        Picks p = {{0}};
+        Permutation p = {{0}};
         r.disp += (int64_t)start[at] * size;
         r.active = 1;
         for (int i = 0; i < l->active; i++) {
@@ -332,11 +332,11 @@ static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int gua
         int args[2] = {all, seg_load(g->seg, &r)};
         Type type = type_compute(whole->type);
         if (n == 1)
-            all = seg_pick(g->seg, g->p, type, w, 1, &args[1], &p);
+            all = seg_permute(g->seg, g->p, type, w, 1, &args[1], &p);
         else
-            all = at ? seg_pick(g->seg, g->p, type, w, 2, args, &p) : args[1];
+            all = at ? seg_permute(g->seg, g->p, type, w, 2, args, &p) : args[1];
     }
-    g->result.tricks[TRICK_PICK]++;
+    g->result.tricks[TRICK_PERMUTE]++;
     return all;
 }
 
@@ -638,7 +638,7 @@ static void reduce(LeafGen *l, const Ref *r) {
     if (loc && loc->begin && !pending) seg_load(s, r);
     int begin = loc && loc->begin && !loc->pending ? loc->begin : 0;
     if (l->n->form.split > 1 && loc && goes_on(l, loc, pending))
-        part = seg_turn(s, loc, op, l->n->form.split);
+        part = seg_next_part(s, loc, op, l->n->form.split);
     if (part)
         old = loc->parts->val[part], l->g->result.tricks[TRICK_SPLIT]++;
     else if (loc && loc->parts && loc->parts->live)
@@ -657,7 +657,7 @@ static void reduce(LeafGen *l, const Ref *r) {
         if (pending) loc->pending = (int8_t)pending;
         if (pending) loc->begin = (uint8_t)begin;
         if (loc && l->n->form.split > 1)
-            seg_turn(s, loc, op, l->n->form.split); // the first had its turn
+            seg_next_part(s, loc, op, l->n->form.split); // the first had its turn
     } else {
         seg_update(s, r, part, val);
     }
@@ -673,9 +673,9 @@ static void prefetch(LeafGen *l, const Mem *m, int level) {
     if (!m->fetch) return;
     Ref r = gen_ref(l->g, l->n, m->next, l->active);
     bool apart = r.lane && r.lane != type_info[r.type].bytes;
-    int rows = m->spread.lines ? m->spread.rows : apart ? r.active : 1;
-    int lines = m->spread.lines ? m->spread.lines : 1;
-    int64_t row = m->spread.lines ? m->spread.apart : r.lane, begin = r.disp;
+    int rows = m->ahead.lines ? m->ahead.rows : apart ? r.active : 1;
+    int lines = m->ahead.lines ? m->ahead.lines : 1;
+    int64_t row = m->ahead.lines ? m->ahead.stride : r.lane, begin = r.disp;
     for (int i = 0; i < rows * lines; i++) {
         r.disp = begin + i / lines * row + i % lines * 64;
         l->g->result.tricks[TRICK_PREFETCH] += seg_prefetch(l->g->seg, &r, level);
@@ -714,7 +714,7 @@ void gen_leaf(Gen *g, PNode *n) {
     flush_inner(g, n);
     g->seg->line = n->line;
     l.guard = guard_of(&l);
-    if (n->write.spread.lines || !is_pinned(g, &n->write)) prefetch(&l, &n->write, FETCH_TO_WRITE);
+    if (n->write.ahead.lines || !is_pinned(g, &n->write)) prefetch(&l, &n->write, FETCH_TO_WRITE);
     for (int i = 0; i < n->nreads; i++) prefetch(&l, &n->read[i], n->read[i].fetch);
     Ref r = gen_ref(g, n, &n->write, active);
     r.nontemporal = f->nontemporal;

@@ -77,9 +77,9 @@ static int reduces_into(const PNode *leaf, const Pin *p) {
     return touches;
 }
 
-// What accumulators should be like in a loop: spread where it reduces into them, one result where
-// it only reads them, as they are where it does neither.
-Lanes gen_lanes_spread(const Gen *g, const PNode *n) {
+// The form of accumulators that a loop wants: partial results in lanes if it reduces into them, one
+// result if it only reads them, unchanged otherwise.
+Lanes gen_lanes_wanted(const Gen *g, const PNode *n) {
     Lanes l = lanes_now(g);
     for (int i = 0; i < g->region.pins.n; i++) {
         const Pin *p = &g->region.pins.at[i];
@@ -167,7 +167,7 @@ void gen_pin_lanes(Gen *g, int i, int want, bool split) {
     Pin *p = &g->region.pins.at[i];
     if (p->parts.live && (!split || p->pending != want)) pin_join(g, i);
     if (p->pending && p->pending != want)
-        pin_move(g, p, MI_SPREAD, 0, i, pin_fold(g, i), p->ref.width);
+        pin_move(g, p, MI_BROADCAST, 0, i, pin_fold(g, i), p->ref.width);
     if (want && p->pending != want) {
         pin_move(g, p, MI_LANES, want, i, i, p->ref.width);
         p->pending = want;
@@ -313,7 +313,7 @@ static int most_parts(const Gen *g) {
 
 // Copies of a body that differ in addresses alone: one is made, the others repeat its operations
 // with the same registers. Loops nested directly inside join in. Where accumulators take turns,
-// what is repeated are as many copies as there are turns. Returns how many copies it made.
+// what is repeated are as many copies as there are iterations. Returns how many copies it made.
 static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     PNode *loop[MAX_CHAIN] = {n};
     int64_t at[MAX_CHAIN] = {0}, trips[MAX_CHAIN] = {copies};
@@ -378,10 +378,10 @@ void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
 }
 
 // The loop will begin with its first segment, where its body is one.
-static void open_turns(Gen *g, PNode *n, int64_t turns, AsmLabel *top) {
+static void open_body(Gen *g, PNode *n, int64_t iterations, AsmLabel *top) {
     g->straight.top = top;
-    g->straight.turns = (Turns){.loop = n->loop, .n = turns};
-    if (!g->region.open || !(straight(n) || can_replay(g, n)) || turns < 2) gen_begin_loop(g);
+    g->straight.body = (LoopBody){.loop = n->loop, .n = iterations};
+    if (!g->region.open || !(straight(n) || can_replay(g, n)) || iterations < 2) gen_begin_loop(g);
 }
 
 void gen_begin_loop(Gen *g) {
@@ -392,10 +392,11 @@ void gen_begin_loop(Gen *g) {
     g->isa->forget(g, false);
 }
 
-void gen_turn(Gen *g, PNode *n, int64_t turns, int64_t stride, const Lanes *lanes, AsmLabel *top) {
+void gen_iteration(Gen *g, PNode *n, int64_t iterations, int64_t stride, const Lanes *lanes,
+                   AsmLabel *top) {
     int pinned = g->region.pinned;
     uint64_t held = g->region.held;
-    open_turns(g, n, turns, top);
+    open_body(g, n, iterations, top);
     gen_copies(g, n, stride, n->simd.vector ? n->simd.lanes : 1);
     gen_boundary(g, lanes);
     gen_begin_loop(g);
@@ -449,14 +450,14 @@ static void counted(Gen *g, PNode *n) {
         g->region.open && !n->simd.vector && !gen_has_machine_loop(n) && cuts_lanes(n, n->loop);
     if (cut && main == extent) main -= stride;
     Item counter = gen_counter(g, n->loop);
-    Lanes lanes = gen_lanes_spread(g, n);
+    Lanes lanes = gen_lanes_wanted(g, n);
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     gen_move(g, gen_at(counter), gen_const(0));
     if (main) {
         AsmLabel top = asm_label(&g->a);
         if (cut) know_counter(g, n, 0, main - stride);
-        gen_turn(g, n, main / stride, stride, &lanes, &top);
+        gen_iteration(g, n, main / stride, stride, &lanes, &top);
         if (cut) g->here.known.n--;
         if (main > stride) gen_branch(g, GEN_LT, gen_at(counter), gen_const(main), &top);
     }
@@ -512,8 +513,8 @@ int gen_range(Gen *g, PNode *n) {
     return slot;
 }
 
-// Turns of so many iterations, as long as that many are left.
-static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, int end) {
+// Iterations of so many iterations, as long as that many are left.
+static void iterations_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, int end) {
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(a), done = asm_label(a);
@@ -521,7 +522,7 @@ static void turns_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, i
         gen_move(g, GEN_A, gen_at(counter));
         gen_op(g, GEN_ADD, GEN_A, gen_const(stride));
         gen_branch(g, pass ? GEN_LE : GEN_GT, GEN_A, gen_at_slot(end), pass ? &top : &done);
-        if (!pass) gen_turn(g, n, stride > 1 ? 2 : 1, stride, lanes, &top);
+        if (!pass) gen_iteration(g, n, stride > 1 ? 2 : 1, stride, lanes, &top);
     }
     asm_bind(a, &done);
 }
@@ -532,16 +533,16 @@ static bool starts_late(const PNode *n) {
     return false;
 }
 
-// A loop whose limits depend on loops around it: whole turns, then one index per iteration.
+// A loop whose limits depend on loops around it: whole iterations, then one index per iteration.
 static void bounded(Gen *g, PNode *n) {
     Item counter = gen_counter(g, n->loop);
-    Lanes lanes = gen_lanes_spread(g, n);
+    Lanes lanes = gen_lanes_wanted(g, n);
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     int end = gen_range(g, n);
     if (starts_late(n)) gen_shift(g, n->loop, GEN_ADD); // pointers start at `counter`
-    if (n->form.unroll > 1 && g->region.open) turns_within(g, n, &lanes, n->form.unroll, end);
-    turns_within(g, n, &lanes, 1, end);
+    if (n->form.unroll > 1 && g->region.open) iterations_within(g, n, &lanes, n->form.unroll, end);
+    iterations_within(g, n, &lanes, 1, end);
     gen_shift(g, n->loop, GEN_SUB);
     gen_move(g, gen_at(counter), gen_const(0));
 }
@@ -633,7 +634,7 @@ static void loop_where(Gen *g, PNode *n, const Lin *sum, int64_t min, int64_t ma
 
 static void chosen(Gen *g, PNode *n, const Choice *c) {
     AsmLabel other = asm_label(&g->a), done = asm_label(&g->a);
-    Lanes lanes = gen_lanes_spread(g, n);
+    Lanes lanes = gen_lanes_wanted(g, n);
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     gen_counters(g, c->sum);
@@ -690,7 +691,7 @@ static void around_segment(Gen *g, PNode *n) {
     g->region.masks = 0;
 }
 
-// Is what stands inside made twice? Then each turn chooses, and is no one segment.
+// Is what stands inside made twice? Then each iteration chooses, and is no one segment.
 static bool has_interior(const Gen *g, const PNode *n) {
     Interiors in;
     int first = g->p->nloops;
@@ -706,7 +707,7 @@ static void loop(Gen *g, PNode *n) {
         return;
     }
     if (!n->form.real && can_replay(g, n) && !gen_has_bounds(g, n)) {
-        Lanes lanes = gen_lanes_spread(g, n);
+        Lanes lanes = gen_lanes_wanted(g, n);
         gen_boundary(g, &lanes);
         gen_copies(g, n, n->variant.limit >= 0 ? n->variant.limit : n->extent, 1);
         return;

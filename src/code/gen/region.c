@@ -323,7 +323,7 @@ static void fetch_pins(Gen *g) {
     int64_t line = INT64_MIN;
     for (int i = 0; i < g->region.pins.n; i++) {
         const Mem *m = g->region.pins.at[i].ref.mem;
-        if (!m->fetch || m->spread.lines) continue;
+        if (!m->fetch || m->ahead.lines) continue;
         Ref r = g->region.pins.at[i].ref;
         r.mem = m->next;
         r.disp += m->next->off->c - m->off->c;

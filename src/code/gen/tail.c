@@ -47,10 +47,10 @@ typedef struct Group {
     int ntails, nouter, ncases;
     Tail tail[MAX_TAILS];
     PNode *outer[MAX_OUTER];
-    Case *at;     // the one where nothing is cut off first, then by weight
-    bool exact;   // every case needs code of its own: lanes run along a loop
-    bool counts;  // all loops are machine loops, which can count at run time
-    bool by_turn; // two cases; the loop that decides tells them apart by where it stands
+    Case *at;      // the one where nothing is cut off first, then by weight
+    bool exact;    // every case needs code of its own: lanes run along a loop
+    bool counts;   // all loops are machine loops, which can count at run time
+    bool by_index; // two cases; the loop that decides tells them apart by where it stands
 } Group;
 
 typedef struct Tails {
@@ -239,9 +239,9 @@ static bool set_cases(const Gen *g, Group *group) {
     if (!find_cases(g, group, &all, &budget)) return false;
     sort_cases(group);
     const Case *c = group->at;
-    group->by_turn = group->nouter == 1 && group->ncases == 2 && is_whole(group, c) &&
-                     !g->here.value[group->outer[0]->loop] && c[0].last < c[1].first &&
-                     c[1].first == (int32_t)c[1].first;
+    group->by_index = group->nouter == 1 && group->ncases == 2 && is_whole(group, c) &&
+                      !g->here.value[group->outer[0]->loop] && c[0].last < c[1].first &&
+                      c[1].first == (int32_t)c[1].first;
     return true;
 }
 
@@ -589,7 +589,7 @@ static bool tells(const Group *group, int i, int tail) {
 // Jumps to `other` unless it is this case; it is none of those before.
 static void test_case(Gen *g, const Group *group, int i, AsmLabel *other) {
     gen_line(g, group->tail[0].loop->line);
-    if (group->by_turn) {
+    if (group->by_index) {
         GenArg counter = gen_at(gen_counter(g, group->outer[0]->loop));
         GenCond c = i ? GEN_LT : GEN_GE;
         gen_branch(g, c, counter, gen_const(group->at[1].first), other);
@@ -617,10 +617,10 @@ static void enter_case(Gen *g, Group *group, int i) {
         know(g, tail->sum, c->value[t] == tail->never ? INT64_MIN : value,
              c->value[t] == tail->full ? INT64_MAX : value);
     }
-    if (!group->by_turn) return;
+    if (!group->by_index) return;
     LinTerm counter = {.loop = group->outer[0]->loop, .k = 1};
-    int64_t turn = group->at[1].first;
-    know(g, code_lin(g->arena, 0, &counter, 1), i ? turn : 0, i ? INT64_MAX : turn - 1);
+    int64_t iteration = group->at[1].first;
+    know(g, code_lin(g->arena, 0, &counter, 1), i ? iteration : 0, i ? INT64_MAX : iteration - 1);
 }
 
 static void leave_case(Gen *g, Group *group, int known) {
@@ -718,7 +718,7 @@ bool gen_tails_inside(Gen *g, PNode *n) {
         if (!any_tail(v.tails.at[i], is_vector)) drop(&v.tails, i);
     decide_groups(g, &v.tails);
     if (!v.tails.n) return false;
-    Lanes lanes = gen_lanes_spread(g, n);
+    Lanes lanes = gen_lanes_wanted(g, n);
     const Lanes *around = g->here.meet;
     gen_boundary(g, &lanes);
     gen_begin_loop(g); // every iteration chooses

@@ -101,7 +101,7 @@ static bool again(const Assign *a, int v) {
     int def = a->s->vals.at[v].def;
     if (def < 0) return false;
     const Micro *d = &a->s->micros.at[def];
-    return d->kind == MI_CONST || d->kind == MI_PICKS ||
+    return d->kind == MI_CONST || d->kind == MI_LANE_NUMBERS ||
            (d->kind == MI_LOAD && a->next[v] < d->after && !d->nargs && !ref_is_hard(d->ref));
 }
 
@@ -183,7 +183,7 @@ static void fetch(Assign *a, int v, const Micro *m) {
 // A load or constant waits until somebody needs it; a load that will be overwritten before that
 // does not.
 static bool lazy(const Assign *a, const Micro *m) {
-    if (m->kind == MI_CONST || m->kind == MI_PICKS) return true;
+    if (m->kind == MI_CONST || m->kind == MI_LANE_NUMBERS) return true;
     return m->kind == MI_LOAD && again(a, m->dst);
 }
 

@@ -1,12 +1,12 @@
-// Values that are the same in every turn of a machine loop.
+// Loop-invariant values of a machine loop.
 //
 //     for d { Y[d] = X[d]*rsqrt(q + 1) }      r = rsqrt(q + 1); for d { Y[d] = X[d]*r }
 //
-// The body of an innermost loop is one segment. What it makes of constants, of memory that nobody
-// writes in the loop and whose place stands still, and of other such values, stands still as well.
-// Such a value that something moving needs is a candidate; those that cost most are made in front
-// of the loop, one register each, as long as the body has the registers that it needs at most, and
-// a few for what it loads.
+// The body of an innermost loop is one segment. A value is invariant if it is computed from
+// constants, from memory at a fixed address that nobody writes in the loop, and from other
+// invariant values. An invariant value that a varying one needs is a candidate. The most costly
+// candidates are computed in front of the loop, one register each, as long as the body keeps the
+// registers that it needs at most, and a few for loads.
 #include "code/micro/micro.h"
 
 #include "base/checked.h"
@@ -16,9 +16,9 @@ enum { MOST = 24, SPARE = 5, FEW = 8 };
 typedef struct Hoist {
     Seg *s;
     const Plan *p;
-    const Turns *turns;
+    const LoopBody *body;
     bool *still; // per value
-    int *cost;   // per value: of making it in every turn
+    int *cost;   // per value: of making it in every iteration
     int n, val[MOST];
 } Hoist;
 
@@ -38,23 +38,23 @@ static bool differs(const Ref *r, int loop) {
 static bool stands_still(const Hoist *h, const Ref *r) {
     if (ref_is_hard(r) || r->guard >= 0 || r->row >= 0) return false;
     if (h->s->buffer[r->buffer].written) return false;
-    if (moves(&h->p->streams.at[r->stream], h->turns->loop)) return false;
-    return !h->turns->replayed || !differs(r, h->turns->loop);
+    if (moves(&h->p->streams.at[r->stream], h->body->loop)) return false;
+    return !h->body->replayed || !differs(r, h->body->loop);
 }
 
-// 0: it has to be done in every turn.
+// 0: it must be computed in every iteration.
 static int cost_of(const Hoist *h, const Micro *m) {
     switch (m->kind) {
     case MI_CONST:
-    case MI_PICKS: return 1;
+    case MI_LANE_NUMBERS: return 1;
     case MI_LOAD: return m->nargs || !stands_still(h, m->ref) ? 0 : 1;
     case MI_OP: return m->op == OP_DIV || m->op == OP_SQRT ? 20 : 4;
     case MI_FMA:
     case MI_CHOOSE:
     case MI_CAST:
-    case MI_HALF:
-    case MI_JOIN:
-    case MI_SPREAD: return 4;
+    case MI_WIDEN:
+    case MI_NARROW:
+    case MI_BROADCAST: return 4;
     default: return 0;
     }
 }
@@ -104,7 +104,7 @@ static int weight(const Hoist *h, int v) {
 
 // The heaviest ones, heaviest first.
 static void consider(Hoist *h, int v, int room) {
-    int least = h->turns->n < FEW ? 4 : 1; // what is merely loaded is not worth it then
+    int least = h->body->n < FEW ? 4 : 1; // what is merely loaded is not worth it then
     if (!h->still[v] || h->s->vals.at[v].pin >= 0 || h->cost[v] < least) return;
     for (int i = 0; i < h->n; i++)
         if (h->val[i] == v) return;
@@ -156,9 +156,9 @@ static const bool *body_of(const Hoist *h) {
     return body;
 }
 
-int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins,
+int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const LoopBody *body, int npins,
                 const bool **left) {
-    Hoist h = {.s = s, .p = p, .turns = turns};
+    Hoist h = {.s = s, .p = p, .body = body};
     *left = NULL;
     h.still = arena_new_n(s->arena, bool, s->vals.n + 1);
     h.cost = arena_new_n(s->arena, int, s->vals.n + 1);

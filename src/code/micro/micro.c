@@ -15,7 +15,7 @@ void seg_init(Seg *s, Arena *arena, int nbuffers) {
 }
 
 void seg_reset(Seg *s) {
-    s->micros.n = s->vals.n = s->locs.n = s->spills = s->apart = s->combed = s->fetched.n =
+    s->micros.n = s->vals.n = s->locs.n = s->spills = s->strided = s->deinterleaved = s->fetched.n =
         s->guarded.n = 0;
     s->rows = s->begun = 0;
     s->crowded = false;
@@ -107,7 +107,7 @@ static bool is_uniform(const Seg *s, int val, int depth) {
     int def = s->vals.at[val].def;
     const Micro *m = def < 0 ? NULL : &s->micros.at[def];
     if (!m || !depth) return false;
-    if (m->kind == MI_CONST || m->kind == MI_SPREAD) return true;
+    if (m->kind == MI_CONST || m->kind == MI_BROADCAST) return true;
     if (m->kind == MI_LOAD) return m->ref->lane == 0 && m->ref->guard < 0 && !m->nargs;
     bool same = m->kind == MI_OP || m->kind == MI_FMA;
     for (int i = 0; i < m->nargs && same; i++) same = is_uniform(s, m->arg[i], depth - 1);
@@ -121,7 +121,7 @@ int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const in
     for (int i = 0; i < n; i++) same = same && is_uniform(s, args[i], BACK);
     if (same) {
         int one = seg_op(s, MI_OP, op, type, type, 1, n, args);
-        return seg_op(s, MI_SPREAD, 0, type, type, width, 1, &one);
+        return seg_op(s, MI_BROADCAST, 0, type, type, width, 1, &one);
     }
     while (narrow / 2 >= active && narrow / 2 >= least) narrow /= 2;
     int val = seg_op(s, MI_OP, op, type, type, narrow, n, args);
@@ -129,19 +129,21 @@ int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const in
     return val;
 }
 
-Micro plan_picks(Plan *p, Type type, int width, const Picks *picks) {
+Micro plan_lane_numbers(Plan *p, Type type, int width, const Permutation *picks) {
     int number = 0;
-    while (number < p->picks.n && memcmp(&p->picks.at[number], picks, sizeof *picks)) number++;
-    if (number == p->picks.n) vec_push(p->arena, &p->picks, *picks);
-    return (Micro){.kind = MI_PICKS,
+    while (number < p->permutations.n && memcmp(&p->permutations.at[number], picks, sizeof *picks))
+        number++;
+    if (number == p->permutations.n) vec_push(p->arena, &p->permutations, *picks);
+    return (Micro){.kind = MI_LANE_NUMBERS,
                    .type = type_info[type].bits == 64 ? TYPE_I64 : TYPE_I32,
                    .width = (uint8_t)width,
                    .value.i = number};
 }
 
-int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks) {
-    Micro numbers = plan_picks(p, type, width, picks);
-    Micro m = {.kind = MI_PICK,
+int seg_permute(Seg *s, Plan *p, Type type, int width, int n, const int *args,
+                const Permutation *picks) {
+    Micro numbers = plan_lane_numbers(p, type, width, picks);
+    Micro m = {.kind = MI_PERMUTE,
                .type = type,
                .from = type,
                .width = (uint8_t)width,
@@ -302,7 +304,7 @@ static const Ref *keep(Seg *s, const Ref *ref) { return arena_copy(s->arena, ref
 static bool is_apart(const Ref *r) { return r->lane && r->lane != type_info[r->type].bytes; }
 
 static void emit_store(Seg *s, const Ref *ref, int val, int after) {
-    s->apart += is_apart(ref);
+    s->strided += is_apart(ref);
     Micro m = {.kind = MI_STORE,
                .type = s->vals.at[val].type,
                .width = ref->width,
@@ -386,7 +388,7 @@ static int fold_lanes(Seg *s, const Loc *l) {
         one->width = one->active = 1;
         val = begin_with(s, l, one, val);
     }
-    return seg_op(s, MI_SPREAD, 0, t, t, width, 1, &val);
+    return seg_op(s, MI_BROADCAST, 0, t, t, width, 1, &val);
 }
 
 static int resolve(Seg *s, Loc *l) {
@@ -406,7 +408,8 @@ static void flush(Seg *s, Loc *l) {
     s->line = l->line;
     int val = resolve(s, l);
     const Micro *def = s->vals.at[val].def >= 0 ? &s->micros.at[s->vals.at[val].def] : NULL;
-    if (l->ref->lane == 0 && def && def->kind == MI_SPREAD) val = def->arg[0]; // one lane is enough
+    if (l->ref->lane == 0 && def && def->kind == MI_BROADCAST)
+        val = def->arg[0]; // one lane is enough
     emit_store(s, l->ref, val, l->written);
     s->line = line;
     l->dirty = false;
@@ -435,7 +438,7 @@ static int as_wide(Seg *s, int val, int width) {
     if (width == 1 || v->width >= width) return val;
     const Micro *def = v->def < 0 ? NULL : &s->micros.at[v->def];
     if (def && def->kind == MI_CONST) return seg_const(s, v->type, width, def->value);
-    return seg_op(s, MI_SPREAD, 0, v->type, v->type, width, 1, &val);
+    return seg_op(s, MI_BROADCAST, 0, v->type, v->type, width, 1, &val);
 }
 
 // The same load under the same guard, for as many lanes, of a buffer that nothing here writes; -1:
@@ -459,7 +462,7 @@ int seg_load(Seg *s, const Ref *ref) {
     int known = find_guarded(s, ref, &plain);
     if (known >= 0) return known;
     settle(s, ref, false, NULL);
-    s->apart += is_apart(ref);
+    s->strided += is_apart(ref);
     Micro m = {.kind = MI_LOAD,
                .type = type_compute(ref->type),
                .from = ref->type,
@@ -541,7 +544,7 @@ void seg_store(Seg *s, const Ref *ref, int val) {
     if (is_meshed(ref)) store_words(s, ref);
 }
 
-int seg_turn(Seg *s, Loc *l, int op, int n) {
+int seg_next_part(Seg *s, Loc *l, int op, int n) {
     Parts *p = l->parts;
     if (p && p->live && p->op != op) join_parts(s, l);
     if (!p && (n < 2 || l->pin >= 0)) return 0;    // no registers for parts
@@ -553,11 +556,11 @@ int seg_turn(Seg *s, Loc *l, int op, int n) {
     if (!p->live) {
         p->live = true;
         p->op = (uint8_t)op;
-        p->turn = 0;
+        p->next = 0;
         for (int k = 0; k < p->n; k++) p->val[k] = -1;
     }
-    int k = p->turn;
-    p->turn = (int8_t)((k + 1) % p->n);
+    int k = p->next;
+    p->next = (int8_t)((k + 1) % p->n);
     return k;
 }
 

@@ -12,40 +12,42 @@
 
 typedef enum MicroKind {
     MI_CONST,   // `value` in all lanes
-    MI_LOAD,    // from ref; lane 0: one element in all lanes
+    MI_LOAD,    // lanes from ref; Ref.lane 0: one element in all lanes
     MI_INDEX,   // an Affine's value (plus lane·index), as `type`
-    MI_OP,      // ExprOp or MicroOp on the operands, which have type `from`
-    MI_FMA,     // arg0 · arg1 + arg2, one rounding; where bool arg3 holds, if given, else arg2.
-                // With op 2 or 4: each lane of i32 is so many integers of i16, or of u8 by i8,
-                // whose products are added up
+    MI_OP,      // ExprOp or MicroOp `op` of the operands, which have type `from`
+    MI_FMA,     // arg0 · arg1 + arg2, rounded once; with a bool arg3: arg2 where it does not hold.
+                // With op 2 or 4, each i32 lane holds 2 integers of i16, or 4 of u8 by i8, and the
+                // sum of their products is added
     MI_CHOOSE,  // arg2 where comparison `op` holds of arg0 and arg1 (of type `from`), else arg3
-    MI_HALF,    // half `op` (0, 1) of the lanes of arg0 (of type f32 or i32) as f64; a single lane
-                // has a half 0
-    MI_JOIN,    // its halves in f64 as f32 or, towards zero, i32
-    MI_RESCUE,  // arg2 where arg0 <= arg1, as it almost always is; else ExprOp `op` of arg3. Of an
-                // operation with two operands: arg1 where arg0 is a number; else of arg2 and arg3
+    MI_WIDEN,   // half `op` (0, 1) of the lanes of arg0 (of type f32 or i32) as f64; a single lane
+                // is half 0
+    MI_NARROW,  // two halves in f64 as one vector of f32 or, towards zero, i32
+    MI_RESCUE,  // arg2 where arg0 <= arg1, as almost always; else ExprOp `op` of arg3. If `op` has
+                // two operands: arg1 where arg0 is a number; else `op` of arg2 and arg3
     MI_CAST,    // from `from` to `type`
     MI_STORE,   // arg0 to ref
-    MI_LANES,   // lane 0 keeps arg0, the others take the identity of reduction `op`
+    MI_LANES,   // lane 0 of arg0, the identity of reduction `op` in the other lanes
     MI_UPPER,   // the upper half of arg0's lanes
-    MI_SHUFFLE, // lanes of arg0 and arg1 in turn; `op` is a Shuffle
-    MI_SPREAD,  // lane 0 of arg0 in all lanes
-    MI_HEAD,    // arg1 in the first `op` lanes, arg0 in the others
-    MI_GROUP,   // of arg0's lanes, 2 or 4 (op / 16) at a time, number op % 16 in all of them
-    MI_PICKS,   // numbers of lanes, Plan.picks[value], for
-    MI_PICK,    // lanes of arg0, or of arg0 and arg1, in the order of the last operand, a
-                // MI_PICKS of the same `value`
-    MI_GATHER,  // each lane from ref plus arg0's elements; see seg_gather for `value`
-    MI_CHECK,   // leaves unless 0 <= arg0 < value in the first `op` lanes
-    MI_BEGIN,   // `value` in all lanes; ref's content where a bit of `op` is set in the environment
-    MI_ROW,     // the computed part of ref's address, to row slot `slot`
-    MI_FETCH,   // the line at ref, into the cache of level `op`
-    MI_PIN,     // arg0 moves to pinned register `dst_reg`
-    MI_SPILL,   // arg0 to stack slot `slot`
-    MI_RELOAD   // back
+    MI_SHUFFLE, // lanes of arg0 and arg1 interleaved; `op` is a Shuffle
+    MI_BROADCAST,    // lane 0 of arg0 in all lanes
+    MI_HEAD,         // arg1 in the first `op` lanes, arg0 in the others
+    MI_GROUP,        // in each group of 2 or 4 lanes (op / 16) of arg0, lane op % 16 in all of them
+    MI_LANE_NUMBERS, // Plan.permutations[value], as an operand of MI_PERMUTE
+    MI_PERMUTE,      // lanes of arg0, or of arg0 and arg1, in the order of the last operand, an
+                     // MI_LANE_NUMBERS of the same `value`
+    MI_GATHER,       // each lane from ref plus arg0's elements; see seg_gather for `value`
+    MI_CHECK,        // ends the kernel unless 0 <= arg0 < value in the first `op` lanes
+    MI_BEGIN,        // `value` in all lanes; ref's content where a bit of `op` is set in the
+                     // environment
+    MI_ROW,          // the computed part of ref's address, to row slot `slot`
+    MI_FETCH,        // prefetches the line at ref into the cache of level `op`
+    MI_PIN,          // arg0 moves to pinned register `dst_reg`
+    MI_SPILL,        // arg0 to stack slot `slot`
+    MI_RELOAD        // from stack slot `slot`
 } MicroKind;
 
-// What functions are made of (math.c), beside ExprOps. Shifts work on the bits of any type.
+// Operations that functions are made of (micro_math.c), besides ExprOps. Shifts work on the bits of
+// any type.
 typedef enum MicroOp {
     MOP_LESSER = OP_COUNT, // arg0 < arg1 ? arg0 : arg1
     MOP_GREATER,           // arg0 > arg1 ? arg0 : arg1
@@ -139,12 +141,13 @@ typedef struct Val {
     uint8_t width;
 } Val;
 
-// A reduction split to cover the latency of its operation: `n` values that are updated in turn and
-// combined when somebody asks. The first is the loc's own.
+// A reduction split to cover the latency of its operation: `n` accumulators that are updated in
+// rotation and combined when the result is needed. The first is the loc's own.
 typedef struct Parts {
-    int8_t n, turn;
-    int8_t pin; // registers of parts 1.. in a pinned loc; -1: none
-    uint8_t op; // Reduce
+    int8_t n;
+    int8_t next; // the part that is updated next
+    int8_t pin;  // registers of parts 1.. in a pinned loc; -1: none
+    uint8_t op;  // Reduce
     bool live;
     int val[LIMIT_PARTS]; // -1: the identity
 } Parts;
@@ -200,10 +203,10 @@ typedef struct Seg {
     uint64_t held; // registers that are not this segment's: nothing in it writes them
     VEC(Line) fetched;
     VEC(GuardedLoad) guarded;
-    int apart;              // accesses with lanes apart
-    int combed;             // columns that were combed
-    int rows;               // reductions that were folded together with others
-    int begun, first_begun; // locs of seg_begin since the last fold, and the first of them
+    int strided;            // strided accesses
+    int deinterleaved;      // columns that were deinterleaved
+    int rows;               // horizontal reductions that were done together with others
+    int begun, first_begun; // locs of seg_begin since the last reduction, and the first of them
     int spills;
     int *work; // room for micro_assign
     int work_cap;
@@ -218,8 +221,9 @@ int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int 
 // where all lanes are the same, and of no more than the first `active` ones.
 int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const int *args);
 // The numbers of lanes as a micro-operation.
-Micro plan_picks(Plan *p, Type type, int width, const Picks *picks);
-int seg_pick(Seg *s, Plan *p, Type type, int width, int n, const int *args, const Picks *picks);
+Micro plan_lane_numbers(Plan *p, Type type, int width, const Permutation *picks);
+int seg_permute(Seg *s, Plan *p, Type type, int width, int n, const int *args,
+                const Permutation *picks);
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
 // An i64 that is read from memory, where the guard holds in one of so many lanes.
@@ -240,7 +244,7 @@ enum { FETCH_TO_WRITE = 0 }; // instead of a level: into the first one, to be wr
 bool seg_prefetch(Seg *s, const Ref *ref, int level);
 // The part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's own value. And
 // its new value.
-int seg_turn(Seg *s, Loc *l, int op, int n);
+int seg_next_part(Seg *s, Loc *l, int op, int n);
 void seg_update(Seg *s, const Ref *ref, int part, int val);
 // The place is assigned `init` unless a flag is set. What it holds is asked for as late as can be.
 void seg_begin(Seg *s, const Ref *ref, int flags, Value init);
@@ -253,9 +257,9 @@ void seg_flush(Seg *s, int buffer);
 // Dirty locs are stored (pinned ones move to their registers).
 void seg_close(Seg *s);
 
-// turn.c: strided accesses in a closed segment become whole vectors, shuffled: blocks that are
-// turned, how many, and columns that are combed.
-int micro_turn(Seg *s, Plan *p);
+// transpose.c: strided accesses in a closed segment become whole vectors and shuffles. Returns how
+// many blocks were transposed; Seg.deinterleaved counts columns.
+int micro_transpose(Seg *s, Plan *p);
 
 // What the instruction set can do.
 typedef struct MicroIsa {
@@ -273,18 +277,17 @@ typedef struct MicroIsa {
 // s->spills on. `only` (or NULL): per micro, whether it is wanted.
 void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only);
 
-// A machine loop of which a segment is the body, repeated as it is or, if `replayed`, with other
-// addresses too.
-typedef struct Turns {
+// The machine loop whose body a segment is.
+typedef struct LoopBody {
     int loop;
-    int64_t n; // least number of turns
-    bool replayed;
-} Turns;
+    int64_t n;     // least number of iterations
+    bool replayed; // the segment is also repeated with other addresses
+} LoopBody;
 
-// hoist.c: what is the same in every turn is made by `isa` now, as far as there are registers:
-// those behind the pinned ones, so many, which the whole loop must hold (they are added to
-// s->held). *left: what is left for the loop, for micro_assign; NULL: all of it.
-int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const Turns *turns, int npins,
+// hoist.c: computes loop-invariant values in front of the loop with `isa`, in registers behind the
+// pinned ones, and returns how many of these the whole loop must hold (they are added to s->held).
+// *left: the operations that remain in the loop, for micro_assign; NULL: all of them.
+int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const LoopBody *body, int npins,
                 const bool **left);
 
 #endif

@@ -76,13 +76,13 @@ static int quotient_32(const Calc *c, bool is_signed, int x, int y, int64_t know
     for (int i = 0; i < n; i++) {
         int f[2] = {-1, -1};
         for (int k = 0; k < (known > 0 ? 1 : 2); k++) {
-            f[k] = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_I32, half.width, 1, &arg[k]);
+            f[k] = seg_op(c->s, MI_WIDEN, i, TYPE_F64, TYPE_I32, half.width, 1, &arg[k]);
             if (!is_signed) f[k] = add(&half, f[k], shift_by);
         }
         q[i] = unary(&half, OP_FLOOR, quotient(&half, f[0], f[1], known));
         if (!is_signed) q[i] = sub(&half, q[i], shift_by);
     }
-    int z = seg_op(c->s, MI_JOIN, 0, TYPE_I32, TYPE_F64, c->width, n, q);
+    int z = seg_op(c->s, MI_NARROW, 0, TYPE_I32, TYPE_F64, c->width, n, q);
     return is_signed ? z : int2(c, OP_BITXOR, z, top);
 }
 

@@ -403,11 +403,11 @@ static int pow_wide(const Calc *c, int x, int y) {
 static int pow_lanes(const Calc *c, const Calc *half, int x, int y) {
     int z[2], n = c->width == 1 ? 1 : 2;
     for (int i = 0; i < n; i++) {
-        int wx = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_F32, half->width, 1, &x);
-        int wy = seg_op(c->s, MI_HALF, i, TYPE_F64, TYPE_F32, half->width, 1, &y);
+        int wx = seg_op(c->s, MI_WIDEN, i, TYPE_F64, TYPE_F32, half->width, 1, &x);
+        int wy = seg_op(c->s, MI_WIDEN, i, TYPE_F64, TYPE_F32, half->width, 1, &y);
         z[i] = pow_wide(half, wx, wy);
     }
-    return seg_op(c->s, MI_JOIN, 0, TYPE_F32, TYPE_F64, c->width, n, z);
+    return seg_op(c->s, MI_NARROW, 0, TYPE_F32, TYPE_F64, c->width, n, z);
 }
 
 // Negative x: the sign of odd powers, NaN where y is not whole. 1 where y = 0 or x = 1, whatever

@@ -1,22 +1,22 @@
-// Prefetches: `prefetch T at LOOP distance N level N` asks for what T's accesses touch N iterations
-// of LOOP later. Mostly that is the access itself, so many bytes further:
+// Prefetches: `prefetch T at LOOP distance N level N` requests what T's accesses touch N iterations
+// of LOOP later. Usually that is the access itself, at a fixed distance in bytes:
 //
 //     for ci { ... F[ci] ... }                 at ci: fetch F[ci + 32]
 //
-// An access that stands still along a machine loop inside of LOOP would fetch each line again and
-// again, and all of them in the first turn, faster than they can come. Where what one iteration of
-// LOOP touches lies in memory without gaps, its lines are spread over all turns instead:
+// An access that is invariant in a machine loop inside LOOP would fetch each line repeatedly, and
+// all lines in the first iteration, faster than memory delivers them. If one iteration of LOOP
+// touches a footprint without gaps, its lines are distributed over all iterations instead:
 //
 //     for ko { for h { for ci { ... F[ko, ci] ... }}}
 //                                              at ko: fetch F[ko + 1] + q·(h·|ci| + ci) bytes
 //
-// q being such that the last turn fetches the last line. Where there are gaps, but one turn touches
-// a row without any, the loops along which it stands still share out that row:
+// where q is such that the last iteration fetches the last line. If there are gaps, but one
+// iteration touches a row without any, the loops in which the access is invariant divide that row:
 //
 //     for w { for k { for c { ... I[c, 64*w + 0..63] ... }}}
 //                                              at w: fetch I[c, 64*(w + 1)] + q·k bytes
 //
-// and of rows that make a tile the outermost such loop takes some at a time:
+// and of rows that form a tile, the outermost such loop takes some at a time:
 //
 //     for k { for c/16 { for c { ... O[6*k + 0..5, 0..63] ... }}}
 //                                              at k: fetch O[6*k + 2·c/16 + 0..1, 0] + q·c bytes
@@ -26,7 +26,7 @@
 
 enum {
     MAX_OPEN = TREE_MAX_DEPTH * 2,
-    MOST_LINES = 8, // of one turn
+    MOST_LINES = 8, // of one iteration
 };
 
 typedef struct Fetch {
@@ -36,7 +36,7 @@ typedef struct Fetch {
 } Fetch;
 
 // The loops from `from` on that are run through one by one: down to the innermost machine loop.
-static int turns_end(const Fetch *f, int from) {
+static int loops_end(const Fetch *f, int from) {
     int end = f->n;
     while (end > from && !f->open[end - 1]->form.real) end--;
     return end;
@@ -74,22 +74,23 @@ static bool stands_still(const Fetch *f, const Mem *m, int from, int end) {
     return false;
 }
 
-// What is fetched over the turns of the loops [from, end): `rows` rows, `apart` bytes from each
-// other, of `span` bytes each.
+// What is fetched over the iterations of the loops [from, end): `rows` rows, `apart` bytes from
+// each other, of `span` bytes each.
 typedef struct Patch {
     int from, end;
     int64_t rows, apart, span;
 } Patch;
 
-// Turns of the loops that share out the columns of the patch: all of them where it is one piece;
-// else those in which the access stands still, less the one (`over`) that its rows are shared over.
-static int64_t turns_of(const Fetch *f, const Mem *m, const Patch *p, bool whole, int over) {
-    int64_t turns = 1;
+// Iterations of the loops that share out the columns of the patch: all of them where it is one
+// piece; else those in which the access stands still, less the one (`over`) that its rows are
+// shared over.
+static int64_t iterations_of(const Fetch *f, const Mem *m, const Patch *p, bool whole, int over) {
+    int64_t iterations = 1;
     for (int i = p->from; i < p->end; i++)
         if ((whole || is_still(f, m, i)) && i != over &&
-            !checked_mul(turns, f->open[i]->extent, &turns))
+            !checked_mul(iterations, f->open[i]->extent, &iterations))
             return 0;
-    return turns;
+    return iterations;
 }
 
 // The offset by loops: as the access has them, but with steps of q bytes in those that share out.
@@ -100,7 +101,7 @@ static const Lin *walk(const Fetch *f, const Mem *m, const Patch *p, bool whole,
     int64_t step[MAX_OPEN] = {0};
     for (int i = p->end - 1; i >= p->from; i--) {
         bool shares = (whole || is_still(f, m, i)) && i != over;
-        step[i] = shares ? q : i == over ? m->spread.rows * p->apart : coef_of(f, m, i);
+        step[i] = shares ? q : i == over ? m->ahead.rows * p->apart : coef_of(f, m, i);
         if (shares) q *= f->open[i]->extent;
     }
     for (int i = 0; i < p->end; i++) {
@@ -110,7 +111,7 @@ static const Lin *walk(const Fetch *f, const Mem *m, const Patch *p, bool whole,
     return code_lin(f->p->arena, m->off->c, t, n);
 }
 
-// What one turn touches, where that is a row without gaps, or rows of them.
+// What one iteration touches, where that is a row without gaps, or rows of them.
 static bool see_patch(const Fetch *f, const Mem *m, Patch *p) {
     bool done[MAX_OPEN] = {false};
     p->span = type_info[m->type].bytes;
@@ -131,23 +132,24 @@ static bool see_patch(const Fetch *f, const Mem *m, Patch *p) {
 }
 
 // How the lines that one iteration of the loop in front of `from` touches are spread over its
-// turns; NULL: they are not.
-static const Lin *spread(const Fetch *f, Mem *m, int from) {
-    Patch p = {.from = from, .end = turns_end(f, from), .rows = 1};
+// iterations; NULL: they are not.
+static const Lin *distribute(const Fetch *f, Mem *m, int from) {
+    Patch p = {.from = from, .end = loops_end(f, from), .rows = 1};
     if (from > f->n || !stands_still(f, m, from, p.end)) return NULL;
     int over = -1;
     bool whole = (p.span = dense_span(f, m, from)) > 0;
     if (!whole && !see_patch(f, m, &p)) return NULL;
     for (int i = p.end - 1; i >= from && p.rows > 1; i--)
         if (is_still(f, m, i)) over = i;
-    int64_t turns = turns_of(f, m, &p, whole, over);
-    if (!turns || (over >= 0 && (turns == 1 || f->open[over]->extent > 2 * p.rows))) return NULL;
-    int64_t q = ceil_div(p.span, turns), lines = ceil_div(q, f->p->machine->line_bytes);
+    int64_t iterations = iterations_of(f, m, &p, whole, over);
+    if (!iterations || (over >= 0 && (iterations == 1 || f->open[over]->extent > 2 * p.rows)))
+        return NULL;
+    int64_t q = ceil_div(p.span, iterations), lines = ceil_div(q, f->p->machine->line_bytes);
     int64_t rows = over < 0 ? 1 : ceil_div(p.rows, f->open[over]->extent);
     if (lines * rows > MOST_LINES) return NULL;
-    m->spread.lines = (int)lines;
-    m->spread.rows = (int)rows;
-    m->spread.apart = p.apart;
+    m->ahead.lines = (int)lines;
+    m->ahead.rows = (int)rows;
+    m->ahead.stride = p.apart;
     return walk(f, m, &p, whole, over, q);
 }
 
@@ -155,12 +157,12 @@ static const Lin *spread(const Fetch *f, Mem *m, int from) {
 static void fetch_from(Fetch *f, Mem *m, int loop, int64_t ahead, int depth) {
     int from = 0;
     while (from < f->n && f->open[from]->loop != loop) from++;
-    const Lin *off = spread(f, m, from + 1);
+    const Lin *off = distribute(f, m, from + 1);
     Mem *next = arena_copy(f->p->arena, m, sizeof *m);
     if (!off) off = m->off;
     next->off = code_lin(f->p->arena, off->c + ahead, off->t, off->n);
-    if (m->spread.lines) next->lane = type_info[m->type].bytes;
-    if (m->spread.lines) plan_stream(f->p, next, depth);
+    if (m->ahead.lines) next->lane = type_info[m->type].bytes;
+    if (m->ahead.lines) plan_stream(f->p, next, depth);
     m->next = next;
 }
 

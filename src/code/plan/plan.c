@@ -618,7 +618,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Re
     if (!p->root) p->root = node_new(&b, P_GUARD);
     p->root = flagged(&b, p->root);
     plan_dots(p);
-    plan_join(p);
+    plan_collapse(p);
     plan_vectorise(p);
     plan_places(p);
     int leaf = 0;

@@ -54,7 +54,7 @@ typedef struct Mem {
     bool unchecked;    // or not, where somebody vouches for it
     int stream;      // the pointer that follows its real loops; for a non-linear one the bare base
     int64_t lane;    // bytes between lanes of the vector loop
-    int repeat;      // so many lanes in turn share an element, the first one's; 0: each has its own
+    int repeat;      // lanes in a row that share one element, the first lane's; 0: each has its own
     bool safe;       // always inside its buffer: no guard and no check needed
     bool inside;     // in every instance that exists, whatever conditions say
     const Lin **sub; // by dimension; NULL where one is not linear
@@ -68,10 +68,10 @@ typedef struct Mem {
     const int32_t *place; // of a piece: of lanes, in elements; NULL: they are `lane` bytes apart
     int fetch;            // cache level to prefetch into, 0: none
     struct {
-        int lines, rows; // of each turn, rows so many bytes
-        int64_t apart;   // from each other
-    } spread; // over turns in which the access may stand still; no lines: the access itself
-    const struct Mem *next; // what to prefetch
+        int lines, rows;    // lines and rows that each iteration prefetches; no lines: the access
+        int64_t stride;     // bytes from row to row
+    } ahead;                // a footprint that is distributed over iterations (fetch.c)
+    const struct Mem *next; // the access that is prefetched
 } Mem;
 
 typedef enum PKind { P_LOOP, P_GUARD, P_LEAF } PKind;
@@ -185,16 +185,16 @@ typedef struct Refusals {
     uint8_t *tile; // by leaf: the LossWhy that keeps its elements out of registers
 } Refusals;
 
-enum { MAX_WINDOWS = 4 }; // whole vectors that lanes are picked from
+enum { MAX_WINDOWS = 4 }; // whole vectors that lanes are taken from
 
 // The windows of `width` elements, as few as can be, in which the places of the first lanes lie;
 // start: where they begin; how many, or MAX_WINDOWS + 1.
 int plan_windows(const int32_t *place, int lanes, int width, int32_t *start);
 
-// Lanes of one vector, or of two behind each other, in another order.
-typedef struct Picks {
+// An order of lanes: by lane, a lane number of one vector, or of two concatenated ones.
+typedef struct Permutation {
     uint8_t from[LIMIT_LANES];
-} Picks;
+} Permutation;
 
 typedef struct Plan {
     Arena *arena;
@@ -210,21 +210,21 @@ typedef struct Plan {
     int64_t *least, *most; // by Tree index id: its first value and its last; two more ids are free
     VEC(PNode *) leaves;
     VEC(Stream) streams;
-    int *stream_of;              // by buffer: its latest stream, or -1
-    int64_t *offset;             // per buffer: place in scratch; -1 for arguments
-    int *alloc_depth;            // per buffer: depth of the block it lives in
-    int *alloc_loop;             // per buffer: innermost loop around that block's content, or -1
-    int *lanes;                  // per buffer: lanes that have an element each; 0: none
-    bool *private;               // per buffer: lives in a parallel loop; each thread has one
-    int *first_leaf, *last_leaf; // per buffer: leaves that touch it
-    int64_t scratch;             // bytes of all allocations, those of one thread included
-    int64_t thread_scratch;      // bytes that every further thread needs
-    int64_t shared;              // iterations of parallel loops that are more than one task
-    int joined;                  // loops that went on where another ended, and became part of it
-    VEC(Picks) picks;            // that seg_pick is asked for
-    CodeLoss spill;              // why the last candidate was no region
-    VEC(CodeLoss) losses;        // of lanes and threads
-    const char *declined;        // why, when the Tree cannot be compiled
+    int *stream_of;                // by buffer: its latest stream, or -1
+    int64_t *offset;               // per buffer: place in scratch; -1 for arguments
+    int *alloc_depth;              // per buffer: depth of the block it lives in
+    int *alloc_loop;               // per buffer: innermost loop around that block's content, or -1
+    int *lanes;                    // per buffer: lanes that have an element each; 0: none
+    bool *private;                 // per buffer: lives in a parallel loop; each thread has one
+    int *first_leaf, *last_leaf;   // per buffer: leaves that touch it
+    int64_t scratch;               // bytes of all allocations, those of one thread included
+    int64_t thread_scratch;        // bytes that every further thread needs
+    int64_t shared;                // iterations of parallel loops that are more than one task
+    int collapsed;                 // loops that were collapsed into a vector loop
+    VEC(Permutation) permutations; // of all MI_LANE_NUMBERS
+    CodeLoss spill;                // why the last candidate was no region
+    VEC(CodeLoss) losses;          // of lanes and threads
+    const char *declined;          // why, when the Tree cannot be compiled
 } Plan;
 
 // parallel.c: which loops marked so become parallel, and what is private to their threads.
@@ -238,14 +238,14 @@ void plan_places(Plan *p);                          // Mem.piece
 bool plan_is_plain(const Plan *p, const Affine *a); // has no passed indices
 void plan_prefetches(Plan *p);
 void plan_dots(Plan *p);
-void plan_join(Plan *p);
+void plan_collapse(Plan *p);
 void plan_vectorise(Plan *p);
 // Lanes that would run along a loop if it had so many rows in turn; 1: none, and why.
 int plan_lanes(Plan *p, PNode *loop, int64_t rows, LossWhy *why);
 void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
 void plan_regions(Plan *p, PNode **nodes, int n);
-// Copies and split sums of a region for one of its tails (PVariant.limit): a short tail has fewer sums
-// side by side, so that each is split further.
+// Copies and split sums of a region for one of its tails (PVariant.limit): a short tail has fewer
+// sums side by side, so that each is split further.
 void plan_adapt(Plan *p, PNode **nodes, int n);
 
 Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);

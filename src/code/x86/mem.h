@@ -29,8 +29,8 @@ void x86_store_backwards(Gen *g, const Micro *m);
 // `where`: only lanes whose bits are set in k2 (gathers) or edx; others become 0.
 void x86_load_strided(Gen *g, const Ref *r, int dst, X86Arg mem, bool where);
 bool x86_gathers_strided(const Gen *g, const Ref *r);
-void x86_picks(Gen *g, const Micro *m);
-void x86_pick(Gen *g, const Micro *m);
+void x86_lane_numbers(Gen *g, const Micro *m);
+void x86_permute(Gen *g, const Micro *m);
 void x86_store_strided(Gen *g, const Ref *r, int reg, X86Arg mem);
 
 // guard.c: lanes where a guard holds

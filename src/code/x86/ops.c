@@ -200,7 +200,7 @@ bool x86_folds(const void *user, const Micro *m, int arg, const Ref *r) {
 }
 
 bool x86_ties(const void *user, const Micro *m, int arg) {
-    if (m->kind == MI_PICK) return x86_has_avx512(user) && m->nargs == 3 && arg != 1;
+    if (m->kind == MI_PERMUTE) return x86_has_avx512(user) && m->nargs == 3 && arg != 1;
     if (m->kind != MI_OP || m->from == TYPE_BOOL) return false;
     if (m->op == OP_SELECT) return arg == 2; // an accumulator keeps its register where masked off
     bool sum = m->op == OP_ADD || m->op == OP_SUB || m->op == OP_MUL;
@@ -273,8 +273,8 @@ void x86_emit_micro(Gen *g, const Micro *m) {
     case MI_OP: x86_arithmetic(g, m); break;
     case MI_FMA: do_fma(g, m); break;
     case MI_CHOOSE: x86_choose_lanes(g, m); break;
-    case MI_HALF: x86_half(g, m); break;
-    case MI_JOIN: x86_join(g, m); break;
+    case MI_WIDEN: x86_widen_half(g, m); break;
+    case MI_NARROW: x86_narrow_halves(g, m); break;
     case MI_RESCUE: x86_rescue(g, m); break;
     case MI_CAST: x86_cast(g, m); break;
     case MI_STORE: x86_store(g, m); break;
@@ -283,13 +283,13 @@ void x86_emit_micro(Gen *g, const Micro *m) {
     case MI_SHUFFLE: do_shuffle(g, m); break;
     case MI_HEAD: do_head(g, m); break;
     case MI_GROUP: do_group(g, m); break;
-    case MI_PICKS: x86_picks(g, m); break;
-    case MI_PICK: x86_pick(g, m); break;
+    case MI_LANE_NUMBERS: x86_lane_numbers(g, m); break;
+    case MI_PERMUTE: x86_permute(g, m); break;
     case MI_FETCH: x86_prefetch(g, m); break;
     case MI_ROW: bug("gen_emit does these");
     case MI_GATHER: x86_gather(g, m); break;
     case MI_CHECK: x86_check(g, m); break;
-    case MI_SPREAD: x86_broadcast(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
+    case MI_BROADCAST: x86_broadcast(g, m->type, m->width, m->dst_reg, m->arg_reg[0]); break;
     case MI_PIN:
         x86_2(a, X86_vmovaps, x86_vreg(m->type, m->width, m->dst_reg),
               x86_vreg(m->type, m->width, m->arg_reg[0]));

@@ -220,7 +220,7 @@ static void gather_strided(Gen *g, const Ref *r, int dst, X86Arg at) {
 }
 
 void x86_load_strided(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
-    g->result.tricks[TRICK_APART]++;
+    g->result.tricks[TRICK_STRIDED]++;
     mem = reachable(g, r, mem);
     bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
     if (where && x86_gathers_strided(g, r)) {
@@ -240,8 +240,8 @@ void x86_load_strided(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
 // ---- Lanes in another order
 
 // AVX2 counts 4 bytes, in each of two vectors.
-void x86_picks(Gen *g, const Micro *m) {
-    const Picks *p = &g->p->picks.at[m->value.i];
+void x86_lane_numbers(Gen *g, const Micro *m) {
+    const Permutation *p = &g->p->permutations.at[m->value.i];
     int size = gen_lane_size(m->type);
     uint8_t index[64] = {0};
     for (int i = 0; i < m->width; i++) {
@@ -259,13 +259,13 @@ void x86_picks(Gen *g, const Micro *m) {
 }
 
 // One vector of 16 bytes is the lower half of one of 32.
-static X86Arg pick_reg(const Micro *m, int reg) {
+static X86Arg permute_reg(const Micro *m, int reg) {
     X86Arg r = x86_vreg(m->type, m->width, reg);
     return r.kind == X86_X ? x86_ymm((unsigned)reg) : r;
 }
 
 // Lanes of two vectors, AVX-512: the result lies where one of them did, or the numbers of lanes.
-static void pick_of_two(Gen *g, const Micro *m) {
+static void permute_two(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     X86Arg x = x86_vreg(m->type, m->width, m->arg_reg[0]);
@@ -279,21 +279,21 @@ static void pick_of_two(Gen *g, const Micro *m) {
     x86_3(a, x86_instr(g, USE_PERMUTE_BY, m->type), d, x, y);
 }
 
-void x86_pick(Gen *g, const Micro *m) {
+void x86_permute(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     X86Op permute = x86_instr(g, USE_PERMUTE, m->type);
-    X86Arg d = pick_reg(m, m->dst_reg), s = pick_reg(m, g->scratch);
-    X86Arg from = pick_reg(m, m->arg_reg[m->nargs - 1]);
+    X86Arg d = permute_reg(m, m->dst_reg), s = permute_reg(m, g->scratch);
+    X86Arg from = permute_reg(m, m->arg_reg[m->nargs - 1]);
     if (m->nargs == 2) {
-        x86_3(a, permute, d, from, pick_reg(m, m->arg_reg[0]));
+        x86_3(a, permute, d, from, permute_reg(m, m->arg_reg[0]));
     } else if (x86_has_avx512(g)) {
-        pick_of_two(g, m);
+        permute_two(g, m);
     } else {
-        const Picks *p = &g->p->picks.at[m->value.i];
+        const Permutation *p = &g->p->permutations.at[m->value.i];
         int second = 0, parts = gen_lane_size(m->type) / 4;
         for (int i = 0; i < m->width * parts; i++) second |= (p->from[i / parts] >= m->width) << i;
-        x86_3(a, permute, s, from, pick_reg(m, m->arg_reg[1]));
-        x86_3(a, permute, d, from, pick_reg(m, m->arg_reg[0]));
+        x86_3(a, permute, s, from, permute_reg(m, m->arg_reg[1]));
+        x86_3(a, permute, d, from, permute_reg(m, m->arg_reg[0]));
         x86_4(a, X86_vblendps, d, d, s, x86_imm(second));
     }
 }
@@ -339,7 +339,7 @@ static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
 }
 
 void x86_store_strided(Gen *g, const Ref *r, int reg, X86Arg mem) {
-    g->result.tricks[TRICK_APART]++;
+    g->result.tricks[TRICK_STRIDED]++;
     mem = reachable(g, r, mem);
     if (!x86_has_avx512(g)) {
         store_halves(g, r, reg, mem);

@@ -92,7 +92,7 @@ void x86_cast(Gen *g, const Micro *m) {
 // ---- Half of the lanes in f64
 
 // m->width lanes of f64 out of twice as many of 4 bytes.
-void x86_half(Gen *g, const Micro *m) {
+void x86_widen_half(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     X86Arg d = x86_vreg(TYPE_F64, m->width, m->dst_reg);
     X86Arg x = x86_vreg(m->from, 2 * m->width, m->arg_reg[0]), half = x86_xmm(x.reg);
@@ -110,7 +110,7 @@ void x86_half(Gen *g, const Micro *m) {
 }
 
 // Twice as many lanes of 4 bytes as its operands have of f64.
-void x86_join(Gen *g, const Micro *m) {
+void x86_narrow_halves(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     X86Arg d = x86_vreg(m->type, m->width, m->dst_reg);
     X86Arg low = d.kind == X86_Z ? x86_ymm(d.reg) : x86_xmm(d.reg);

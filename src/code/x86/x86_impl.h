@@ -69,8 +69,8 @@ bool x86_is_one_instruction(const Gen *g, ExprOp op, Type t);
 
 // x86_cast.c
 void x86_cast(Gen *g, const Micro *m);
-void x86_half(Gen *g, const Micro *m);
-void x86_join(Gen *g, const Micro *m);
+void x86_widen_half(Gen *g, const Micro *m);
+void x86_narrow_halves(Gen *g, const Micro *m);
 void x86_wrap(Gen *g, Type t, X86Arg lanes); // integers under 32 bits, after arithmetic
 
 // call.c: through the environment, with all registers kept.

@@ -784,9 +784,9 @@ TEST(columns_are_combed) {
     }
     static const Case cases[] = {COMBED(2), COMBED(3), COMBED(4), COMBED(5),
                                  COMBED(6), COMBED(7), COMBED(8)};
-    int64_t before = jit_tricks[TRICK_COMB];
+    int64_t before = jit_tricks[TRICK_DEINTERLEAVE];
     RUN(cases);
-    CHECK(jit_tricks[TRICK_COMB] > before);
+    CHECK(jit_tricks[TRICK_DEINTERLEAVE] > before);
 }
 
 // Rows that are turned in registers together must not be of two kinds, nor change in between.

@@ -1,26 +1,26 @@
-// Lanes a few elements apart, combed out of whole vectors.
+// Columns with a small stride, deinterleaved from whole vectors.
 //
 // Columns of a tensor whose rows are short (x and y, red, green and blue, matrices of 2 by 2) are
-// read and written in lanes along the rows. Each of s columns has its lanes s elements apart, and
-// together they lie in s whole vectors:
+// read and written in lanes along the rows. Each of s columns has a stride of s elements, and
+// together they occupy s whole vectors:
 //
 //     vectors     a0 b0 a1 b1 a2 b2 a3 b3 | a4 b4 a5 b5 a6 b6 a7 b7
 //     columns     a0 a1 a2 a3 a4 a5 a6 a7     b0 b1 b2 b3 b4 b5 b6 b7
 //
-// An even s is halved: of each two vectors the lanes with even numbers, and those with odd ones,
-// make half as many vectors of half as many columns. An odd one takes its lanes from all vectors in
-// turn. Stores are the same from right to left, if all columns are stored: nothing else is written.
-// Nothing is read but what lies between the first element that is wanted and the last.
-#include "code/micro/turn.h"
+// An even s is halved: the even lanes of each two vectors, and the odd ones, form half as many
+// vectors of half as many columns. An odd s takes its lanes from all vectors in rotation. Stores
+// interleave the same way from right to left, provided that all columns are stored: nothing else is
+// written. Loads read nothing outside the range from the first wanted element to the last.
+#include "code/micro/regroup.h"
 
 #include "base/checked.h"
 
-typedef struct Comb {
-    Turn *t;
+typedef struct Deinterleave {
+    Regroup *t;
     Type type;
     int width;
     int line;
-} Comb;
+} Deinterleave;
 
 // ---- Which ones
 
@@ -33,7 +33,7 @@ static bool same_rows(const Strided *p, const Strided *q) {
 }
 
 // A single column of few vectors of 64 bytes takes as many loads whose shuffles include them.
-static bool pays(const Turn *t, const Strided *x, int n, int s) {
+static bool pays(const Regroup *t, const Strided *x, int n, int s) {
     const Ref *r = x->ref;
     int size = type_info[r->type].bytes;
     bool wide = t->p->machine->vector_bytes == 64;
@@ -45,7 +45,7 @@ static bool pays(const Turn *t, const Strided *x, int n, int s) {
 
 static int step_of(const Ref *r) { return (int)(r->lane / type_info[r->type].bytes); }
 
-int comb_columns(const Turn *t, const Strided *list, int n) {
+int deinterleave_columns(const Regroup *t, const Strided *list, int n) {
     const Ref *r = list->ref;
     int size = type_info[r->type].bytes, run = 1;
     if (r->lane % size || r->lane > LIMIT_COMB * size || r->lane <= size) return 0;
@@ -57,7 +57,7 @@ int comb_columns(const Turn *t, const Strided *list, int n) {
 
 // ---- Shuffles
 
-static int push(Turn *t, Micro m) {
+static int push(Regroup *t, Micro m) {
     Seg *s = t->s;
     for (int k = 0; k < m.nargs; k++) s->vals.at[m.arg[k]].uses++;
     s->vals.at[m.dst].def = t->out.n;
@@ -66,28 +66,28 @@ static int push(Turn *t, Micro m) {
 }
 
 // The value that holds numbers of lanes, made once.
-static int numbers_of(Comb *c, Micro m) {
-    Turn *t = c->t;
+static int numbers_of(Deinterleave *c, Micro m) {
+    Regroup *t = c->t;
     for (int i = 0; i < t->numbers.n; i++) {
         const Micro *known = &t->out.at[t->s->vals.at[t->numbers.at[i]].def];
         if (known->value.i == m.value.i && known->type == m.type && known->width == m.width)
             return t->numbers.at[i];
     }
-    m.dst = turn_value(t, m.type, m.width);
+    m.dst = regroup_value(t, m.type, m.width);
     m.line = c->line;
     vec_push(t->s->arena, &t->numbers, m.dst);
     return push(t, m);
 }
 
 // Lanes of a and b, one of which may be missing (-1): then any; into `dst`, or a new value (-1).
-static int pick(Comb *c, int dst, int a, int b, const Picks *from) {
-    Turn *t = c->t;
+static int pick(Deinterleave *c, int dst, int a, int b, const Permutation *from) {
+    Regroup *t = c->t;
     bool one = a < 0 || b < 0;
-    Picks p = *from;
+    Permutation p = *from;
     if (a < 0 && b < 0) return -1;
     for (int i = 0; i < c->width && one; i++) p.from[i] = (uint8_t)(p.from[i] % c->width);
-    Micro numbers = plan_picks(t->p, c->type, c->width, &p);
-    Micro m = {.kind = MI_PICK,
+    Micro numbers = plan_lane_numbers(t->p, c->type, c->width, &p);
+    Micro m = {.kind = MI_PERMUTE,
                .type = c->type,
                .from = c->type,
                .width = (uint8_t)c->width,
@@ -96,32 +96,32 @@ static int pick(Comb *c, int dst, int a, int b, const Picks *from) {
                .value = numbers.value,
                .line = c->line};
     m.arg[m.nargs - 1] = numbers_of(c, numbers);
-    m.dst = dst < 0 ? turn_value(t, c->type, c->width) : dst;
+    m.dst = dst < 0 ? regroup_value(t, c->type, c->width) : dst;
     return push(t, m);
 }
 
 // The lanes with even numbers, or odd ones.
-static int every_other(Comb *c, int dst, int a, int b, int odd) {
-    Picks p = {{0}};
+static int every_other(Deinterleave *c, int dst, int a, int b, int odd) {
+    Permutation p = {{0}};
     for (int i = 0; i < c->width; i++) p.from[i] = (uint8_t)(2 * i + odd);
     return pick(c, dst, a, b, &p);
 }
 
 // Of lanes in turn, the first half or the second.
-static int in_turn(Comb *c, int a, int b, int second) {
-    Picks p = {{0}};
+static int in_turn(Deinterleave *c, int a, int b, int second) {
+    Permutation p = {{0}};
     for (int i = 0; i < c->width; i++)
         p.from[i] = (uint8_t)(i / 2 + second * c->width / 2 + (i & 1) * c->width);
     return pick(c, -1, a, b, &p);
 }
 
 // Lane i is number at[i] of all lanes of the n vectors.
-static int from_all(Comb *c, int dst, const int *vector, int n, const int *at) {
+static int from_all(Deinterleave *c, int dst, const int *vector, int n, const int *at) {
     int w = c->width, all = vector[0], last = 0;
     for (int v = 1; v < n; v++)
         if (vector[v] >= 0) last = v;
     for (int v = last ? 1 : 0; v <= last; v++) {
-        Picks p = {{0}};
+        Permutation p = {{0}};
         for (int i = 0; i < w; i++) {
             int mine = at[i] / w == v, kept = v == 1 ? at[i] % w : i;
             p.from[i] = (uint8_t)(mine ? (v ? w : 0) + at[i] % w : kept);
@@ -132,7 +132,7 @@ static int from_all(Comb *c, int dst, const int *vector, int n, const int *at) {
 }
 
 // The s columns of s vectors, missing ones -1, into out[j·step] where `want`.
-static void part(Comb *c, int s, const int *vector, const bool *want, int *out, int step) {
+static void part(Deinterleave *c, int s, const int *vector, const bool *want, int *out, int step) {
     int half[2][LIMIT_COMB / 2];
     if (s == 1) {
         out[0] = vector[0];
@@ -157,7 +157,7 @@ static void part(Comb *c, int s, const int *vector, const bool *want, int *out, 
 }
 
 // The first n of the s vectors that s columns make.
-static void mesh(Comb *c, int s, const int *column, int step, int *out, int n) {
+static void mesh(Deinterleave *c, int s, const int *column, int step, int *out, int n) {
     int half[2][LIMIT_COMB];
     if (s == 1) {
         out[0] = column[0];
@@ -183,12 +183,12 @@ static void mesh(Comb *c, int s, const int *column, int step, int *out, int n) {
 
 // ---- Rewriting
 
-static Comb comb_of(Turn *t, const Group *g) {
+static Deinterleave comb_of(Regroup *t, const Group *g) {
     const Ref *r = g->column[0].ref;
-    return (Comb){.t = t,
-                  .type = type_compute(r->type),
-                  .width = r->width,
-                  .line = t->s->micros.at[g->column[0].micro].line};
+    return (Deinterleave){.t = t,
+                          .type = type_compute(r->type),
+                          .width = r->width,
+                          .line = t->s->micros.at[g->column[0].micro].line};
 }
 
 // Vector number v, of `span` elements in all.
@@ -200,9 +200,9 @@ static const Ref *vector_ref(Seg *s, const Group *g, int v, int64_t span) {
     return r;
 }
 
-void comb_loads(Turn *t, const Group *g) {
+void deinterleave_loads(Regroup *t, const Group *g) {
     Seg *s = t->s;
-    Comb c = comb_of(t, g);
+    Deinterleave c = comb_of(t, g);
     const Ref *r = g->column[0].ref;
     int step = step_of(r);
     int64_t size = type_info[r->type].bytes;
@@ -218,7 +218,7 @@ void comb_loads(Turn *t, const Group *g) {
                    .from = r->type,
                    .width = r->width,
                    .ref = vector_ref(s, g, v, span),
-                   .dst = turn_value(t, c.type, r->width),
+                   .dst = regroup_value(t, c.type, r->width),
                    .line = c.line};
         vec_push(s->arena, &t->out, m);
         vector[v] = m.dst;
@@ -231,9 +231,9 @@ void comb_loads(Turn *t, const Group *g) {
     part(&c, step, vector, want, out, 1);
 }
 
-void comb_stores(Turn *t, const Group *g) {
+void deinterleave_stores(Regroup *t, const Group *g) {
     Seg *s = t->s;
-    Comb c = comb_of(t, g);
+    Deinterleave c = comb_of(t, g);
     const Ref *r = g->column[0].ref;
     int step = step_of(r);
     int64_t span = step * r->active;

@@ -1,32 +1,32 @@
-// Plan, step 2: nested loops that run through memory like one loop become one, so that lanes do not
+// Plan, step 2: collapses nested loops that traverse memory like one loop, so that vectors do not
 // end at the end of a short row:
 //
 //     for h in 12 { for w in 12 vector { S += X[12·h + w] } }   ->   for w in 144 vector
 //
-// The loop around a vector loop joins it when all that it does is to go on where the inner one
-// ended, in every access of the body. Instances keep their order. As lanes now reach over what were
-// iterations of a serial loop, no iteration may use what another one writes: elements of a buffer
-// that is written are met at one place only.
+// The loop around a vector loop is collapsed into it if each of its iterations continues where the
+// previous one ended, in every access of the body. Iterations keep their order. Vectors now span
+// what were iterations of a serial loop, so no iteration may use what another one writes: elements
+// of a buffer that is written are accessed through one subscript only.
 //
-// A row shorter than a vector may join although something that is read stands still along it and
-// moves from row to row, as the pixels of a convolution in small groups do:
+// A row shorter than a vector may be collapsed although a read element is the same along the row
+// and moves from row to row, as the pixels of a convolution in small groups:
 //
 //     for g in 4 { for f in 4 vector { O[4·g + f] += P[4·g + c]·K[4·g + f] } }
 //
-// Lanes of one row then share its element (Mem.repeat). All loops that write those elements must
-// join alike, or the tile would not stay in registers.
+// Lanes of one row then share its element (Mem.repeat). All loops that write those elements must be
+// collapsed alike, or the tile would not stay in registers.
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
 
-typedef struct Join {
+typedef struct Collapse {
     const Plan *p;
     PNode *outer, *inner;
     bool may_repeat; // lanes of a row may share what is read
     bool repeats;    // and some do
     const Mem *written[8];
     int nwritten;
-} Join;
+} Collapse;
 
 static bool same_place(const Mem *a, const Mem *b) {
     if (a->off->c != b->off->c || a->off->n != b->off->n) return false;
@@ -36,7 +36,7 @@ static bool same_place(const Mem *a, const Mem *b) {
     return true;
 }
 
-static bool goes_on(const Join *j, const Mem *m) {
+static bool goes_on(const Collapse *j, const Mem *m) {
     int64_t row;
     if (!m->off || m->inner) return false;
     return j->outer->extent == 1 ||
@@ -44,7 +44,7 @@ static bool goes_on(const Join *j, const Mem *m) {
             lin_coef(m->off, j->outer->loop) == row);
 }
 
-static bool stands_still(Join *j, const Mem *m) {
+static bool stands_still(Collapse *j, const Mem *m) {
     if (!j->may_repeat || !m->off || m->inner) return false;
     int64_t row = lin_coef(m->off, j->outer->loop);
     if (row <= 0 || row > INT32_MAX / 64 || row % j->inner->extent) return false;
@@ -53,7 +53,7 @@ static bool stands_still(Join *j, const Mem *m) {
 }
 
 // Its conditions hold for all lanes or for none.
-static bool is_uniform(const Join *j, const PNode *n) {
+static bool is_uniform(const Collapse *j, const PNode *n) {
     for (int i = 0; i < n->nconds; i++)
         if (lin_coef(n->cond[i], j->outer->loop) || lin_coef(n->cond[i], j->inner->loop))
             return false;
@@ -61,7 +61,7 @@ static bool is_uniform(const Join *j, const PNode *n) {
 }
 
 // Collects what is written; false: some access, bound or guard needs both loops.
-static bool allows(Join *j, const PNode *n) {
+static bool allows(Collapse *j, const PNode *n) {
     if (!is_uniform(j, n) || (n->kind == P_LOOP && n->nbounds)) return false;
     if (n->kind == P_LEAF) {
         if (!goes_on(j, &n->write) || j->nwritten == 8 || plan_has_index(n->leaf->value))
@@ -75,13 +75,13 @@ static bool allows(Join *j, const PNode *n) {
     return true;
 }
 
-static bool agrees(const Join *j, const Mem *m) {
+static bool agrees(const Collapse *j, const Mem *m) {
     for (int i = 0; i < j->nwritten; i++)
         if (j->written[i]->buffer == m->buffer && !same_place(j->written[i], m)) return false;
     return true;
 }
 
-static bool is_independent(const Join *j, const PNode *n) {
+static bool is_independent(const Collapse *j, const PNode *n) {
     if (n->kind == P_LEAF) {
         if (!agrees(j, &n->write)) return false;
         for (int i = 0; i < n->nreads; i++)
@@ -92,7 +92,7 @@ static bool is_independent(const Join *j, const PNode *n) {
     return true;
 }
 
-static bool is_inside(const Join *j, const Mem *write) {
+static bool is_inside(const Collapse *j, const Mem *write) {
     for (int i = 0; i < j->nwritten; i++)
         if (j->written[i] == write) return true;
     return false;
@@ -100,7 +100,7 @@ static bool is_inside(const Join *j, const Mem *write) {
 
 // Elements that are initialised here and updated elsewhere, or the other way round, may be a tile:
 // then vectors must be the same in both places.
-static bool shares_tile(const Join *j) {
+static bool shares_tile(const Collapse *j) {
     for (int i = 0; i < j->p->leaves.n; i++) {
         const PNode *leaf = j->p->leaves.at[i];
         for (int k = 0; k < j->nwritten && !is_inside(j, &leaf->write); k++)
@@ -112,7 +112,7 @@ static bool shares_tile(const Join *j) {
 }
 
 // Is this updated by some other loop? Then it may be its tile, if it is small enough.
-static bool is_of_tile(const Join *j, const Mem *m) {
+static bool is_of_tile(const Collapse *j, const Mem *m) {
     int64_t lanes = max_i64(1, j->p->machine->vector_bytes / type_info[m->type].bytes), vectors;
     if (!lin_coef(m->off, j->inner->loop) ||
         !checked_mul(j->outer->extent, ceil_div(j->inner->extent, lanes), &vectors) ||
@@ -128,7 +128,7 @@ static bool is_of_tile(const Join *j, const Mem *m) {
 }
 
 // What reads a tile takes vectors as they are in it.
-static bool reads_tile(const Join *j, const PNode *n) {
+static bool reads_tile(const Collapse *j, const PNode *n) {
     for (int i = 0; i < n->nreads; i++)
         if (is_of_tile(j, &n->read[i])) return true;
     for (int i = 0; i < n->nchild; i++)
@@ -136,7 +136,7 @@ static bool reads_tile(const Join *j, const PNode *n) {
     return false;
 }
 
-static bool may_join(Join *j) {
+static bool may_join(Collapse *j) {
     const PNode *outer = j->outer, *inner = j->inner;
     const Plan *p = j->p;
     int64_t extent;
@@ -150,7 +150,7 @@ static bool may_join(Join *j) {
 }
 
 // The access without the outer loop. What lanes share moves on by a row in a row's lanes.
-static void forget(const Join *j, Mem *m) {
+static void forget(const Collapse *j, Mem *m) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int64_t row = lin_coef(m->off, j->outer->loop);
     bool shared = j->outer->extent > 1 && row && !lin_coef(m->off, j->inner->loop);
@@ -170,7 +170,7 @@ static void forget(const Join *j, Mem *m) {
     m->off = code_lin(j->p->arena, m->off->c, t, n);
 }
 
-static void forget_below(const Join *j, PNode *n) {
+static void forget_below(const Collapse *j, PNode *n) {
     if (n->kind == P_LEAF) {
         forget(j, &n->write);
         for (int i = 0; i < n->nreads; i++) forget(j, &n->read[i]);
@@ -179,13 +179,13 @@ static void forget_below(const Join *j, PNode *n) {
 }
 
 // The inner loop takes the place of both.
-static void join_now(Plan *p, const Join *j) {
+static void join_now(Plan *p, const Collapse *j) {
     forget_below(j, j->inner);
     j->inner->extent *= j->outer->extent;
     j->inner->depth = j->outer->depth;
     j->outer->nchild = 0;
     j->outer->extent = 1;
-    p->joined++;
+    p->collapsed++;
 }
 
 static bool is_row(const PNode *n) {
@@ -197,7 +197,7 @@ static bool is_row(const PNode *n) {
 static PNode *join(Plan *p, PNode *n) {
     for (int i = 0; i < n->nchild; i++) n->child[i] = join(p, n->child[i]);
     if (!is_row(n)) return n;
-    Join j = {.p = p, .outer = n, .inner = n->child[0]};
+    Collapse j = {.p = p, .outer = n, .inner = n->child[0]};
     if (!may_join(&j)) return n;
     join_now(p, &j);
     return j.inner;
@@ -207,7 +207,7 @@ static PNode *join(Plan *p, PNode *n) {
 
 typedef struct Rows {
     Plan *p;
-    VEC(Join) at;
+    VEC(Collapse) at;
     bool some; // lanes share something in one of them
 } Rows;
 
@@ -215,7 +215,7 @@ static void find_rows(Rows *rows, PNode *n) {
     for (int i = 0; i < n->nchild; i++) find_rows(rows, n->child[i]);
     if (!is_row(n) || n->extent < 2 || n->child[0]->extent < 2 || n->child[0]->nbounds) return;
     LossWhy why;
-    Join j = {.p = rows->p, .outer = n, .inner = n->child[0], .may_repeat = true};
+    Collapse j = {.p = rows->p, .outer = n, .inner = n->child[0], .may_repeat = true};
     int64_t row = j.inner->extent, lanes = plan_lanes(rows->p, j.inner, n->extent, &why);
     if (why || row >= lanes || lanes % row || !may_join(&j)) return;
     rows->some |= j.repeats;
@@ -223,10 +223,10 @@ static void find_rows(Rows *rows, PNode *n) {
 }
 
 // Does the leaf stand in a row that joins, and touch this as j touches what it writes?
-static bool joins_too(const Rows *rows, const Join *j, const PNode *leaf, const Mem *m,
+static bool joins_too(const Rows *rows, const Collapse *j, const PNode *leaf, const Mem *m,
                       const Mem *mine) {
     for (int i = 0; i < rows->at.n; i++) {
-        const Join *other = &rows->at.at[i];
+        const Collapse *other = &rows->at.at[i];
         if (is_inside(other, &leaf->write))
             return other->outer->extent == j->outer->extent &&
                    other->inner->extent == j->inner->extent && m->off &&
@@ -236,7 +236,7 @@ static bool joins_too(const Rows *rows, const Join *j, const PNode *leaf, const 
 }
 
 // Somebody else touches what j writes in vectors of another kind.
-static bool joins_alone(const Rows *rows, const Join *j) {
+static bool joins_alone(const Rows *rows, const Collapse *j) {
     for (int i = 0; i < rows->p->leaves.n; i++) {
         const PNode *leaf = rows->p->leaves.at[i];
         for (int k = 0; k < j->nwritten && !is_inside(j, &leaf->write); k++)
@@ -274,7 +274,7 @@ static void join_rows(Plan *p) {
     for (int i = 0; i < rows.at.n; i++) join_now(p, &rows.at.at[i]);
 }
 
-void plan_join(Plan *p) {
+void plan_collapse(Plan *p) {
     if (p->tree->prefetches.n) return; // prefetches name loops
     p->root = join(p, p->root);
     join_rows(p);

@@ -1,18 +1,17 @@
-// Blocks of strided vectors, turned in registers.
+// Blocks of strided vectors, transposed in registers.
 //
-// Sixteen loads whose lanes are `lane` bytes apart and that lie side by side read a block of memory
-// by columns:
+// Sixteen loads with a stride of `lane` bytes between lanes, and neighbouring first elements, read
+// a block of memory by columns:
 //
 //     load 0 reads     base,          base + lane,          base + 2·lane ...
 //     load 1 reads     base + size,   base + size + lane,   ...
 //
-// The same elements are as many rows of neighbours. So the rows are loaded whole, and shuffled into
-// columns by log2(lanes) rounds of interleaving: pairs of 4-byte lanes, pairs of 8-byte ones, then
-// 16-byte pieces. Stores likewise, the other way round. Exactly the same bytes are touched.
+// The same elements form as many contiguous rows. So whole rows are loaded and transposed by
+// log2(lanes) rounds of interleaving: pairs of 4-byte lanes, pairs of 8-byte lanes, then 16-byte
+// pieces. Stores work the other way round. Exactly the same bytes are accessed.
 //
-// Runs once on a finished segment, between seg_close and micro_assign, and only where strided
-// accesses were seen.
-#include "code/micro/turn.h"
+// Runs once on a finished segment, between seg_close and micro_assign, if it has strided accesses.
+#include "code/micro/regroup.h"
 
 #include <stdlib.h>
 
@@ -20,7 +19,7 @@
 
 // ---- Finding groups
 
-static bool is_apart(const Ref *r) {
+static bool is_strided(const Ref *r) {
     return r->width > 1 && r->lane != 0 && r->lane != type_info[r->type].bytes && !ref_is_hard(r) &&
            r->guard < 0;
 }
@@ -63,7 +62,7 @@ static int find_strided(Seg *s, Strided **list) {
     int n = 0;
     for (int i = 0; i < s->micros.n; i++) {
         const Micro *m = &s->micros.at[i];
-        n += (m->kind == MI_LOAD || m->kind == MI_STORE) && is_apart(m->ref);
+        n += (m->kind == MI_LOAD || m->kind == MI_STORE) && is_strided(m->ref);
     }
     if (!n) return 0;
     bool *ok = settled_buffers(s);
@@ -71,14 +70,14 @@ static int find_strided(Seg *s, Strided **list) {
     n = 0;
     for (int i = 0; i < s->micros.n; i++) {
         const Micro *m = &s->micros.at[i];
-        if ((m->kind == MI_LOAD || m->kind == MI_STORE) && is_apart(m->ref) && ok[m->ref->buffer])
+        if ((m->kind == MI_LOAD || m->kind == MI_STORE) && is_strided(m->ref) && ok[m->ref->buffer])
             (*list)[n++] = (Strided){m->ref, i, m->kind == MI_STORE};
     }
     qsort(*list, (size_t)n, sizeof **list, by_place);
     return n;
 }
 
-static void add_group(Turn *t, const Strided *column, int n, bool comb) {
+static void add_group(Regroup *t, const Strided *column, int n, bool comb) {
     Group g = {column, n, column[0].store ? -1 : column[0].micro, comb};
     for (int i = 0; i < n; i++) {
         int at = column[i].micro;
@@ -91,10 +90,10 @@ static void add_group(Turn *t, const Strided *column, int n, bool comb) {
     t->group[t->ngroups++] = g;
 }
 
-static void find_groups(Turn *t, const Strided *list, int n) {
+static void find_groups(Regroup *t, const Strided *list, int n) {
     for (int i = 0, run; i < n; i += run) {
         int most = list[i].ref->width;
-        if ((run = comb_columns(t, list + i, n - i))) {
+        if ((run = deinterleave_columns(t, list + i, n - i))) {
             add_group(t, list + i, run, true);
             continue;
         }
@@ -112,14 +111,14 @@ static void find_groups(Turn *t, const Strided *list, int n) {
 // ---- The network
 
 typedef struct Net {
-    Turn *t;
+    Regroup *t;
     Type type;
     int width, pieces, per_piece; // lanes; pieces of 16 bytes; lanes in a piece
     int line;
     int in[16], pair[8][2], quad[4][4], half[4][2][2]; // values; -1: any
 } Net;
 
-int turn_value(Turn *t, Type type, int width) {
+int regroup_value(Regroup *t, Type type, int width) {
     Seg *s = t->s;
     vec_push(s->arena, &s->vals, ((Val){t->out.n, 0, -1, type, (uint8_t)width}));
     return s->vals.n - 1;
@@ -131,7 +130,7 @@ static int shuffle_to(Net *n, int dst, Shuffle how, int a, int b) {
     if (a < 0 && b < 0) return -1;
     if (a < 0) a = b;
     if (b < 0) b = a;
-    if (dst < 0) dst = turn_value(n->t, n->type, n->width);
+    if (dst < 0) dst = regroup_value(n->t, n->type, n->width);
     Micro m = {.kind = MI_SHUFFLE,
                .op = (uint8_t)how,
                .type = n->type,
@@ -150,7 +149,7 @@ static int shuffle_to(Net *n, int dst, Shuffle how, int a, int b) {
 
 static int shuffle(Net *n, Shuffle how, int a, int b) { return shuffle_to(n, -1, how, a, b); }
 
-static void net_begin(Net *n, Turn *t, const Ref *r, int line) {
+static void net_begin(Net *n, Regroup *t, const Ref *r, int line) {
     *n = (Net){.t = t, .type = type_compute(r->type), .width = r->width, .line = line};
     n->per_piece = lane_bytes(r->type) == 8 ? 2 : 4;
     n->pieces = r->width / n->per_piece;
@@ -212,7 +211,7 @@ static const Ref *row_ref(Seg *s, const Group *g, int i) {
 
 // ---- Rewriting
 
-static void emit_loads(Turn *t, const Group *g) {
+static void emit_loads(Regroup *t, const Group *g) {
     Seg *s = t->s;
     const Ref *r = g->column[0].ref;
     Net n;
@@ -223,7 +222,7 @@ static void emit_loads(Turn *t, const Group *g) {
                    .from = r->type,
                    .width = r->width,
                    .ref = row_ref(s, g, i),
-                   .dst = turn_value(t, n.type, r->width),
+                   .dst = regroup_value(t, n.type, r->width),
                    .line = n.line};
         vec_push(s->arena, &t->out, m);
         n.in[i] = m.dst;
@@ -235,7 +234,7 @@ static void emit_loads(Turn *t, const Group *g) {
     }
 }
 
-static void emit_stores(Turn *t, const Group *g) {
+static void emit_stores(Regroup *t, const Group *g) {
     Seg *s = t->s;
     const Ref *r = g->column[0].ref;
     Net n;
@@ -263,13 +262,13 @@ static void emit_stores(Turn *t, const Group *g) {
     }
 }
 
-static void emit_stores_behind(Turn *t, int at) {
+static void emit_stores_behind(Regroup *t, int at) {
     for (int i = 0; i < t->ngroups; i++)
         if (t->group[i].column[0].store && t->group[i].at == at)
-            (t->group[i].comb ? comb_stores : emit_stores)(t, &t->group[i]);
+            (t->group[i].deinterleaved ? deinterleave_stores : emit_stores)(t, &t->group[i]);
 }
 
-static void copy_micro(Turn *t, const Micro *old, const int *place) {
+static void copy_micro(Regroup *t, const Micro *old, const int *place) {
     Micro m = *old;
     if (m.dst >= 0) t->s->vals.at[m.dst].def = t->out.n;
     if (m.kind == MI_STORE) {
@@ -280,7 +279,7 @@ static void copy_micro(Turn *t, const Micro *old, const int *place) {
     vec_push(t->s->arena, &t->out, m);
 }
 
-static void rewrite(Turn *t) {
+static void rewrite(Regroup *t) {
     Seg *s = t->s;
     int n = s->micros.n;
     int *place = arena_new_n(s->arena, int, n + 1); // old micro -> the new one it ends with
@@ -291,7 +290,7 @@ static void rewrite(Turn *t) {
         if (!g)
             copy_micro(t, m, place);
         else if (m->kind == MI_LOAD && g->at == i)
-            (g->comb ? comb_loads : emit_loads)(t, g);
+            (g->deinterleaved ? deinterleave_loads : emit_loads)(t, g);
         place[i] = t->out.n - 1;
         emit_stores_behind(t, i);
     }
@@ -299,20 +298,20 @@ static void rewrite(Turn *t) {
     for (int i = 0; i < t->out.n; i++) vec_push(s->arena, &s->micros, t->out.at[i]);
 }
 
-int micro_turn(Seg *s, Plan *p) {
+int micro_transpose(Seg *s, Plan *p) {
     Strided *list;
-    if (!s->apart) return 0;
+    if (!s->strided) return 0;
     int n = find_strided(s, &list);
     if (!n) return 0;
-    Turn t = {.s = s, .p = p};
+    Regroup t = {.s = s, .p = p};
     t.group = arena_new_n(s->arena, Group, n);
     t.of = arena_new_n(s->arena, int, s->micros.n);
     for (int i = 0; i < s->micros.n; i++) t.of[i] = -1;
     find_groups(&t, list, n);
     int turned = 0;
     for (int i = 0; i < t.ngroups; i++) {
-        turned += !t.group[i].comb;
-        s->combed += t.group[i].comb ? t.group[i].n : 0;
+        turned += !t.group[i].deinterleaved;
+        s->deinterleaved += t.group[i].deinterleaved ? t.group[i].n : 0;
     }
     if (t.ngroups) rewrite(&t);
     return turned;
