@@ -369,11 +369,7 @@ NODE(batch_norm, (lw_graph * g, int x, int mean, int variance, int gamma, int be
      .y = mean, .more = {variance, gamma, beta}, .value = epsilon)
 
 static int do_place(Graph *g, const Args *a) {
-    Reduce op = !a->op              ? REDUCE_ASSIGN
-                : a->code == OP_ADD ? REDUCE_ADD
-                : a->code == OP_MUL ? REDUCE_MUL
-                : a->code == OP_MIN ? REDUCE_MIN
-                                    : REDUCE_MAX;
+    Reduce op = a->op ? reduce_by(a->code) : REDUCE_ASSIGN;
     return graph_place(g, op, a->ninputs, a->inputs, a->ndims, a->dims, a->text, a->border);
 }
 

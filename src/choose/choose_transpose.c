@@ -3,8 +3,9 @@
 //
 // Lanes may run along either of the two. Along the result, loads are strided; along the operand,
 // stores are. Neighbouring strided vectors form a block of memory that is loaded by rows and
-// shuffled into columns (code/micro/transpose.c, code/micro/deinterleave.c). Tails cost most: a few lanes or
-// columns are gathered or scattered one by one. The cheaper orientation is found by counting.
+// shuffled into columns (code/micro/transpose.c, code/micro/deinterleave.c). Tails cost most: a few
+// lanes or columns are gathered or scattered one by one. The cheaper orientation is found by
+// counting.
 #include "choose/choose_impl.h"
 
 #include "base/checked.h"

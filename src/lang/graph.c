@@ -279,16 +279,6 @@ ExprOp graph_op_find(const char *word, size_t len) {
     return OP_COUNT;
 }
 
-static Reduce reduction_of(ExprOp op) {
-    switch (op) {
-    case OP_ADD: return REDUCE_ADD;
-    case OP_MUL: return REDUCE_MUL;
-    case OP_MIN: return REDUCE_MIN;
-    case OP_MAX: return REDUCE_MAX;
-    default: return REDUCE_ASSIGN;
-    }
-}
-
 // All dimensions of the inputs in order of appearance; -1 when there are too many.
 static int union_dims(Graph *g, int n, const int *inputs, int *out) {
     int count = 0;
@@ -305,8 +295,6 @@ static int union_dims(Graph *g, int n, const int *inputs, int *out) {
     return count;
 }
 
-static bool bitwise(ExprOp op) { return op >= OP_BITAND && op <= OP_SHR; }
-
 // The type of an operation on inputs whose common type is t.
 static Type op_type(ExprOp op, Type t, bool reduces) {
     switch (op_info[op].class) {
@@ -318,7 +306,7 @@ static Type op_type(ExprOp op, Type t, bool reduces) {
 }
 
 static bool arity_ok(Graph *g, ExprOp op, int n) {
-    bool any = reduction_of(op) != REDUCE_ASSIGN;
+    bool any = reduce_by(op) != REDUCE_ASSIGN;
     if (op == OP_CAST || n < 1 || (!any && n != op_info[op].arity)) {
         int arity = any ? 1 : op_info[op].arity;
         graph_report(g, DIAG_GRAPH_ARITY, graph_op_name(g->arena, op), arity, any ? " or more" : "",
@@ -349,16 +337,16 @@ int graph_op(Graph *g, ExprOp op, int ninputs, const int *inputs, int ndims, con
     for (int i = 0; i < nall; i++) {
         if (graph_has_dim(&n, all[i])) continue;
         reduces = true;
-        if (reduction_of(op) != REDUCE_ASSIGN) continue;
+        if (reduce_by(op) != REDUCE_ASSIGN) continue;
         graph_report(g, DIAG_GRAPH_CANNOT_REDUCE, graph_op_name(g->arena, op),
                      g->dims.at[all[i]].name);
         return GRAPH_BAD;
     }
-    if (reduces) n.reduce = reduction_of(op);
+    if (reduces) n.reduce = reduce_by(op);
     Type common = TYPE_NONE;
     for (int i = op == OP_SELECT; i < ninputs; i++)
         common = type_promote(common, g->nodes.at[inputs[i]].type);
-    if (bitwise(op) && type_is_float(common)) {
+    if (op_info[op].trait == TRAIT_BITS && type_is_float(common)) {
         graph_report(g, DIAG_GRAPH_BITWISE, graph_op_name(g->arena, op), type_info[common].name);
         return GRAPH_BAD;
     }

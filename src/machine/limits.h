@@ -23,7 +23,7 @@ enum {
     // Lanes
     LIMIT_LANES = 16,     // of the widest vector, of 4 bytes each
     LIMIT_NEAR = 4,       // elements from lane to lane, at most, to be picked from whole vectors
-    LIMIT_COMB = 8,       // columns, at most, that are separated by shuffles (micro/comb.c)
+    LIMIT_COMB = 8,       // columns, at most, that are separated by shuffles (micro/deinterleave.c)
     LIMIT_COMB_HALF = 4,  // likewise where vectors have less than 64 bytes
     LIMIT_NO_COMB = 7,    // a transpose takes fewer shuffles for this many columns
     LIMIT_COMB_LANES = 4, // of each column, at least

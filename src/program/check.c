@@ -448,7 +448,7 @@ typedef void Visit(Checker *c, const Expr *leaf, const Guard *guards);
 static void visit(Checker *c, const Expr *e, const Guard *guards, Visit *fn) {
     if (e->kind == EXPR_READ || e->kind == EXPR_INDEX) fn(c, e, guards);
     if (e->kind != EXPR_OP) return;
-    bool lazy = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR;
+    bool lazy = op_info[e->op].trait == TRAIT_LAZY;
     visit(c, e->arg[0], guards, fn);
     for (int i = 1; i < e->n; i++) {
         Guard g = {e->arg[0], e->op == OP_SELECT ? i == 1 : e->op == OP_AND, guards};

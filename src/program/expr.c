@@ -10,7 +10,8 @@
 #include <string.h>
 
 const OpInfo op_info[OP_COUNT] = {
-#define OP(id, name, arity, class) [OP_##id] = {name, arity, OP_##class},
+#define OP(id, name, arity, class, binds, tc, stripe, cost, trait)                                 \
+    [OP_##id] = {name, arity, OP_##class, binds, tc, stripe, COST_##cost, TRAIT_##trait},
 #include "program/expr.def"
 #undef OP
 };
@@ -300,7 +301,7 @@ static void visit_expr(const Expr *e, bool guarded, AccessVisit *fn, void *user)
     if (e->kind == EXPR_READ) visit_access(e->access, guarded, fn, user);
     if (e->kind == EXPR_INDEX) visit_affine(e->index, guarded, fn, user);
     for (int i = 0; i < e->n; i++) {
-        bool lazy = i > 0 && (e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR);
+        bool lazy = i > 0 && op_info[e->op].trait == TRAIT_LAZY;
         visit_expr(e->arg[i], guarded || lazy, fn, user);
     }
 }

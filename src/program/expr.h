@@ -30,10 +30,18 @@ typedef enum ExprOp {
 
 typedef enum OpClass { OP_ARITH, OP_COMPARE, OP_LOGIC, OP_MATH, OP_OTHER } OpClass;
 
+typedef enum OpCost { COST_FREE, COST_ONE, COST_LONG } OpCost;
+typedef enum OpTrait { TRAIT_PLAIN, TRAIT_BITS, TRAIT_LAZY, TRAIT_EXACT } OpTrait;
+
+// A row of expr.def, which explains the columns.
 typedef struct OpInfo {
     const char *name;
     int arity;
     OpClass class;
+    int binds, tc_binds;
+    const char *stripe;
+    OpCost cost;
+    OpTrait trait;
 } OpInfo;
 
 extern const OpInfo op_info[OP_COUNT];
@@ -135,7 +143,6 @@ void expr_print(Text *out, const Expr *e, const PrintNames *names);
 void access_print(Text *out, const Access *a, const PrintNames *names);
 // Binding strength of an infix operator, 1 (OR) to 10 (MUL, DIV, MOD); 0 for what is written as a
 // call.
-int op_precedence(ExprOp op);
 
 // One operation on values already of the operand type; `type` is the operands' type. Defines the
 // arithmetic: the interpreters and constant folding call this and nothing else.

@@ -156,31 +156,6 @@ void access_print(Text *out, const Access *a, const PrintNames *names) {
 
 enum { PREC_LOWEST = 0, PREC_UNARY = 11 };
 
-// As in C.
-int op_precedence(ExprOp op) {
-    switch (op) {
-    case OP_OR: return 1;
-    case OP_AND: return 2;
-    case OP_BITOR: return 3;
-    case OP_BITXOR: return 4;
-    case OP_BITAND: return 5;
-    case OP_EQ:
-    case OP_NE: return 6;
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE: return 7;
-    case OP_SHL:
-    case OP_SHR: return 8;
-    case OP_ADD:
-    case OP_SUB: return 9;
-    case OP_MUL:
-    case OP_DIV:
-    case OP_MOD: return 10;
-    default: return 0;
-    }
-}
-
 void value_print(Text *out, Type type, Value v) {
     if (type == TYPE_BOOL)
         text_add(out, v.i ? "true" : "false");
@@ -211,7 +186,7 @@ static void print_call(Text *out, const char *name, const Expr *e, const PrintNa
 }
 
 static void print_infix(Text *out, const Expr *e, const PrintNames *names, int outer) {
-    int prec = op_precedence(e->op);
+    int prec = op_info[e->op].binds;
     bool parens = prec < outer, tight = prec == 10;
     if (parens) text_char(out, '(');
     print_expr(out, e->arg[0], names, prec);
@@ -230,7 +205,7 @@ static void print_op(Text *out, const Expr *e, const PrintNames *names, int oute
         if (parens) text_char(out, ')');
     } else if (e->op == OP_CAST) {
         print_call(out, type_info[e->type].name, e, names);
-    } else if (op_precedence(e->op)) {
+    } else if (op_info[e->op].binds) {
         print_infix(out, e, names, outer);
     } else {
         print_call(out, op_info[e->op].name, e, names);

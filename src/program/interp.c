@@ -377,13 +377,7 @@ static Value combine(const Interp *in, Value old) {
     if (in->fused && type_is_float(type))
         return op_eval(OP_FMA, type, (Value[]){in->stack[0], in->stack[1], old});
     if (in->fused) two[1] = op_eval(OP_MUL, type, in->stack);
-    switch (in->st->op) {
-    case REDUCE_ADD: return op_eval(OP_ADD, type, two);
-    case REDUCE_MUL: return op_eval(OP_MUL, type, two);
-    case REDUCE_MIN: return op_eval(OP_MIN, type, two);
-    case REDUCE_MAX: return op_eval(OP_MAX, type, two);
-    default: return two[1];
-    }
+    return in->st->op == REDUCE_ASSIGN ? two[1] : op_eval(reduce_op[in->st->op], type, two);
 }
 
 static bool run_instance(Interp *in, int64_t t) {

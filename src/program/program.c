@@ -7,10 +7,30 @@
 
 #include <string.h>
 
-const char *const reduce_name[] = {"=", "+=", "*=", "min=", "max="};
+const char *const reduce_name[] = {
+#define REDUCTION(id, name, operation, identity, stripe) name,
+#include "program/reduce.def"
+#undef REDUCTION
+};
+
+const ExprOp reduce_op[] = {
+#define REDUCTION(id, name, operation, identity, stripe) OP_##operation,
+#include "program/reduce.def"
+#undef REDUCTION
+};
+
+Reduce reduce_by(ExprOp op) {
+    Reduce r = REDUCE_MAX;
+    while (r != REDUCE_ASSIGN && reduce_op[r] != op) r--;
+    return r;
+}
 
 Value reduce_start(Type type, Reduce op) {
-    static const char letter[] = {'+', '+', '*', '<', '>'};
+    static const char letter[] = {
+#define REDUCTION(id, name, operation, identity, stripe) identity,
+#include "program/reduce.def"
+#undef REDUCTION
+    };
     return type_identity(type, letter[op]);
 }
 

@@ -85,7 +85,11 @@ typedef struct CallSite {
     const struct CallSite *up;
 } CallSite;
 
-typedef enum Reduce { REDUCE_ASSIGN, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX } Reduce;
+typedef enum Reduce {
+#define REDUCTION(id, ...) REDUCE_##id,
+#include "program/reduce.def"
+#undef REDUCTION
+} Reduce;
 
 typedef struct Stmt {
     const Access *write; // subscripts may contain READ atoms (scatter); if op is ASSIGN, only those
@@ -208,7 +212,10 @@ typedef struct InterpFlags {
 bool program_interpret(Arena *scratch, const Program *p, const View *views, InterpFlags flags,
                        DiagList *diags);
 
+// By Reduce
 extern const char *const reduce_name[];   // "=", "+=", "*=", "min=", "max="
+extern const ExprOp reduce_op[];          // the operation that combines
+Reduce reduce_by(ExprOp op);              // the reduction of an operation; REDUCE_ASSIGN: none
 Value reduce_start(Type type, Reduce op); // the identity of the reduction
 
 // The same value in 32-bit integers where its use needs no more; iterators lie in lo to hi,

@@ -324,8 +324,7 @@ static const Expr *parse_cast(Parser *ps, Type type) {
 }
 
 static const char *operand_kind(ExprOp op) {
-    if (op == OP_BITAND || op == OP_BITOR || op == OP_BITXOR || op == OP_SHL || op == OP_SHR)
-        return "integer or bool";
+    if (op_info[op].trait == TRAIT_BITS) return "integer or bool";
     return op_info[op].class == OP_MATH ? "float" : "bool";
 }
 
@@ -333,7 +332,7 @@ static bool operand_ok(ExprOp op, Type t) {
     switch (op_info[op].class) {
     case OP_MATH: return type_is_float(t);
     case OP_LOGIC: return t == TYPE_BOOL;
-    case OP_ARITH: return operand_kind(op)[0] != 'i' || !type_is_float(t);
+    case OP_ARITH: return op_info[op].trait != TRAIT_BITS || !type_is_float(t);
     default: return true;
     }
 }
@@ -368,7 +367,7 @@ static const Expr *make_op(Parser *ps, Range range, ExprOp op, const Expr *const
 static ExprOp op_named(const Token *t, bool infix) {
     for (int op = 0; op < OP_COUNT; op++) {
         const char *name = op_info[op].name;
-        if ((op_precedence((ExprOp)op) > 0) == infix && (size_t)t->len == strlen(name) &&
+        if ((op_info[op].binds > 0) == infix && (size_t)t->len == strlen(name) &&
             !memcmp(name, t->text, (size_t)t->len) && op != OP_NEG && op != OP_NOT && op != OP_CAST)
             return (ExprOp)op;
     }
@@ -438,9 +437,9 @@ static const Expr *parse_expr(Parser *ps, int least) {
     const Expr *e = parse_primary(ps);
     while (!ps->bad) {
         ExprOp op = at(ps, TOKEN_MARK) ? op_named(&ps->token, true) : OP_COUNT;
-        if (op == OP_COUNT || op_precedence(op) < least) break;
+        if (op == OP_COUNT || op_info[op].binds < least) break;
         next(ps);
-        const Expr *arg[] = {e, parse_expr(ps, op_precedence(op) + 1)};
+        const Expr *arg[] = {e, parse_expr(ps, op_info[op].binds + 1)};
         e = make_op(ps, (Range){range.from, ps->end}, op, arg);
     }
     ps->nesting--;

@@ -296,24 +296,9 @@ static void see_copies(Build *x, int stmt, BoundRef *read) {
 
 // Vector operations that one operation takes, at least; 0 if it may become part of another one, or
 // a mask.
-static const ExprOp nothing[] = {OP_NEG, OP_ABS,    OP_FABS, OP_NOT,      OP_AND,
-                                 OP_OR,  OP_SELECT, OP_CAST, OP_COPYSIGN, OP_FDIM};
-static const ExprOp simple[] = {OP_CEIL,  OP_FLOOR, OP_ROUND,   OP_TRUNC,    OP_SQRT,
-                                OP_RSQRT, OP_RECIP, OP_FDIVIDE, OP_FMAX,     OP_FMIN,
-                                OP_FMA,   OP_LOGB,  OP_FMOD,    OP_NEXTAFTER};
-
-static bool among(ExprOp op, const ExprOp *list, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (list[i] == op) return true;
-    return false;
-}
-
 static double op_weight(const MachineCost *cost, const Expr *e) {
-    if (among(e->op, nothing, sizeof nothing / sizeof *nothing)) return 0;
-    if (op_info[e->op].class == OP_COMPARE || e->type == TYPE_BOOL) return 0;
-    bool one =
-        op_info[e->op].class != OP_MATH || among(e->op, simple, sizeof simple / sizeof *simple);
-    return one ? 1 : cost->bound_math_ops;
+    if (e->type == TYPE_BOOL || op_info[e->op].cost == COST_FREE) return 0;
+    return op_info[e->op].cost == COST_ONE ? 1 : cost->bound_math_ops;
 }
 
 // The pipes that an operation surely uses; DIVIDES: the divider.
@@ -412,7 +397,7 @@ static Seen see_ops(Ops *o, const Expr *e);
 
 static Seen see_op(Ops *o, const Expr *e) {
     Seen all = {.e = e, .look = hash_mix(e->op, (uint64_t)e->type)};
-    int sure = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR ? 1 : e->n;
+    int sure = op_info[e->op].trait == TRAIT_LAZY ? 1 : e->n;
     bool constant = false;
     for (int i = 0; i < sure; i++) {
         Seen arg = see_ops(o, e->arg[i]);
@@ -464,8 +449,6 @@ static double combined(const Ops *o, const Stmt *s, const Seen *value) {
 }
 
 static void see_arithmetic(Build *x, int stmt) {
-    static const ExprOp op[] = {
-        [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
     int t = s->write->tensor;
@@ -480,7 +463,7 @@ static void see_arithmetic(Build *x, int stmt) {
     uint64_t look = combines ? hash_mix(value.look, 2 + (uint64_t)s->op) : value.look;
     if (!is_argument(x, t)) x->real[t] = value.real || combines;
     if (combines) {
-        int work = o->fused ? WORK_MUL : op_work(op[s->op], type, false);
+        int work = o->fused ? WORK_MUL : op_work(reduce_op[s->op], type, false);
         count_op(x, stmt, look, work, combined(o, s, &value));
     }
     if (t >= x->p->ninputs) x->look[t] = x->writers[t] == 1 ? look : 0;

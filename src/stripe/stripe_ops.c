@@ -5,15 +5,6 @@
 
 #include "base/bug.h"
 
-static const char *const names[OP_COUNT] = {
-    [OP_ADD] = "add",        [OP_SUB] = "sub",      [OP_MUL] = "mul",        [OP_DIV] = "div",
-    [OP_MOD] = "mod",        [OP_NEG] = "neg",      [OP_BITAND] = "bit_and", [OP_BITOR] = "bit_or",
-    [OP_BITXOR] = "bit_xor", [OP_SHL] = "bit_left", [OP_SHR] = "bit_right",  [OP_LT] = "lt",
-    [OP_LE] = "lte",         [OP_GT] = "gt",        [OP_GE] = "gte",         [OP_EQ] = "eq",
-    [OP_NE] = "neq",         [OP_AND] = "and",      [OP_OR] = "or",          [OP_NOT] = "not",
-    [OP_SELECT] = "cond",
-};
-
 // Other spellings of the same operations.
 static const struct {
     const char *name;
@@ -24,9 +15,13 @@ static const struct {
     {"ne", OP_NE},     {"xor", OP_BITXOR}, {"select", OP_SELECT},
 };
 
-const char *const stripe_agg[5] = {"assign", "add", "mul", "min", "max"};
+const char *const stripe_agg[] = {
+#define REDUCTION(id, name, operation, identity, stripe) stripe,
+#include "program/reduce.def"
+#undef REDUCTION
+};
 
-const char *stripe_op_name(ExprOp op) { return names[op] ? names[op] : op_info[op].name; }
+const char *stripe_op_name(ExprOp op) { return op_info[op].stripe; }
 
 static bool same(const char *name, const char *word, int len) {
     return (int)strlen(name) == len && !memcmp(name, word, (size_t)len);

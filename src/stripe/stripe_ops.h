@@ -8,7 +8,7 @@
 const char *stripe_op_name(ExprOp op);
 int stripe_op_find(const char *name, int len); // ExprOp, or -1
 // "add" and so on; "assign" for REDUCE_ASSIGN.
-extern const char *const stripe_agg[5];
+extern const char *const stripe_agg[]; // by Reduce
 // Whether a tensor, scalar or tag can be written without backquotes.
 bool stripe_plain(const char *name);
 

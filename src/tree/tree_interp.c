@@ -127,14 +127,13 @@ static Value eval(Run *r, const Expr *e) {
 
 // old op= value. A sum of products rounds once.
 static Value combine(Run *r, const Leaf *leaf, Type type, Value old) {
-    static const ExprOp op[] = {OP_ADD, OP_ADD, OP_MUL, OP_MIN, OP_MAX};
     const Expr *e = leaf->value;
     if (leaf->op == REDUCE_ADD && e->kind == EXPR_OP && e->op == OP_MUL && type_is_float(type)) {
         Value v[3] = {eval(r, e->arg[0]), eval(r, e->arg[1]), old};
         return op_eval(OP_FMA, type, v);
     }
     Value v[2] = {old, eval(r, e)};
-    return leaf->op == REDUCE_ASSIGN ? v[1] : op_eval(op[leaf->op], type, v);
+    return leaf->op == REDUCE_ASSIGN ? v[1] : op_eval(reduce_op[leaf->op], type, v);
 }
 
 static bool skipped(const Run *r, const Leaf *leaf) {

@@ -13,7 +13,7 @@ const char *op_program(Arena *arena, int op, Type t, int n) {
     const char *type = type_info[t].name, *to = o->class == OP_COMPARE ? "bool" : type;
     static const char *const args[] = {"A[j]", "B[i]", "A[i]", "B[j]"};
     Text value = {.arena = arena};
-    if (o->arity == 2 && op_precedence((ExprOp)op)) {
+    if (o->arity == 2 && op_info[op].binds) {
         text_printf(&value, "A[j] %s B[i]", o->name);
     } else if (op == OP_NEG) {
         text_add(&value, "-A[j]");

@@ -436,24 +436,6 @@ static void cast(CWriter *w, Text *out, const Expr *e, int around) {
     if (narrow) text_add(out, "))");
 }
 
-// Functions that give the same in float as in double, rounded: "sqrt" becomes sqrtf.
-static bool same_in_float(ExprOp op) {
-    switch (op) {
-    case OP_CEIL:
-    case OP_FABS:
-    case OP_FLOOR:
-    case OP_ROUND:
-    case OP_SQRT:
-    case OP_TRUNC:
-    case OP_COPYSIGN:
-    case OP_FMOD:
-    case OP_REMAINDER:
-    case OP_NEXTAFTER:
-    case OP_FMA: return true;
-    default: return false;
-    }
-}
-
 // What C's library has not under that name; computed in double.
 static bool own_math(CWriter *w, Text *out, const Expr *e) {
     static const struct {
@@ -501,7 +483,7 @@ static void math(CWriter *w, Text *out, const Expr *e, int around) {
         text_add(out, t == TYPE_F32 ? "1.0f / " : "1.0 / ");
         value(w, out, e->arg[0], UNARY);
         if (around > PRODUCT) text_char(out, ')');
-    } else if (same_in_float(e->op)) {
+    } else if (op_info[e->op].trait == TRAIT_EXACT) { // "sqrt" becomes sqrtf
         list(w, out, arena_printf(w->arena, "%s%s", op_info[e->op].name, t == TYPE_F32 ? "f" : ""),
              e);
     } else {

@@ -324,9 +324,6 @@ static void emit_store(Seg *s, const Ref *ref, int val, int after) {
     vec_push(s->arena, &s->micros, m);
 }
 
-const ExprOp reduce_op[] = {
-    [REDUCE_ADD] = OP_ADD, [REDUCE_MUL] = OP_MUL, [REDUCE_MIN] = OP_MIN, [REDUCE_MAX] = OP_MAX};
-
 Value reduce_identity(Type t, int op) {
     if (op == REDUCE_ADD && type_is_float(t)) return (Value){.f = -0.0}; // keeps the sign of zero
     return reduce_start(t, (Reduce)op);

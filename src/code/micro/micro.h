@@ -251,7 +251,6 @@ void seg_begin(Seg *s, const Ref *ref, int flags, Value init);
 // The pinned loc enters the segment with its register's content. `ref` must outlive the segment.
 void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending, const Parts *parts);
 Value reduce_identity(Type t, int op);
-extern const ExprOp reduce_op[];
 // What is known of a buffer goes to memory now: somebody will read it behind the segment's back.
 void seg_flush(Seg *s, int buffer);
 // Dirty locs are stored (pinned ones move to their registers).

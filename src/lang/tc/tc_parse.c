@@ -255,28 +255,7 @@ static Node *unary(Parser *ps) {
 
 // Binding strength of the operator at hand; 0: none.
 static int strength(const Parser *ps) {
-    if (ps->t.kind != TOK_OP) return 0;
-    switch ((ExprOp)ps->t.op) {
-    case OP_OR: return 1;
-    case OP_AND: return 2;
-    case OP_LT:
-    case OP_LE:
-    case OP_GT:
-    case OP_GE:
-    case OP_EQ:
-    case OP_NE: return 3;
-    case OP_BITOR: return 4;
-    case OP_BITXOR: return 5;
-    case OP_BITAND: return 6;
-    case OP_SHL:
-    case OP_SHR: return 7;
-    case OP_ADD:
-    case OP_SUB: return 8;
-    case OP_MUL:
-    case OP_DIV:
-    case OP_MOD: return 9;
-    default: return 0;
-    }
+    return ps->t.kind == TOK_OP ? op_info[ps->t.op].tc_binds : 0;
 }
 
 // Operators that bind at least as strongly as `least`, grouping to the left.

@@ -192,7 +192,7 @@ TEST(compiled_code_takes_operands_from_memory) {
             const OpInfo *o = &op_info[op];
             if (!op_applies(op, (Type)t) || o->arity != 2 || rounds_freely(op)) continue;
             const char *type = type_info[t].name, *to = o->class == OP_COMPARE ? "bool" : type;
-            bool infix = op_precedence((ExprOp)op);
+            bool infix = op_info[op].binds;
             compare(&lab,
                     arena_printf(&lab.arena,
                                  "program f { input A: %s[37] input B: %s[37] output C: %s[36]\n"

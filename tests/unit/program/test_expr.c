@@ -1,7 +1,7 @@
 // Scalar expressions: folding, arithmetic, printing, substitution, visiting.
 #include "unit/check.h"
 
-#include "program/expr.h"
+#include "program/program.h"
 
 #include <math.h>
 
@@ -141,6 +141,25 @@ TEST(constructors_fold) {
     CHECK(expr_unary(x, OP_NOT, expr_unary(x, OP_NOT, truth)) == truth);
     CHECK(truth->type == TYPE_BOOL);
     arena_free(&arena);
+}
+
+TEST(columns_of_an_operation_agree) {
+    for (int op = 0; op < OP_COUNT; op++) {
+        const OpInfo *i = &op_info[op];
+        CHECK(!i->binds == !i->tc_binds && (!i->binds || i->arity == 2));
+        CHECK(i->trait != TRAIT_BITS || i->class == OP_ARITH);
+        CHECK(i->trait != TRAIT_EXACT || i->class == OP_MATH);
+        CHECK(i->cost != COST_LONG || i->class == OP_MATH);
+        CHECK(i->trait != TRAIT_LAZY || i->arity > 1);
+        for (int other = 0; other < op; other++) CHECK(strcmp(i->stripe, op_info[other].stripe));
+    }
+}
+
+TEST(reductions_and_their_operations_match) {
+    for (Reduce r = REDUCE_ADD; r <= REDUCE_MAX; r++) CHECK_INT_EQ(reduce_by(reduce_op[r]), r);
+    CHECK_INT_EQ(reduce_by(OP_SUB), REDUCE_ASSIGN);
+    CHECK_F64_EQ(reduce_start(TYPE_F32, REDUCE_MUL).f, 1);
+    CHECK_INT_EQ(reduce_start(TYPE_U8, REDUCE_MIN).i, 255);
 }
 
 TEST(halves_round_only_by_casts) {
