@@ -9,9 +9,9 @@
 //         CHECK_INT_EQ(arena_used(a), 64);
 //     }
 //
-// Tests register themselves before main and run in the order of the file. A failed check reports
-// itself and goes on; each check is also an expression telling whether it held, so that a test
-// can stop where going on makes no sense: `if (!CHECK(p)) return;`.
+// Tests register themselves before main and run in the order of the file. A failed check is
+// reported and the test continues; each check is an expression whose value is whether it held, so
+// that a test can stop: `if (!CHECK(p)) return;`.
 //
 // Arguments select the tests whose name contains one of them. Randomised tests take their number
 // of rounds from check_rounds(), so that slow builds can divide it (LW_FUZZ_SCALE). LW_CHECK_STOP
@@ -112,8 +112,8 @@ static inline int64_t check_rounds(int64_t full) {
     return full / scale > 0 ? full / scale : 1;
 }
 
-// The same of a test that `make fuzz` makes longer: LW_FUZZ_TIMES multiplies its rounds, and they
-// begin at LW_FUZZ_SEED.
+// The same for a test that `make fuzz` runs longer: LW_FUZZ_TIMES multiplies its rounds, and they
+// start at LW_FUZZ_SEED.
 static inline int64_t check_long_rounds(int64_t full) {
     return check_rounds(full) * (int64_t)check_env("LW_FUZZ_TIMES", 1);
 }
@@ -136,7 +136,7 @@ static inline bool check_selected(const char *name, int argc, char **argv) {
 #ifndef CHECK_NO_MAIN
 int main(int argc, char **argv) {
     int passed = 0, failed = 0;
-    setenv("LW_DB", "none", 0); // nobody's own tuning database
+    setenv("LW_DB", "none", 0); // ignore the user's tuning database
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (CheckTest *test = check_first; test; test = test->next) {
         if (!check_selected(test->name, argc, argv)) continue;

@@ -1,4 +1,4 @@
-// lab.h: runs Programs on small exact data. A Lab owns everything it makes; values are doubles.
+// lab.h: runs Programs on small exact data. A Lab owns everything it creates; values are doubles.
 //
 //     Lab *lab = lab_new();
 //     const double *out = lab_run(lab, program, lab_params(lab, program, "N=3,K=2"), inputs, 0);

@@ -213,7 +213,7 @@ TEST(wrong_arguments_are_refused) {
     refuse(ctx, b, over, 3, "output 'C' shares memory with argument 'A'");
     out = C, out.strides = (int64_t[]){0};
     refuse(ctx, b, over, 3, "the strides of output 'C' map several elements to one address");
-    // Between the columns of A there is room.
+    // The columns of A have gaps between them.
     DLTensor wide = tensor(a, 2, (int64_t[]){2, 3}, (int64_t[]){6, 2});
     const DLTensor *woven[] = {&wide, &X, &out};
     out = tensor(a + 1, 1, (int64_t[]){2}, (int64_t[]){2});
@@ -294,7 +294,7 @@ TEST(sizes_are_checked) {
     lw_context_free(ctx);
 }
 
-// Arguments stand in the order of the signature, and what is wrong with one points at it.
+// Arguments are in the order of the signature, and errors of an argument point at it.
 TEST(arguments_have_an_order_and_a_place) {
     lw_context *ctx = lw_context_new(NULL);
     lw_module *mod = parse(ctx, "def f(float(N) A, int s, float b) -> (O) { O(i) = A(i)*s + b }");
@@ -500,7 +500,7 @@ static lw_graph *matmul_graph(lw_context *ctx) {
     return g;
 }
 
-// Three matrices are multiplied in the order that is cheaper, and the caller is told which.
+// Three matrices are multiplied in the cheaper order, which is reported to the caller.
 TEST(einsum_tells_its_order) {
     lw_context *ctx = lw_context_new(NULL);
     DLTensor a = tensor(NULL, 2, (int64_t[]){30, 2}, NULL);
@@ -591,7 +591,7 @@ TEST(graphs_refuse_null) {
     CHECK(lw_graph_op(g, "add", 2, NULL, 0, NULL) < 0 && strstr(lw_diag_text(ctx), "inputs"));
     CHECK(lw_graph_relate(g, NULL) == LW_MISUSE && lw_graph_index(g, f32, NULL, 1, &n) < 0);
     CHECK(lw_graph_view(g, x, 1, &n, NULL, 0) < 0 && lw_graph_window(g, x, 1, NULL, 0) < 0);
-    CHECK(lw_graph_unary(g, "exp", x) >= 0); // it goes on
+    CHECK(lw_graph_unary(g, "exp", x) >= 0); // later calls still work
     lw_graph_free(g);
     lw_context_free(ctx);
 }
@@ -680,7 +680,7 @@ static void *use_context(void *arg) {
         for (int64_t i = (m - 1) * k; i < m * k; i++) sum += a[i];
         CHECK(c[m - 1] == sum);
         lw_bound_free(b);
-        // A diagnostic of one's own, which nobody else disturbs.
+        // Each thread has its own diagnostic, which other threads do not affect.
         char name[16], want[64];
         snprintf(name, sizeof name, "Z%d", s->number * 100 + round);
         snprintf(want, sizeof want, "'mv' has no size or scalar argument '%s'", name);
@@ -708,8 +708,7 @@ TEST(eight_threads_use_one_context) {
     lw_context_free(ctx);
 }
 
-// What is wrong with the call itself is said too, also by the first one of a context: the one
-// cause.
+// Misuse is reported with its cause, also for the first call of a context.
 #define MISUSE(call, why)                                                                          \
     do {                                                                                           \
         CHECK((call) == LW_MISUSE);                                                                \
@@ -787,7 +786,7 @@ TEST(misuse_of_functions_names_its_cause) {
     lw_context_free(ctx);
 }
 
-// The functions that are right, of a text in which others are not.
+// The valid functions of a text in which others have errors.
 TEST(texts_are_parsed_in_part) {
     static const char text[] = "def f(float(N) A) -> (B) { B(i) = A(i) }\n"
                                "def g(float(N) A) -> (B) { B(i) = C(i) }\n"

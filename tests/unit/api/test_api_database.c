@@ -1,5 +1,5 @@
-// The tuning database through the API: what is tuned is used without asking, what is wrong with it
-// costs a warning and never a result.
+// The tuning database through the API: tuned schedules are used automatically, and a damaged
+// database costs a warning but never a result.
 #include "unit/check.h"
 
 #include "api/database.h"
@@ -58,7 +58,7 @@ typedef struct Put {
     bool pinned, cold;
 } Put;
 
-// What the tuner does.
+// Records an entry as the tuner does.
 static lw_status put_body(Call *call, void *arg) {
     Put *p = arg;
     const Program *own = program_fork(call->arena, p->bound->program);
@@ -86,7 +86,7 @@ static const char *schedule_of(Bench *b) {
     return text;
 }
 
-// Runs on ones; where the Schedule was from.
+// Runs on ones; returns the origin of the Schedule.
 static const char *run(Bench *b, int threads) {
     static float data[3][256 * 256];
     DLTensor t[3];
@@ -114,7 +114,7 @@ TEST(api_database_is_used_without_asking) {
     CHECK_STR_EQ(run(&b, 1), "chosen");
     CHECK(access("used.db", F_OK) != 0);
     CHECK(put(&b, "s0: i0/4 i1/16 i2 i0 i1:v\n", 10, 1));
-    CHECK_STR_EQ(run(&b, 1), "tuned"); // though a kernel was made before
+    CHECK_STR_EQ(run(&b, 1), "tuned"); // although a kernel was compiled before
     CHECK_STR_EQ(run(&b, 2), "tuned"); // nothing to share among threads
     CHECK_INT_EQ(lw_diag_count(b.ctx), 0);
     lw_show_options o = {.struct_size = sizeof o, .threads = 1};
@@ -137,7 +137,7 @@ TEST(api_database_is_used_without_asking) {
     end(&b);
 }
 
-// What lost to the choice is not used, here or for other sizes, unless somebody pinned it.
+// An entry that lost to the chosen schedule is not used, here or for other sizes, unless pinned.
 TEST(api_database_does_not_use_losers) {
     Bench b, near;
     remove_files("lost.db");
@@ -160,7 +160,7 @@ TEST(api_database_does_not_use_losers) {
     end(&near);
 }
 
-// With cold caches the same program is another matter; it serves where nothing better is known.
+// Results for cold caches are separate; they are used only if there is nothing else.
 TEST(api_database_keeps_cold_apart) {
     Bench b;
     remove_files("cold.db");
@@ -232,8 +232,8 @@ TEST(api_database_nearest_size_is_a_start) {
     unsetenv("LW_THREADS");
 }
 
-// Each of these would be wrong, or impossible: it is ignored, the next one is taken, and there is a
-// warning.
+// Each of these would be wrong or impossible: it is ignored with a warning, and the next one is
+// used.
 TEST(api_database_checks_what_it_reads) {
     static const struct {
         const char *schedule, *why;
@@ -244,7 +244,7 @@ TEST(api_database_checks_what_it_reads) {
         {"s0: i1:v i0 i2\n", "vector"},
         {"s0: i0:grid.x i1 i2\n", "its loops are for another target"},
         {"s0: i0\n    copy t7\n", "it uses names that the program does not have"},
-        {"", ""}, // every loop as written: nothing is wrong with that
+        {"", ""}, // every loop as written, which is valid
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         Bench b;
@@ -307,8 +307,8 @@ static void *few_alloc(void *user, size_t size) {
 }
 static void few_free(void *user, void *p, size_t size) { (void)user, (void)size, free(p); }
 
-// A context that finds its Schedule in a database, with the n-th allocation failing: out of memory
-// or a result, never a lock that stays, and afterwards it works.
+// A context that finds its Schedule in a database, with the n-th allocation failing: the call is
+// out of memory or gives a result, no lock stays held, and the context works afterwards.
 TEST(api_database_out_of_memory) {
     Bench b;
     remove_files("few.db");

@@ -1,5 +1,5 @@
-// Schedules through the C API: showing loops, running them, from several threads at once, and what
-// goes wrong.
+// Schedules through the C API: showing loops, running them from several threads at once, and
+// errors.
 #include "unit/check.h"
 #include "loopwright.h"
 
@@ -103,7 +103,7 @@ TEST(a_schedule_needs_a_backend_with_loops) {
     close_mv(&mv);
 }
 
-// A 1 x 1 convolution with rows of three: flat where its arguments are without gaps, and right on
+// A 1 x 1 convolution with rows of three: flattened if its arguments have no gaps, and right on
 // every back-end in either case.
 TEST(flat_schedules_need_arguments_without_gaps) {
     static const char text[] = "def pw(float(C,H,W) I, float(K,C) F) -> (O) {\n"

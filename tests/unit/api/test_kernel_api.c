@@ -1,4 +1,4 @@
-// Kernels in the caller's hand, roofs, objects: the parts of the API that machine code adds.
+// Kernels, roofs, objects: the parts of the API that concern machine code.
 #include "unit/check.h"
 
 #include "loopwright.h"
@@ -162,7 +162,7 @@ TEST(objects_in_memory) {
     lw_context_free(ctx);
 }
 
-// Memory that is needed and not given: nothing runs.
+// If needed scratch memory is missing, nothing runs.
 TEST(kernels_without_their_memory_do_not_run) {
     static const char chain[] =
         "def f(float(N) x) -> (o) {\n"
@@ -184,7 +184,7 @@ TEST(kernels_without_their_memory_do_not_run) {
     lw_context_free(ctx);
 }
 
-// Strides along which there is one element, or none, mean nothing.
+// Strides of dimensions with at most one element are ignored.
 TEST(kernels_take_idle_strides) {
     lw_context *ctx = lw_context_new(NULL);
     for (int n = 0; n < 2; n++) {
@@ -206,8 +206,8 @@ TEST(kernels_take_idle_strides) {
     lw_context_free(ctx);
 }
 
-// Halves of one matrix are apart although they interleave, and strides that nothing is known of are
-// refused in little time.
+// Halves of one matrix do not overlap although they interleave, and undecidable strides are refused
+// quickly.
 TEST(arguments_share_memory_or_not) {
     static const char twice[] = "def f(float(N,M) A) -> (O) { O(i,j) = A(i,j) * 2 }\n"
                                 "def g(float(2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2) A) -> (O) {\n"

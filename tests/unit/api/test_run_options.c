@@ -1,4 +1,4 @@
-// What the options of lw_run change, on machine code.
+// The effect of the options of lw_run on machine code.
 #include "unit/check.h"
 
 #include "loopwright.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A block with room behind it that nobody may touch.
+// A block followed by inaccessible memory.
 enum { ROOM = 1 << 16 };
 
 static void *fenced_alloc(void *user, size_t size) {
@@ -97,7 +97,7 @@ TEST(measuring_changes_nothing) {
     lw_context_free(ctx);
 }
 
-// Each level has kernels of its own, and says which one ran.
+// Each level has separate kernels and reports the one that ran.
 TEST(kernels_are_for_their_instruction_set) {
     static const char *const levels[] = {"scalar", "avx2", "avx512"};
     lw_context *ctx = lw_context_new(NULL);

@@ -5,8 +5,8 @@
 #include "support/trampoline.h"
 
 typedef struct Fault {
-    const char *broken; // what the trampoline should say
-    const char *code;   // mostly: spoil it; ret
+    const char *broken; // expected report of the trampoline
+    const char *code;   // usually: clobber it; ret
     size_t size;
 } Fault;
 

@@ -1,4 +1,4 @@
-// Diagnostics as a person sees them: place, line, caret range, notes.
+// Printed diagnostics: location, line, caret range, notes.
 #include "unit/check.h"
 
 #include "base/diag.h"
@@ -24,7 +24,7 @@ TEST(the_caret_range_stands_under_the_place) {
     CHECK_STR_EQ(printed(&source, at(&source, "B(k)"), "no B"), "mv.tc:2:10: note: no B\n"
                                                                 "    C(i) = B(k)\n"
                                                                 "           ^~~~\n");
-    // a tab is one blank, the arrow one column though three bytes
+    // a tab is one blank; the arrow is one column although it has three bytes
     CHECK_STR_EQ(printed(&source, at(&source, "y"), "no y"), "mv.tc:3:8: note: no y\n"
                                                              "   x \xe2\x86\x92 y\n"
                                                              "       ^\n");
@@ -32,7 +32,7 @@ TEST(the_caret_range_stands_under_the_place) {
     CHECK_STR_EQ(printed(&source, (Range){4, source.len}, "all"), "mv.tc:1:5: note: all\n"
                                                                   "  def f() {\n"
                                                                   "      ^~~~~\n");
-    // the end of the text is a place as well, nowhere is none
+    // the end of the text is a valid location, {0,0} is none
     CHECK_STR_EQ(printed(&source, (Range){source.len, source.len}, "end"), "mv.tc:4:2: note: end\n"
                                                                            "  }\n"
                                                                            "   ^\n");

@@ -1,4 +1,4 @@
-// Arenas, vectors, sets, names and text: what base/ promises about memory.
+// Arenas, vectors, sets, names and text: the memory guarantees of base/.
 #include "unit/check.h"
 
 #include "base/arena.h"
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-// An allocator that gives `left` chunks and then no more, and counts what is outstanding.
+// An allocator that provides `left` chunks and then fails, and counts outstanding bytes.
 typedef struct Budget {
     int left;
     size_t outstanding;
@@ -109,7 +109,7 @@ TEST(arena_out_of_memory_unwinds_to_the_innermost_try) {
     CHECK_INT_EQ(fits.reached, 1);
     CHECK_INT_EQ(large.reached, 0);
     CHECK_INT_EQ(nested.reached, 1);
-    CHECK(arena_try(&a, allocate, &fits)); // usable afterwards, within what it has
+    CHECK(arena_try(&a, allocate, &fits)); // usable afterwards, within its memory
     arena_free(&a);
     CHECK_INT_EQ(budget.outstanding, 0);
 }

@@ -1,4 +1,4 @@
-// The scalar types: conversions against arithmetic that is obviously right.
+// The scalar types: conversions against obviously correct arithmetic.
 #include "unit/check.h"
 
 #include "base/types.h"
@@ -104,7 +104,7 @@ TEST(integers_wrap_and_widen_by_their_sign) {
     CHECK_INT_EQ(type_convert(TYPE_I16, TYPE_I64, (Value){.i = 0x18000}).i, -0x8000);
     CHECK_F64_EQ(type_convert(TYPE_F64, TYPE_U64, (Value){.i = -1}).f, 0x1p64);
     CHECK_F64_EQ(type_convert(TYPE_F64, TYPE_I64, (Value){.i = -1}).f, -1);
-    // once, not by way of a double: 2^54 + 2^30 + 1 lies just above halfway between two floats
+    // rounded once, not through a double: 2^54 + 2^30 + 1 is just above halfway between two floats
     int64_t above = (INT64_C(1) << 54) + (INT64_C(1) << 30) + 1;
     CHECK_F64_EQ(type_convert(TYPE_F32, TYPE_I64, (Value){.i = above}).f, 0x1p54 + 0x1p31);
 }

@@ -1,4 +1,4 @@
-// What the x86-64 generator refuses, and what it says then.
+// Trees that the x86-64 generator refuses, and its diagnostics.
 #include "unit/check.h"
 
 #include "code/code.h"
@@ -41,7 +41,7 @@ TEST(code_says_what_it_declines) {
     lab_end(&lab);
 }
 
-// The line numbers of tree_lines, by leaf: where the text has its statement.
+// The line numbers of tree_lines by leaf: the position of its statement in the text.
 typedef struct LeafLines {
     const int *line;
     int node, n, at[8];
@@ -60,7 +60,7 @@ static const char *nth_line(const char *text, int n) {
     return text;
 }
 
-// Every statement and loop has instructions, in a table that is sorted and lies inside the code.
+// Every statement and loop has instructions, in a sorted table within the code.
 TEST(code_knows_the_lines_of_its_tree) {
     Lab lab;
     lab_begin(&lab);

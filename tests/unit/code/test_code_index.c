@@ -1,5 +1,5 @@
-// Indices from data in compiled code: one that leaves its tensor ends the kernel with a status, in
-// any lane of vectors and tails, along the vector loop or as the number of a row.
+// Data-dependent indices in compiled code: one that is out of range ends the kernel with a status,
+// in any lane of vectors and tails, along the vector loop or as the number of a row.
 #include "unit/check.h"
 
 #include "support/jitlab.h"
@@ -18,8 +18,8 @@ static const char *const rows = "program g { input T: f32[10, 20] input I: i32[3
                                 "output O: f32[37, 20]\n"
                                 "O: for i in 0:37, j in 0:20 O[i, j] = T[I[i] + 1, j] }";
 
-// Two tensors of different sizes by one index; an index whose least value is 1, so that 0 in a lane
-// that does not exist would be bad.
+// Two tensors of different sizes with one index; an index whose least value is 1, so that 0 in an
+// inactive lane would be invalid.
 static const char *const both = "program g { input T: f32[20] input I: i32[37] input U: f32[10]\n"
                                 "output O: f32[37]\n"
                                 "O: for i in 0:37 O[i] = T[I[i]] + U[I[i]] }";
@@ -86,7 +86,7 @@ TEST(rows_with_a_bad_index_are_found) {
     CHECK(jit_tricks[TRICK_ROW] > before);
 }
 
-// One index among good ones, on every level, in every place.
+// One invalid index among valid ones, on every level, at every position.
 static void try_one(const char *text, const char *order, double index, JitResult want) {
     for (Isa isa = ISA_AVX2; isa < ISA_COUNT; isa++) {
         Machine m;
@@ -106,7 +106,7 @@ TEST(an_index_is_checked_for_each_tensor) {
     try_one(pairs, "O: i:v\n", 10, JIT_STATUS);
 }
 
-// Lanes beyond a tail hold 0, which is no index here.
+// Lanes beyond a tail hold 0, which is not a valid index here.
 TEST(lanes_that_do_not_exist_are_not_checked) {
     try_one(ones, "O: i:v\n", 10, JIT_OK);
     try_one(ones, "O: i:v\n", 11, JIT_STATUS);
@@ -119,7 +119,7 @@ TEST(indices_of_a_byte_have_a_sign) {
     try_one(bytes, "O: i:v\n", -100, JIT_OK);
 }
 
-// 4 · 2^62 comes round to 0.
+// 4 · 2^62 wraps to 0.
 TEST(an_index_that_overflows_is_found) {
     try_one(times, "O: i\n", 10, JIT_OK);
     try_one(times, "O: i\n", 0x1p62, JIT_STATUS);
@@ -131,7 +131,7 @@ TEST(an_index_that_overflows_is_found) {
 
 // --- index(...) under a guard --------------------------------------------------------------------
 
-// G says where the branch with index(...) is taken; elsewhere I holds what is no index of T.
+// G selects the branch with index(...); elsewhere I holds invalid indices of T.
 #define GUARDED(VALUE)                                                                             \
     "program g { input T: i32[10] input I: i32[37] input G: f32[37] input H: f32[5]\n"             \
     "output O: f32[5, 37]\nO: for j in 0:5, i in 0:37 O[j, i] = " VALUE " }"
@@ -150,7 +150,7 @@ static const char *const guarded_orders[] = {"O: j i", "O: i j:v", "O: i j:u", "
 typedef struct GuardedRun {
     const char *text, *order;
     Isa isa;
-    int64_t at; // an index that is wrong where the branch is taken; -1: none
+    int64_t at; // an invalid index where the branch is taken; -1: none
 } GuardedRun;
 
 static bool guarded_agrees(const GuardedRun *r) {

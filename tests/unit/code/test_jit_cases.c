@@ -1,11 +1,11 @@
-// Pairs of program and schedule that make the code generator decide something in particular, on
-// data that shows it: sums that round, zeros with a sign, reads that a guard must stop, elements
-// that several reads share. Random pairs (test_jit_fuzz) meet such combinations rarely or never.
+// Pairs of program and schedule that exercise particular decisions of the code generator, on data
+// that reveals errors: sums that round, signed zeros, reads that a guard must prevent, elements
+// that several reads share. Random pairs (test_jit_fuzz) produce such combinations rarely or never.
 //
-// Each runs as compiled code with long and with short straight-line pieces, with guards inside of
-// loops and as limits of loops, on every ISA level of this machine, against the interpreter, bit
-// for bit, buffers against guard pages on either side. And it runs interpreted, for instruction
-// sets of other widths (support/microlab.h).
+// Each runs as compiled code with a high and a low unroll limit, with guards inside loops and as
+// loop limits, on every ISA level of this machine, against the interpreter, bit for bit, with
+// buffers against guard pages on either side. And it runs interpreted, for instruction sets of
+// other widths (support/microlab.h).
 #include "unit/check.h"
 
 #include "support/jitlab.h"
@@ -14,8 +14,8 @@
 
 typedef enum Fill {
     EXACT,    // small integers
-    GOES_ON,  // the same; sums go on from what is there
-    ROUGH,    // sums of them round
+    GOES_ON,  // the same; sums continue from the previous content
+    ROUGH,    // values whose sums round
     MINUS,    // -0 throughout
     ALL_BITS, // of integers; floats are exact
 } Fill;
@@ -111,9 +111,9 @@ static void run_all(const Case *cases, size_t n) {
 
 #define RUN(CASES) run_all(CASES, sizeof CASES / sizeof *CASES)
 
-// --- What stands still -------------------------------------------------------------------------
+// --- Loop-invariant values ---------------------------------------------------------------------
 
-// What is made in front of a loop takes many registers, but none of the sums'.
+// Hoisted values take many registers, but none of those of the sums.
 TEST(sums_stay_while_others_are_made) {
     static const Case cases[] = {
         {"program w { input T: f32[2] input V: f32[3] output S: i32[]\n"
@@ -127,7 +127,7 @@ TEST(sums_stay_while_others_are_made) {
          "T.1: for i in 0:2, j in 0:11, k in 0:4  T[] += f32(index(k))\n"
          "C.1: for i in 1:2  C[i] +=! T[] }",
          "T: i:v\nT.1: j k i:v", EXACT},
-        // lanes of one sum in two loops, half as many in the second
+        // the lanes of one sum in two loops, half as many in the second
         {"program w { input A: f32[3, 480] input B: f64[3, 480] output S: f32[3]\n"
          "S: for j in 0:3, i in 0:480  S[j] +=! A[j, i]\n"
          "S.1: for j in 0:3, i in 0:480  S[j] += f32(B[j, i]) }",
@@ -136,7 +136,7 @@ TEST(sums_stay_while_others_are_made) {
     RUN(cases);
 }
 
-// Lanes that go backwards are read again where a write hits any of them, the last ones too.
+// Reversed lanes are read again if a write hits any of them, including the last ones.
 TEST(backward_lanes_are_read_again) {
     static const Case cases[] = {
         {"program b { input B: f32[4] output O: f32[8] output P: f32[8] inout T: f32[8]\n"
@@ -151,7 +151,7 @@ TEST(backward_lanes_are_read_again) {
     RUN(cases);
 }
 
-// An element by an index that the same copies overwrite: each copy computes its address anew.
+// An element at an index that the same copies overwrite: each copy recomputes its address.
 TEST(addresses_follow_their_indices) {
     static const Case cases[] = {
         {"program a { input I: u8[40] input E: f32[4] output O: f32[40] temp J: u8[40]\n"
@@ -165,8 +165,8 @@ TEST(addresses_follow_their_indices) {
     RUN(cases);
 }
 
-// What a loop holds in registers stays there in code behind the first segment of its body, which
-// copies form that are no multiple of the accumulators.
+// Values that a loop keeps in registers survive code after the first segment of its body, which
+// exists if the number of copies is not a multiple of the accumulators.
 TEST(loops_hold_their_constants) {
     static const char *const type[] = {"f32", "f64"};
     char program[256];
@@ -181,8 +181,8 @@ TEST(loops_hold_their_constants) {
     }
 }
 
-// An accumulator that no copy has updated starts from the identity of the result's type, whatever
-// the type of the value beside it.
+// An accumulator that no copy has updated holds the identity of the result's type, whatever the
+// type of the value.
 TEST(accumulators_have_the_type_of_the_result) {
     static const Case cases[] = {
         {"program p { input C: f32[11] output O: u32[7]\n"
@@ -198,7 +198,7 @@ TEST(accumulators_have_the_type_of_the_result) {
     RUN(cases);
 }
 
-// A split of a sum that runs in lanes and does not divide: the last turn has fewer lanes, behind a
+// A split of a vector reduction that does not divide: the last iteration has fewer lanes, after a
 // machine loop of whole ones, with as many copies as there are.
 TEST(sums_in_lanes_end_early) {
 #define DOT(M, N, K)                                                                               \
@@ -219,8 +219,9 @@ TEST(sums_in_lanes_end_early) {
     RUN(cases);
 }
 
-// Below several splits of the summed index, each iteration of a reduction loop has lanes of another
-// length: its body is chosen anew each time. Short tails have sums split further than whole blocks.
+// Below several splits of the summed index, each iteration of a reduction loop has a different
+// number of lanes: its body is selected each time. Short tails split sums further than whole
+// blocks.
 TEST(bodies_of_sums_are_chosen_in_every_turn) {
     static const Case cases[] = {
         {"program p { input A: f32[210, 4] output S: f32[]\n"
@@ -239,8 +240,8 @@ TEST(bodies_of_sums_are_chosen_in_every_turn) {
     RUN(cases);
 }
 
-// Sums that are too many for registers are loaded and stored in every turn, though their places
-// stand still; what nobody writes is loaded once.
+// Sums that do not fit in registers are loaded and stored in every iteration, although their
+// addresses are loop-invariant; read-only values are loaded once.
 TEST(loops_load_again_what_they_store) {
     static const Case cases[] = {
         {"program m { input A: f32[70] input B: f32[1000] output C: f32[1000]\n"
@@ -257,8 +258,8 @@ TEST(loops_load_again_what_they_store) {
     RUN(cases);
 }
 
-// A read in a branch that is inside its tensor in every instance is done whatever the condition
-// says; instances behind the end of a split do not exist.
+// A read in a branch that is inside its tensor in every iteration is performed unconditionally;
+// iterations beyond the end of a split do not exist.
 TEST(branches_read_what_is_there) {
     static const Case cases[] = {
         {"program c { input A: f32[37, 9] output C: f32[37, 37]\n"
@@ -277,8 +278,8 @@ TEST(branches_read_what_is_there) {
 
 // --- Rounding ------------------------------------------------------------------------------------
 
-// Nobody reorders a sum that is not asked for in lanes or parts; products are fused; 16-bit floats
-// round at every step.
+// A sum is reordered only if the Schedule requests lanes or accumulators; products are fused;
+// 16-bit floats round at every step.
 TEST(sums_keep_their_order_and_rounding) {
 #define SUM(TYPE)                                                                                  \
     "program s { input A: " TYPE "[5, 301] input B: " TYPE "[301] output S: " TYPE "[5]\n"         \
@@ -296,7 +297,7 @@ TEST(sums_keep_their_order_and_rounding) {
     RUN(cases);
 }
 
-// Lanes and parts that begin with 0 would turn -0 into +0.
+// Lanes and accumulators that start from 0 would turn -0 into +0.
 TEST(sums_of_minus_zero_stay_minus_zero) {
 #define ZEROS(TYPE)                                                                                \
     "program z { input A: " TYPE "[3, 150] inout S: " TYPE "[3]\n"                                 \
@@ -314,8 +315,8 @@ TEST(sums_of_minus_zero_stay_minus_zero) {
 
 // --- Guards, masks and tails ---------------------------------------------------------------------
 
-// A product outside of all loops that stay loops, and then a sum inside one, into the same element:
-// the registers for parts are the sum's.
+// A product outside all machine loops, and then a sum inside one, into the same element: the
+// accumulators are the sum's.
 TEST(parts_belong_to_one_reduction) {
 #define PRODUCT_THEN_SUM                                                                           \
     "program t { input A: f32[17] input B: f32[23] input C: f32[31] output S: f32[]\n"             \
@@ -330,7 +331,7 @@ TEST(parts_belong_to_one_reduction) {
     RUN(cases);
 }
 
-// What waits in lanes is in memory when another reduction goes on from there.
+// A sum in lanes is stored before another reduction continues from it.
 TEST(sums_go_on_from_the_last_one) {
 #define AGAIN(RANGE)                                                                               \
     "program t { input A: f64[4, 9] inout S: f32[]\n"                                              \
@@ -341,7 +342,7 @@ TEST(sums_go_on_from_the_last_one) {
     RUN(cases);
 }
 
-// A read that only some iterations may perform lies outside of its buffer in the others.
+// A read that only some iterations perform is outside its buffer in the others.
 TEST(guarded_reads_stay_inside) {
 #define NEXT(TYPE)                                                                                 \
     "program n { input A: " TYPE "[37] output O: " TYPE "[37]\n"                                   \
@@ -418,7 +419,7 @@ TEST(guarded_reads_stay_inside) {
     RUN(border);
 }
 
-// Quotients round down, whatever the sign; so do those by powers of two.
+// Quotients round down for either sign; so do those by powers of two.
 TEST(wide_integers_are_divided) {
 #define DIVIDED(TYPE, BY)                                                                          \
     "program d { input A: " TYPE "[37] output O: " TYPE "[37] output P: " TYPE "[37]\n"            \
@@ -433,8 +434,7 @@ TEST(wide_integers_are_divided) {
     RUN(cases);
 }
 
-// What is computed from other iterators, under a condition of those: one element for all lanes, or
-// neighbours.
+// A guarded value of other iterators: one element for all lanes, or adjacent ones.
 TEST(guarded_computed_reads_are_shared) {
 #define SHARED                                                                                     \
     "program s { input A: f32[9, 37] output O: f32[16, 37] output P: f32[16, 37]\n"                \
@@ -449,7 +449,7 @@ TEST(guarded_computed_reads_are_shared) {
     RUN(cases);
 }
 
-// Elements whose lane a guard forbids keep their bits, whatever those are.
+// Elements in lanes where a guard is false keep their bits.
 TEST(guarded_writes_leave_the_rest_alone) {
 #define BAND(TYPE)                                                                                 \
     "program b { input A: " TYPE "[37] output O: " TYPE "[37] output P: " TYPE "[23, 37]\n"        \
@@ -462,8 +462,8 @@ TEST(guarded_writes_leave_the_rest_alone) {
     RUN(cases);
 }
 
-// Elements of 1 and 2 bytes found by an index, the first and the last of their table among them, in
-// tables down to a single element.
+// Gathered elements of 1 and 2 bytes, including the first and the last of their table, in tables
+// down to a single element.
 TEST(narrow_tables_are_read_to_their_end) {
 #define TABLE(TYPE, SIZE, INDEX)                                                                   \
     "program t { input T: " TYPE "[" SIZE "] input I: " INDEX "[45] output O: " TYPE "[45]\n"      \
@@ -494,7 +494,7 @@ TEST(narrow_tables_are_read_to_their_end) {
     CHECK(jit_tricks[TRICK_GATHER] > before);
 }
 
-// Limits that depend on loops around, from above and from below, one and several at a time.
+// Upper and lower limits that depend on outer loops, one or several at a time.
 TEST(loops_with_limits_run_where_they_may) {
 #define UPPER                                                                                      \
     "program u { input A: i32[40, 40] output O: i32[40]\n"                                         \
@@ -536,8 +536,8 @@ TEST(loops_with_limits_run_where_they_may) {
     RUN(cases);
 }
 
-// Windows over a border, whose conditions stand still in the loop over channels and are decided in
-// front of it: at the first tile, at the last one, at both, and in tiles that are cut off.
+// Windows over a border, whose conditions are invariant in the loop over channels and are tested
+// before it: at the first tile, at the last one, at both, and in tails.
 TEST(conditions_are_decided_in_front_of_loops) {
 #define WINDOW(W, LAST) /* LAST: the condition on the right */                                     \
     "program w { input I: f32[" #W ", 40] input F: f32[3, 40, 16] output O: f32[" #W ", 16]\n"     \
@@ -573,8 +573,8 @@ TEST(conditions_are_decided_in_front_of_loops) {
     RUN(cases);
 }
 
-// Most tiles of a padded convolution lie inside of the image and need no test; those at its edges
-// do, and so do all where two loops decide together.
+// Most tiles of a padded convolution are inside the image and need no test; those at its edges do,
+// and so do all tiles if two loops determine the condition together.
 TEST(borders_are_tested_at_the_edges) {
 #define BORDER(TYPE, S, H, W)                                                                      \
     "program b { input I: " TYPE "[" #H ", " #W ", 3] input K: " TYPE "[3, 5, 3, 7]\n"             \
@@ -596,8 +596,8 @@ TEST(borders_are_tested_at_the_edges) {
     RUN(cases);
 }
 
-// A loop is cut where conditions begin and cease to hold: triangles and bands of all kinds, sums
-// that no term is added to, and values that are assigned where they do not.
+// A loop is split where conditions start and stop holding: triangles and bands of all kinds, empty
+// sums, and values that are assigned where the conditions do not hold.
 TEST(triangles_are_cut) {
 #define TRIANGLE(TYPE, COND, ELSE)                                                                 \
     "program t { input A: " TYPE "[67, 67] input B: " TYPE "[67, 19] output C: " TYPE "[67, 19]\n" \
@@ -671,7 +671,7 @@ TEST(tiles_begin_with_what_is_there) {
     RUN(cases);
 }
 
-// Two reads of one tensor that meet in one copy of a loop body, and in no other.
+// Two reads of one tensor that access the same element in one copy of a loop body only.
 TEST(reads_that_meet_once) {
 #define DOUBLE                                                                                     \
     "program d { input A: i32[24, 40] output C: i32[40]\n"                                         \
@@ -696,7 +696,7 @@ TEST(reads_that_meet_once) {
     RUN(cases);
 }
 
-// A value that is needed after its place was overwritten, with every register in use in between.
+// A value that is needed after its memory was overwritten, with every register in use in between.
 TEST(values_outlive_their_memory) {
 #define SWAP                                                                                       \
     "program x { inout A: f32[70] input B: f32[70] output C: f32[70] temp X: f32[70]\n"            \
@@ -711,7 +711,7 @@ TEST(values_outlive_their_memory) {
     RUN(cases);
 }
 
-// --- Lanes apart ---------------------------------------------------------------------------------
+// --- Strided lanes -------------------------------------------------------------------------------
 
 TEST(lanes_apart_of_every_type) {
 #define TURNED(TYPE, TO)                                                                           \
@@ -742,7 +742,8 @@ TEST(lanes_apart_of_every_type) {
     RUN(cases);
 }
 
-// Lanes a few elements apart are picked out of whole vectors, which must not go beyond the last.
+// Lanes with a small stride are permuted from whole vectors, which must not extend beyond the last
+// element.
 TEST(lanes_near_each_other) {
 #define NEAR(TYPE, S, N)                                                                           \
     "program n { input A: " TYPE "[" #S "*" #N " - " #S " + 1] output O: " TYPE "[" #N "]\n"       \
@@ -759,8 +760,8 @@ TEST(lanes_near_each_other) {
     RUN(cases);
 }
 
-// Columns of short rows lie in whole vectors together, of which nothing else is written, and
-// nothing beyond the last one is read.
+// Interleaved columns of short rows share whole vectors; no other elements are written, and nothing
+// beyond the last one is read.
 TEST(columns_are_combed) {
 #define COMB(TYPE, S, N) /* all columns, the other way round */                                    \
     "program c { input A: " TYPE "[" #N ", " #S "] output O: " TYPE "[" #N ", " #S "]\n"           \
@@ -789,7 +790,7 @@ TEST(columns_are_combed) {
     CHECK(jit_tricks[TRICK_DEINTERLEAVE] > before);
 }
 
-// Rows that are turned in registers together must not be of two kinds, nor change in between.
+// Rows that are transposed together must have the same kind and must not change in between.
 TEST(turned_blocks_keep_their_order) {
 #define STREAMS                                                                                    \
     "program s { input A: i32[16, 900] output O: i32[8, 16]\n"                                     \
@@ -810,7 +811,7 @@ TEST(turned_blocks_keep_their_order) {
     RUN(cases);
 }
 
-// Blocks of a split that have no iterations at all: code for them is planned like that of others.
+// Empty blocks of a split: their code is planned like that of others.
 TEST(tails_may_be_empty) {
     static const Case cases[] = {
         {"program t { input A: i64[5, 101] input B: i64[101, 15] inout O: i64[5, 15]\n"
@@ -825,8 +826,8 @@ TEST(tails_may_be_empty) {
     RUN(cases);
 }
 
-// Rows shorter than a vector, several in one: lanes of a row share elements, taken out of whole
-// vectors or one by one.
+// Several rows shorter than a vector in one vector: lanes of a row share elements, permuted from
+// whole vectors or loaded one by one.
 TEST(rows_share_a_vector) {
 #define GROUPS(TYPE, G, C, F)                                                                      \
     "program g { input P: " TYPE "[6, " #G ", " #C "] input K: " TYPE "[3, " #C ", " #G ", " #F    \
@@ -884,7 +885,7 @@ TEST(rows_share_a_vector) {
 
 // --- Types ---------------------------------------------------------------------------------------
 
-// What is narrow must be wrapped before it is wide again; bool is 0 or 1, whatever reduces it.
+// Narrow values must be wrapped before they are widened; bool is 0 or 1 after any reduction.
 TEST(narrow_values_are_wrapped) {
 #define WRAP(FROM, BY)                                                                             \
     "program w { input A: " FROM "[37] output O: i64[37]\n"                                        \
@@ -906,7 +907,7 @@ TEST(narrow_values_are_wrapped) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
-// What a Schedule makes of statements, where a random one seldom shows the difference.
+// Statements under Schedules whose effect random ones rarely reveal.
 TEST(statements_find_what_they_need) {
 #define POST /* doubling twice would show */                                                       \
     "program p { input A: i32[6, 20] output C: i32[6]\n"                                           \
@@ -934,7 +935,7 @@ TEST(statements_find_what_they_need) {
     RUN(cases);
 }
 
-// An element that is initialised always and updated under a condition is always stored.
+// An element that is always initialised and conditionally updated is always stored.
 TEST(tiles_store_what_is_initialised) {
     static const Case cases[] = {
         {"program w { input I: f32[6, 3] output O: f32[6]\n"

@@ -1,6 +1,6 @@
 // Random (program, schedule) pairs compiled for every ISA level of this machine, against the
 // program's interpreter, bit for bit on exact data. A failure is shrunk and printed as program text
-// and schedule text. The run also fails when too much of what was compared is constant.
+// and schedule text. The run also fails if too many of the compared outputs are constant.
 #include "unit/check.h"
 
 #include "support/jitlab.h"
@@ -20,7 +20,7 @@ static const int thread_counts[] = {1, 2, 5};
 
 static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
 
-// A wrong index or order goes unnoticed where all elements are equal.
+// A wrong index or order is not detected if all elements are equal.
 static void count_constant(const Program *p, const LabData *d, Totals *totals) {
     for (int i = p->ninputs; i < d->n; i++) {
         int64_t n = tensor_elements(&p->tensors.at[i]);
@@ -33,11 +33,11 @@ static void count_constant(const Program *p, const LabData *d, Totals *totals) {
 }
 
 typedef struct Want {
-    LabData start, end; // what a run with these flags begins with, and what it must leave
+    LabData start, end; // contents before a run with these flags, and expected contents after it
     bool runs;
 } Want;
 
-// Do these flags change what the program means?
+// Whether these flags change the program's meaning.
 static bool flags_matter(const Program *p, InterpFlags flags) {
     bool matter = !flags.accumulate && !flags.skip_post;
     for (int i = 0; i < p->stmts.n; i++)
@@ -57,8 +57,8 @@ static Want wanted(Lab *lab, const Program *p, InterpFlags flags, uint64_t seed,
     return w;
 }
 
-// The kernel with one set of flags: alone, its threads in turn, and, on one level of each pair,
-// its threads at once.
+// Runs the kernel with one set of flags: on one thread, with simulated threads, and, on one level
+// of each pair, with real threads.
 static const char *run_flags(Lab *lab, const Program *p, const JitKernel *k, Isa isa, int f,
                              const Want *want, uint64_t seed) {
     for (int i = 0; i < 3; i++) {
@@ -78,7 +78,7 @@ static const char *run_flags(Lab *lab, const Program *p, const JitKernel *k, Isa
 }
 
 // NULL: the same on all levels; else what differs. `totals`: NULL where a failure is shrunk.
-// Flags that should change nothing are tried now and then.
+// Flags without effect are tried sometimes.
 static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed,
                               Totals *totals) {
     Want want[3] = {0};
@@ -133,8 +133,8 @@ static void check_totals(const Totals *t, int most_constant) {
     CHECK(t->pairs < 100 || t->constant * 100 <= t->outputs * most_constant);
 }
 
-// Pairs of programs and schedules, one a seed; how many, or 0 after a failure. At most that share
-// of outputs is constant, in percent.
+// Runs pairs of programs and schedules, one per seed; returns their number, or 0 after a failure.
+// At most `most_constant` percent of the outputs may be constant.
 static int64_t try_pairs(PairProgram *make, int most_constant) {
     Totals totals = {0};
     int64_t rounds = check_long_rounds(1500);

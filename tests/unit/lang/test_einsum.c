@@ -1,5 +1,5 @@
-// einsum: exact results, types, and every way to get it wrong. tests/script/einsum_numpy runs this
-// program on random cases that NumPy has judged (LW_EINSUM_CASES).
+// einsum: exact results, types, and every error. tests/script/einsum_numpy runs this program on
+// random cases with NumPy's results (LW_EINSUM_CASES).
 #include "unit/lab.h"
 
 #include "lang/lang.h"
@@ -105,8 +105,8 @@ TEST(einsum_several_operands) {
 
 TEST(einsum_broadcasting) {
     RESULT("...,...", "2 1;3", 1, 2, 3, 2, 4, 6);
-    RESULT("ij,jk", "2 1;3 1", 6, 12);   // j: 1 gives way to 3
-    RESULT("ii,i->i", "1 1;3", 1, 2, 3); // a diagonal of 1 gives way
+    RESULT("ij,jk", "2 1;3 1", 6, 12);   // j: 1 is broadcast to 3
+    RESULT("ii,i->i", "1 1;3", 1, 2, 3); // a diagonal of 1 is broadcast
     RESULT("...i,i...->...", "2 2;2", 5, 11);
     RESULT("i...->i...", "2 1 1", 1, 2);
 }
@@ -174,7 +174,7 @@ TEST(einsum_without_sizes_is_symbolic) {
     lab_free(lab);
 }
 
-// --- What is refused ---------------------------------------------------------------------------
+// --- Errors ------------------------------------------------------------------------------------
 
 // The first diagnostic is `id`, over the bytes [from, to) of the specification.
 static void check_refused(const char *spec, const char *shapes, DiagId id, int from, int to,
@@ -247,7 +247,7 @@ TEST(einsum_limits) {
             17);
     RESULT("abcdefghijklmnop,ABCDEFGHIJKLMNOP->",
            "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1;1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", 1);
-    // More labels than one nest can have, in steps of fewer; without sizes there are no steps.
+    // More labels than one nest can have, in steps with fewer; without sizes there are no steps.
     Case c = {.spec = "abcdefghijklmnop,ABCDEFGHIJKLMNOP,q->"};
     shape(&c, "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1;1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1;1", TYPE_F64);
     RESULT(c.spec, "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1;1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1;1", 1);
@@ -298,7 +298,7 @@ TEST(einsum_reports_several_mistakes) {
     lab_free(lab);
 }
 
-// --- Cases that NumPy has judged ---------------------------------------------------------------
+// --- Cases from NumPy --------------------------------------------------------------------------
 
 // One case:  case HEX-OF-SPEC OPERANDS, then per operand `TYPE RANK SIZES... DATA...`, then
 // `bad`, or `ok RANK SIZES... DATA...`.
@@ -365,7 +365,7 @@ static bool run_case(FILE *f) {
 
 // --- The order of contraction --------------------------------------------------------------------
 
-// The least that any order of pairs costs, by trying all of them.
+// The least cost of any order of pairs, by enumeration.
 static double least(const PathProblem *p, const DimSet *has, int n) {
     if (n == 1) return 0;
     double best = INFINITY;
@@ -383,7 +383,7 @@ static double least(const PathProblem *p, const DimSet *has, int n) {
     return best;
 }
 
-// Random operands over a few dimensions, without any that only one of them has.
+// Random operands over a few dimensions, each of which at least two operands have.
 static PathProblem random_problem(Lab *lab, uint64_t *random, int n) {
     DimSet *has = arena_new_n(&lab->arena, DimSet, n), once = 0, twice;
     double *size = arena_new_n(&lab->arena, double, 8);
@@ -423,7 +423,7 @@ TEST(einsum_order_is_the_cheapest) {
         Path path = path_find(&lab->arena, &p);
         check_path(lab, &p, &path);
         double best = least(&p, p.has, n);
-        // Nothing in pairs may keep to the limit: then it ends with a step of all that is left.
+        // If no pair respects the limit, the order ends with one step of all remaining operands.
         if (best < INFINITY) CHECK(path.flops <= best && path.flops >= best * (1 - 1e-12));
         lab_free(lab);
     }

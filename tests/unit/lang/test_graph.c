@@ -201,7 +201,7 @@ TEST(graph_values_used_twice_are_stored_once) {
     const int *d = dims(f, "i=2");
     int a = graph_read(f.g, "A", TYPE_F32, 1, d), e = graph_unary(f.g, OP_NEG, a);
     graph_write(f.g, "R", graph_binary(f.g, OP_MUL, e, e), 1, d);
-    graph_unary(f.g, OP_EXP, e); // needed by nobody
+    graph_unary(f.g, OP_EXP, e); // unused
     CHECK_STR_EQ(built(f), "t1[ii] = -A[ii]\nR[ii] = t1[ii]*t1[ii]\n");
     end(f);
 }
@@ -461,7 +461,7 @@ TEST(graph_padded_maxpool_over_negatives) {
     end(f);
 }
 
-// The padding through a chain: pad, then window. Both borders give way to the reduction.
+// Padding through a chain: pad, then window. The reduction skips both borders.
 TEST(graph_pad_then_window_then_max) {
     Fixture f = begin("maxpool");
     const int *d = dims(f, "H=4 Hp K=2 Ho");

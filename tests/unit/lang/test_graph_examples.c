@@ -1,5 +1,5 @@
 // The graphs of examples/graphs: each parses, prints back to itself, builds, and gives exactly
-// this.
+// these results.
 #include "unit/lab.h"
 
 #include "lang/graph.h"

@@ -126,7 +126,7 @@ static int64_t elements(int rank, const int64_t *size) {
     return n;
 }
 
-// The element of the input that an element of the view stands for; -1: none.
+// The element of the input for an element of the view; -1: none.
 static int64_t find(const Layer *y, int64_t element) {
     int64_t in[MAX_IN], out[MAX_OUT];
     unravel(element, y->nout, y->out_size, out);
@@ -139,7 +139,7 @@ static int64_t find(const Layer *y, int64_t element) {
     return -1;
 }
 
-// The value of a view's element; `none` is what an identity border stands for.
+// The value of a view's element; `none` is the value of an identity border.
 static double element_of(const Trial *t, int layer, int64_t e, const double *data, double none) {
     if (layer < 0) return data[e];
     const Layer *y = &t->layer[layer];
@@ -167,7 +167,7 @@ static int64_t expect(const Trial *t, const double *data, double *want) {
     return reduces ? total / last : total;
 }
 
-// Dimensions `name`0, `name`1, ..., and their sizes or, when those come late, the sizes to bind.
+// Dimensions `name`0, `name`1, ..., and their sizes or, if symbolic, the sizes to bind.
 static void add_dims(Lab *lab, const Trial *t, Graph *g, char name, int n, const int64_t *size,
                      int *dims) {
     for (int i = 0; i < n; i++) {

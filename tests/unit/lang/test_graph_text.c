@@ -1,4 +1,4 @@
-// Graphs as text: round trips, Graphviz, and every diagnostic with its place.
+// Graphs as text: round trips, Graphviz, and every diagnostic with its location.
 #include "unit/lab.h"
 
 #include "lang/graph.h"
@@ -19,7 +19,7 @@ static const char *dot(Lab *lab, const Graph *g) {
     return text_str(&t);
 }
 
-// The text prints as itself, and so does what is parsed from that.
+// The text prints as itself, and so does the graph parsed from that.
 static void check_round_trip(const char *text) {
     Lab *lab = lab_new();
     Graph *g = parse(lab, text);
@@ -98,7 +98,7 @@ TEST(graph_text_by_hand) {
     lab_free(lab);
 }
 
-// What the calls build prints and reads back to a graph with the same results.
+// A graph built by calls prints and parses back to a graph with the same results.
 TEST(graph_text_of_compositions) {
     Lab *lab = lab_new();
     Graph *g = graph_new(&lab->arena, &lab->names, "net", &lab->diags);
@@ -144,9 +144,9 @@ TEST(graph_dot_names_nodes_and_edges) {
     lab_free(lab);
 }
 
-// --- Diagnostics with a place ------------------------------------------------------------------
+// --- Located diagnostics -----------------------------------------------------------------------
 
-// The only error is `id`, and it underlines `marked` (NULL: no place).
+// The only error is `id`, and it underlines `marked` (NULL: no location).
 static void check_refused(const char *text, DiagId id, const char *marked, int line) {
     Lab *lab = lab_new();
     Graph *g = parse(lab, text);

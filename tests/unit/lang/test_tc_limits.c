@@ -170,7 +170,7 @@ TEST(depth_of_calls) {
     arena_free(&a);
 }
 
-// Every function doubles the one before: the limits end it, not the machine.
+// Every function doubles the previous one: the limits stop it, not the machine.
 TEST(doubling_calls) {
     Arena a;
     arena_init(&a, &allocator_libc);
@@ -195,7 +195,7 @@ TEST(doubling_calls_of_nothing) {
     arena_free(&a);
 }
 
-// Definitions that double each time are refused when they are put in, not written out.
+// Definitions that double each time are refused during substitution, not expanded.
 TEST(doubling_definitions) {
     Arena a;
     arena_init(&a, &allocator_libc);

@@ -1,6 +1,5 @@
-// Calls and where ranges start: a chain of calls computes what running its functions one after the
-// other does, each on a dense array that starts at 0, whatever the ranges of the results between
-// them start at.
+// Calls and origins: a chain of calls gives the same result as running its functions one after the
+// other on dense arrays that start at 0, whatever the origins of the intermediate results.
 #include "unit/check.h"
 #include "lang/lang.h"
 
@@ -106,7 +105,7 @@ static bool try_one(uint64_t seed) {
         in[0] = in[1] = buffer[i % 2];
         size = run(&l, name[c.stage[i]], in, size, buffer[(i + 1) % 2]);
     }
-    if (ok && size > 0) { // of what is empty, the chain may ask more
+    if (ok && size > 0) { // for empty arrays, the chain may have more conditions
         in[0] = first;
         ok = run(&l, "chain", in, n, got) == size;
         ok = ok && !memcmp(got, buffer[c.n % 2], (size_t)size * sizeof *got);

@@ -1,6 +1,6 @@
-// Random programs of the comprehension language, plausible but often wrong: each is diagnosed, or
-// becomes a Program whose text reads back, binds or is diagnosed, and runs or is diagnosed. The
-// seed is the bug report.
+// Random programs of the comprehension language, plausible but often wrong: each gives a
+// diagnostic, or becomes a Program whose text parses back and that binds and runs or gives a
+// diagnostic. The seed is the bug report.
 #include "unit/check.h"
 #include "lang/lang.h"
 
@@ -39,7 +39,7 @@ static void subscript(Gen *g) {
     }
 }
 
-// Mostly a tensor that is there, with as many subscripts as it has.
+// Usually an existing tensor, with the right number of subscripts.
 static void access(Gen *g) {
     static const char inputs[] = "AABMHUr";
     size_t known = strlen(g->defined);

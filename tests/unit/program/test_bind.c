@@ -1,6 +1,6 @@
-// Binding against brute force: random Programs with random digits changed, so that subscripts leave
-// their tensors, elements are written twice and in-place updates conflict now and then. What
-// binding accepts must hold for every instance; what it refuses must be wrong for some instance.
+// Binding against brute force: random Programs with random digits changed, so that subscripts are
+// sometimes out of range, elements written twice and in-place updates in conflict. An accepted
+// Program must be valid for every iteration; a refused one must be wrong for some iteration.
 #include "unit/check.h"
 
 #include "base/checked.h"
@@ -30,7 +30,7 @@ typedef struct Brute {
     const Program *p;
     const Stmt *st;
     int64_t at[PROGRAM_MAX_ITERS];
-    int *writer; // per element of the written tensor: 1 + number of the instance
+    int *writer; // per element of the written tensor: 1 + number of the iteration
     int instance;
     bool outside, twice, conflict;
 } Brute;
@@ -87,7 +87,7 @@ static void brute_read(void *user, const Access *a, bool guarded) {
     b->conflict |= b->writer[e] && e != element(b, b->st->write);
 }
 
-// `init` reaches what the iterators on the left select, reductions empty or not.
+// `init` covers the elements that the iterators on the left select, even for empty reductions.
 static void brute_init(Brute *b) {
     Stmt left = *b->st;
     const Stmt *whole = b->st;
@@ -139,7 +139,7 @@ static bool selects(const Expr *e) {
     return any;
 }
 
-// Text without parameters is as good as bound. NULL when it is wrong in some other way.
+// Text without parameters is already bound. NULL if it has another error.
 static Program *naively_bound(Lab *lab, const char *text) {
     Program *p = lab_parse(lab, text);
     int64_t points = 0;
@@ -184,7 +184,7 @@ static void check_against_brute_force(Lab *lab, const char *text, Tally *tally) 
     tally->twice += b.twice;
     tally->conflict += b.conflict;
     if (!q) return;
-    // Accepted: whatever is not computed or left to run time stays inside when it runs.
+    // Accepted: all accesses that are not checked at run time stay inside.
     LabData d = lab_data(lab, q, 1);
     int errors = lab->diags.errors;
     if (lab_run(lab, q, &d)) return;

@@ -1,4 +1,4 @@
-// The checks themselves: what holds passes, and says so as an expression.
+// The checks themselves: a check that holds passes, and its value is true.
 #include "unit/check.h"
 
 TEST(checks_are_expressions) {

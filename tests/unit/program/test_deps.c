@@ -27,8 +27,8 @@ static const int64_t zeros[8] = {0};
 
 // --- By hand -----------------------------------------------------------------------------------
 
-// One statement over n iterations that writes f(i) and reads g(i): does a later iteration read what
-// an earlier one wrote?
+// For one statement over n iterations that writes f(i) and reads g(i): whether a later iteration
+// reads an element that an earlier one wrote.
 static DepAnswer flow(int64_t n, const Affine *f, const Affine *g, DepWitness *w) {
     DepDir later = {0, 0, DEP_LT};
     DepQuery q = {
@@ -101,7 +101,7 @@ TEST(deps_gathers_are_undecided) {
     end();
 }
 
-// A product of iterators is left out, and the witness may still check.
+// A product of iterators is ignored; the witness may still be valid.
 TEST(deps_products) {
     begin();
     int64_t n[] = {10, 10};
@@ -128,7 +128,7 @@ TEST(deps_of_a_contraction) {
         DepQuery q = {.a = side, .b = side, .ndirs = level + 1, .dirs = dirs};
         CHECK(deps_test(&arena, &q, NULL) == (level == 2 ? DEP_YES : DEP_NO));
     }
-    // 32*io + ii == 32*jo + ji with io < jo: tiles do not meet
+    // 32*io + ii == 32*jo + ji with io < jo: tiles do not overlap
     int64_t m[] = {32, 32};
     const Affine *tile[] = {add(mul(32, it(0)), it(1))};
     DepSide t = {.niters = 2, .lo = zeros, .hi = m, .rank = 1, .sub = tile};
@@ -266,7 +266,7 @@ static bool meets(const DepQuery *q, const int64_t *i, const int64_t *j) {
     return true;
 }
 
-// All instances of a side, one after the other.
+// All iterations of a side, one after the other.
 static int instances(const DepSide *s, int64_t (*out)[3]) {
     int n = 0;
     int64_t at[3] = {s->lo[0], s->niters > 1 ? s->lo[1] : 0, s->niters > 2 ? s->lo[2] : 0};
@@ -295,7 +295,7 @@ static double now_ns(void) {
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-// Larger boxes and coefficients, without order: the two sets of elements meet or they do not.
+// Larger boxes and coefficients, without order: whether the two sets of elements intersect.
 static int64_t elements(const DepSide *s, int64_t (*out)[2]) {
     int64_t n = 0, at[2];
     for (at[0] = s->lo[0]; at[0] < s->hi[0]; at[0]++)
@@ -340,7 +340,7 @@ TEST(deps_agree_on_larger_boxes) {
     CHECK(yes > rounds / 20 && yes < rounds);
 }
 
-// Not a test of speed, but a figure for those who wonder.
+// Prints the speed for information; this is not a test.
 TEST(deps_time_of_a_contraction) {
     begin();
     int64_t n[] = {1024, 1024, 1024};

@@ -103,7 +103,8 @@ TEST(functions_do_not_overflow_early) {
     CHECK_F64_EQ(eval2(OP_NEXTAFTER, TYPE_F64, 1, 2), 1 + 0x1p-52);
 }
 
-// Every function of class MATH in f32 is within half a unit and a little of what double says.
+// Every function of class MATH in f32 is within slightly more than half a unit of the double
+// result.
 TEST(functions_round_to_single) {
     for (int op = 0; op < OP_COUNT; op++) {
         if (op_info[op].class != OP_MATH || op == OP_NEXTAFTER) continue;
@@ -178,7 +179,7 @@ TEST(halves_round_only_by_casts) {
     arena_free(&arena);
 }
 
-// A cast that keeps every value is left out in front of another.
+// A cast that keeps every value is removed before another.
 TEST(casts_go_in_one_step) {
     begin();
     const Expr *a = read(0, affine_iter(x, 0)); // f32

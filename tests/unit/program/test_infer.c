@@ -1,12 +1,12 @@
 // Range inference: the cases of the papers and of the old implementation, diagnostics, and
 // agreement with enumeration on random programs.
 //
-// Programs are written in a small notation of their own, so that inference is tested by itself:
+// Programs are written in a small separate notation, so that inference is tested in isolation:
 //
 //     A(N,10) s | O(i,j) = A(i,2*j+k) B(s*i) where k in 0:3 ; P(i) = ...
 //
 // declares inputs (and scalar parameters) before the bar; a statement lists its reads. [A(i)] is a
-// guarded read, <A(i)> a padded one. Result sizes are declared in front as well, after `->`.
+// guarded read, <A(i)> a padded one. Result sizes are declared before the bar too, after `->`.
 #include "unit/check.h"
 
 #include "base/checked.h"
@@ -22,7 +22,7 @@ typedef struct Test {
     DiagList diags;
     Source source;
     VEC(InferStmt) infos;
-    VEC(InferRead) reads; // of the statement being read
+    VEC(InferRead) reads; // of the current statement
     VEC(Iter) iters;
     const char *s;
     ReadMode mode;
@@ -117,7 +117,7 @@ static const Affine *sum(Test *t) {
     }
 }
 
-// NAME(sub, ...); listed as a read of its own.
+// NAME(sub, ...); listed as a read.
 static const Access *access_of(Test *t, Name name) {
     const Affine *sub[PROGRAM_MAX_RANK];
     Range *subs = arena_new_n(&t->arena, Range, PROGRAM_MAX_RANK);
@@ -256,7 +256,7 @@ static const char *outcome(Test *t) {
     return text_str(&out);
 }
 
-// "{place} text / {place} note / note": all diagnostics, each with the text it points at.
+// "{location} text / {location} note / note": all diagnostics, each with the text it points at.
 static const char *complaints(Test *t) {
     Text out = {.arena = &t->arena};
     for (int i = 0; i < t->diags.items.n; i++) {
@@ -554,7 +554,7 @@ TEST(infer_reports_everything_it_can) {
 // --- Agreement with enumeration ----------------------------------------------------------------
 //
 // The rule of infer.h by brute force, at concrete sizes: in each round the set of values of an
-// iterator for which every constraint holds, whatever the known iterators are, found by trying.
+// iterator for which every constraint holds for all known iterators, found by enumeration.
 
 enum { LIMIT = 200, MAX_STMTS = 4 }; // no range gets near LIMIT
 
@@ -565,7 +565,7 @@ typedef struct Brute {
     uint32_t unknown[MAX_STMTS], given[MAX_STMTS];
     int64_t from[8][4], to[8][4]; // of tensors
     bool bad;                     // an empty range, or a read outside
-    bool vacuous;                 // some `where` is empty: quantifiers over it say nothing
+    bool vacuous;                 // some `where` is empty: quantifiers over it are vacuous
 } Brute;
 
 static int64_t value(Brute *b, const Affine *a, const int64_t *iters) {
@@ -581,7 +581,8 @@ static uint32_t iters_of(const Affine *a, int n) {
     return mask;
 }
 
-// Does the subscript stay inside for all values of the iterators in `over`, the others as in `at`?
+// Whether the subscript stays inside for all values of the iterators in `over`, with the others as
+// in `at`.
 static bool inside(Brute *b, int s, const InferRead *r, int d, uint32_t over, int64_t *at) {
     if (!over) {
         int64_t v = value(b, r->access->sub[d], at);
@@ -597,7 +598,7 @@ static bool takes_part(const InferRead *r, int d) {
     return r->mode != READ_PADDED || affine_as_iter(r->access->sub[d]) >= 0;
 }
 
-// Values of v that every constraint with v alone admits; false when there is no such constraint.
+// Values of v that satisfy every constraint on v alone; false if there is no such constraint.
 static bool admitted(Brute *b, int s, int v, bool *ok) {
     const Stmt *st = &b->t->p->stmts.at[s];
     const InferStmt *info = &b->t->infos.at[s];
@@ -643,7 +644,7 @@ static void brute_rounds(Brute *b, int s) {
     }
 }
 
-// What the definitions of t infer for position d.
+// The range that the definitions of t infer for dimension d.
 static bool brute_position(Brute *b, int t, int d, int64_t *lo, int64_t *hi) {
     bool any = false;
     for (int s = 0; s < b->t->p->stmts.n; s++) {
@@ -688,7 +689,7 @@ static bool brute_adopt(Brute *b, int t) {
     return progress;
 }
 
-// All definitions of t; false when something stays unknown.
+// All definitions of t; false if a range stays unknown.
 static bool brute_tensor(Brute *b, int t) {
     Program *p = b->t->p;
     uint32_t open;

@@ -190,7 +190,7 @@ TEST(uninitialised_reads_are_trapped) {
                              "for i in 0:N C[i] = 1.0   for i in 0:N D[i] = C[i] }",
                              (int64_t[]){3});
     if (!CHECK(p != NULL)) return;
-    p->stmts.at[0].iter[0].hi = affine_const(p->exprs, 2); // behind the back of program_bind
+    p->stmts.at[0].iter[0].hi = affine_const(p->exprs, 2); // bypasses program_bind
     LabData d = lab_data(&lab, p, 1);
     InterpFlags trap = {.trap_uninitialised = true};
     CHECK(!program_interpret(&lab.arena, p, d.view, trap, &lab.diags));

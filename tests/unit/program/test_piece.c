@@ -1,5 +1,5 @@
-// Subscripts in pieces: what is resolved is what was there, wherever the facts hold; values of
-// indices are what they are computed to be.
+// Subscripts in pieces: a resolved subscript equals the original wherever the facts hold, and index
+// values are as computed.
 #include "unit/check.h"
 
 #include "base/checked.h"
@@ -75,7 +75,7 @@ static Bench *bench_new(uint64_t seed) {
     return &b;
 }
 
-// Facts are taken as the conditions come, or the other way round, until nothing is open.
+// Facts are taken in the order of the conditions or in reverse, until nothing is open.
 TEST(pieces_are_what_they_were) {
     int64_t linear = 0, all = check_rounds(4000);
     for (int64_t round = 0; round < all; round++) {

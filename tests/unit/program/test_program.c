@@ -1,4 +1,4 @@
-// Programs: text that reads back to itself, finishing, binding, and every refusal with its place.
+// Programs: text that parses back to itself, finishing, binding, and every located error.
 #include "unit/check.h"
 
 #include "support/proglab.h"
@@ -122,7 +122,7 @@ TEST(every_operation_reads_back) {
 
 // --- Strings -----------------------------------------------------------------------------------
 
-// Bytes that strings and names in backquotes may hold: all but NUL.
+// Bytes that strings and names in backquotes may contain: all except NUL.
 static char *random_string(Arena *arena, uint64_t *state, bool empty) {
     static const char *const pieces[] = {"\"",  "\\", "`",  "#", "\n",   "\t", "\x7f",
                                          "é",   "x",  "41", "{", "\xff", " ",  "\xe2\x82\xac",
@@ -153,7 +153,7 @@ static void write_string(Text *t, uint64_t *state, const char *s, char quote) {
     text_char(t, quote);
 }
 
-// Diagnostics live shorter than the Program: what it keeps must not stand among them.
+// Diagnostics do not live as long as the Program: it must not keep pointers into them.
 static Program *parse_apart(Lab *l, const char *text) {
     Arena own;
     arena_init(&own, &allocator_libc);
@@ -238,7 +238,7 @@ TEST(iterators_named_like_parameters_are_renamed) {
     lab_end(&lab);
 }
 
-// Pools of its own: what is added to them the Program does not see, nor anybody who shares it.
+// Separate pools: additions are invisible to the Program and to its other users.
 TEST(a_fork_grows_apart) {
     lab_begin(&lab);
     int64_t values[] = {4};

@@ -1,4 +1,4 @@
-// What profilers and debuggers are told of kernels, read back.
+// The information for profilers and debuggers, read back.
 #include "unit/check.h"
 
 #include "loopwright.h"
@@ -175,7 +175,7 @@ TEST(the_jitdump_reads_back) {
     free(dump);
 }
 
-// As gdb declares it.
+// As declared by gdb.
 struct entry {
     struct entry *next, *prev;
     const char *file;

@@ -1,4 +1,4 @@
-// Memory for code: references, what is mapped, and that nothing is writable and executable at once.
+// Memory for code: references, mappings, and that nothing is writable and executable at once.
 #include "unit/check.h"
 
 #include "run/exec.h"

@@ -12,7 +12,8 @@ typedef struct Array {
     int64_t size[4], stride[4];
 } Array;
 
-// Of few elements, around the middle of the room; strides nest, nearly nest, or are anything.
+// Arrays of few elements, around the middle of the buffer; strides nest, nearly nest, or are
+// random.
 static Array random_array(uint64_t *state) {
     static const int bytes[] = {1, 2, 4, 8};
     Array a = {.s = {.bytes = bytes[check_random(state) % 4]}};
@@ -36,7 +37,7 @@ static const Strided *pointed(Array *a) {
     return &a->s;
 }
 
-// Counts the elements at every byte; false when two meet.
+// Counts the elements at every byte; false if two overlap.
 static bool mark(const Array *a, uint8_t *room) {
     int64_t at[4] = {0};
     bool alone = true;
@@ -94,7 +95,7 @@ TEST(overlap_of_nested_dimensions_is_cheap) {
     }
 }
 
-// Strides that neither nest nor divide: exact within a bounded number of tries, or not decided.
+// Strides that neither nest nor divide: exact within a bounded number of steps, or undecided.
 TEST(overlap_of_strange_strides_is_bounded) {
     int64_t size[] = {8, 9, 10, 11}, budget = 1 << 16;
     int64_t primes[] = {1000003, 999983, 99991, 9973}, small[] = {7, 11, 13, 17};

@@ -1,4 +1,5 @@
-// Flat forms of programs: what becomes one, what stays, what the loops of a flat Schedule are.
+// Flattened programs: iterators that collapse, those that do not, and the loops of a flattened
+// Schedule.
 #include "unit/tree_run.h"
 
 #include "space/cpu.h"
@@ -33,7 +34,7 @@ TEST(three_become_one_and_rows_may_begin_late) {
             "    S: for x in 0:84\n        S[] +=! A[x]\n}\n");
 }
 
-// A shift, a part of a row, a turned reader, a guard, a row by itself, the value of an index.
+// A shift, a part of a row, a transposed reader, a guard, a single row, the value of an index.
 TEST(what_needs_rows_keeps_them) {
     static const char *const body[] = {
         "O: for a in 0:4, b in 0:6  O[a, b] = A[a, b + 1]",

@@ -1,4 +1,4 @@
-// Every diagnostic of schedules: the text that provokes it, and what it says, with its place.
+// Every diagnostic of schedules: the text that provokes it, and its message and location.
 #include "unit/tree_run.h"
 
 static const char program[] =
@@ -111,7 +111,7 @@ TEST(schedule_errors_have_texts_and_places) {
     }
 }
 
-// A Schedule that is accepted, or not, and all that is said of it.
+// Whether a Schedule is accepted, and all its diagnostics.
 static void says(const char *text, const char *schedule, const char *want) {
     TreeRun r;
     tr_begin(&r, text);
@@ -179,7 +179,7 @@ TEST(schedules_ask_what_was_meant) {
          "note: did you mean 'twice'?\n");
 }
 
-// A bad index is found in every schedule: nothing may leave out an instance that would find it.
+// An invalid index is found in every schedule: no iteration that would find it may be omitted.
 TEST(schedules_keep_checks_of_indices) {
     const char *part =
         "program p { input I: i32[4] input E: f32[7] output O: f32[2] temp t: f32[4]\n"
@@ -308,7 +308,7 @@ TEST(interpreter_reports_what_goes_wrong) {
         &r,
         "program p {\n    input A: f32[2]\n    output O: f32[2]\n    temp T: f32[2]\n"
         "    T: for i in 0:2\n        T[i] = A[i]\n    O: for i in 0:2\n        O[i] = T[i]\n}\n");
-    r.p->stmts.at[0].iter[0].hi = affine_const(r.p->exprs, 1); // behind the back of program_bind
+    r.p->stmts.at[0].iter[0].hi = affine_const(r.p->exprs, 1); // bypasses program_bind
     t = tr_lower(&r, "T: |\n");
     tr_fill(&r, v, 1);
     CHECK(t &&

@@ -1,4 +1,4 @@
-// Schedule actions: what each does to the text, and random walks that keep the program's meaning.
+// Schedule actions: their effect on the text, and random walks that preserve the program's meaning.
 #include "unit/tree_run.h"
 
 static const char matmul[] = "program mm {\n    input A: f32[7, 9]\n    input B: f32[9, 10]\n"

@@ -1,4 +1,4 @@
-// What a Schedule can say, lowered and compared with the program's interpreter.
+// The features of Schedules, lowered and compared with the program's interpreter.
 #include "unit/tree_run.h"
 
 static const char matmul[] =
@@ -124,7 +124,7 @@ TEST(schedule_inlines) {
     tr_end(&r);
 }
 
-// `c ? x : x` is x: what inlining leaves out need not be fetched or copied.
+// `c ? x : x` is x: tensors that inlining eliminates need not be prefetched or copied.
 TEST(schedule_inlining_may_leave_reads_out) {
     TreeRun r;
     tr_begin(&r, "program p { input X: f32[] input A: f32[8] output O: f32[8] temp T: f32[8]\n"
@@ -270,8 +270,8 @@ TEST(tree_shows_hints) {
     tr_end(&r);
 }
 
-// A reduction loop of one iteration is shared only with statements that do not touch the result:
-// the initialisation stands in front of it.
+// A reduction loop of one iteration is shared only with statements that do not access the result:
+// the initialisation is before it.
 TEST(schedule_initialises_behind_earlier_uses) {
     TreeRun r;
     tr_begin(&r, "program p {\n    input A: f32[1]\n    output T: f32[1]\n"

@@ -1,4 +1,4 @@
-// Programs and Schedules without their names: what is equal, and that the way back is exact.
+// Programs and Schedules in canonical names: which are equal, and that the inverse is exact.
 #include "unit/check.h"
 
 #include "search/canon.h"
@@ -169,8 +169,8 @@ TEST(canon_same_inside_is_the_same_tile) {
     lab_end(&lab);
 }
 
-// Every Program's canonical text is a Program that is its own canonical text; every Schedule comes
-// back as it was, and what is stored applies to the canonical Program too.
+// A Program's canonical text is its own canonical text; every Schedule is restored exactly, and a
+// stored Schedule also applies to the canonical Program.
 TEST(canon_random) {
     GenSched g = {.state = 7};
     int64_t lowered = 0, rounds = check_rounds(3000);

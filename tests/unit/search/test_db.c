@@ -1,4 +1,4 @@
-// The tuning database: what is kept, what is found, in which order, and by whom.
+// The tuning database: stored entries, lookup, order, and concurrent access.
 #include "unit/check.h"
 
 #include "search/db.h"
@@ -124,8 +124,8 @@ TEST(db_every_part_of_the_key_counts) {
     end(&p);
 }
 
-// The fastest DB_KEEP stay, a Schedule keeps its fastest time, and in whatever order records come
-// the result is the same.
+// The fastest DB_KEEP are kept, a Schedule keeps its fastest time, and the result does not depend
+// on the order of the records.
 TEST(db_keeps_the_best_in_any_order) {
     const DbEntry *e;
     uint64_t state = 3;
@@ -176,7 +176,7 @@ TEST(db_pinned_entries_come_first) {
     end(&p);
 }
 
-// What loses to the choice comes last, however fast it is said to be, and goes first.
+// Entries that lose to the chosen schedule rank last, whatever their time, and are dropped first.
 TEST(db_losers_come_last) {
     Site p;
     remove_files("lost.db");
@@ -190,7 +190,7 @@ TEST(db_losers_come_last) {
     CHECK(db_record(p.db, &p.lab.arena, &key, &won));
     CHECK_INT_EQ(db_all(p.db, &p.lab.arena, &key, &e), 2);
     CHECK_STR_EQ(e[0].schedule, won.schedule);
-    // In a slow hour it was better than the choice: that counts, in whatever order they come.
+    // It was faster than the chosen schedule in a slow phase: that counts, in any order of records.
     lost.seconds = 5e-6;
     lost.chosen = 6e-6;
     CHECK(db_record(p.db, &p.lab.arena, &key, &lost));
@@ -212,7 +212,7 @@ TEST(db_losers_come_last) {
     end(&p);
 }
 
-// A search is answered by one that went as far, on the same key.
+// A search is answered by one with at least the same budget, on the same key.
 TEST(db_knows_what_was_searched) {
     Site p;
     remove_files("searched.db");

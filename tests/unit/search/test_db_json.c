@@ -1,5 +1,4 @@
-// JSON lines of the tuning database: they read back to what was written, and nothing that anybody
-// writes does harm.
+// JSON lines of the tuning database: they parse back to the written rows, and no input does harm.
 #include "unit/check.h"
 
 #include "search/db_admin.h"
@@ -115,7 +114,7 @@ TEST(db_json_entries_are_checked) {
     lab_end(&lab);
 }
 
-// What stands beside program and schedule is not believed either.
+// The members other than program and schedule are validated too.
 TEST(db_json_keys_are_checked) {
     static const struct {
         const char *strides, *target, *isa;
@@ -187,7 +186,7 @@ TEST(db_json_mutated) {
     CHECK(read > 0);
 }
 
-// Merged in any order, whole or in parts, twice or once: the same rows.
+// Merging in any order, completely or in parts, once or twice, gives the same rows.
 TEST(db_json_merging_commutes) {
     Lab lab;
     lab_begin(&lab);

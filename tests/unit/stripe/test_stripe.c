@@ -1,5 +1,5 @@
-// Stripe text: what is printed parses back to the same text and computes the same; what is written
-// by hand means what docs/trees.md says.
+// Stripe text: printed text parses back to the same text and computes the same; text written by
+// hand has the meaning of docs/trees.md.
 #include "unit/check.h"
 
 #include "lang/lang.h"
@@ -56,7 +56,7 @@ static bool comes_back(Lab *lab, const Program *p, const Schedule *s, uint64_t s
     if (!CHECK_STR_EQ(first, second)) return true;
     DiagList found = {.arena = &lab->arena}, other = found;
     bool proven = tree_verify(&lab->arena, t, NULL, &other) == VERIFY_OK;
-    // Without elements a Program may read what none of its instances wrote; a Tree may not.
+    // A Program without iterations may read unwritten tensors; a Tree may not.
     for (int i = 0; i < p->tensors.n; i++) proven &= tensor_elements(&p->tensors.at[i]) > 0;
     if (proven) tree_verify(&lab->arena, again, NULL, &found);
     Text said = {.arena = &lab->arena};
@@ -337,7 +337,7 @@ TEST(stripe_specials) {
     gives("block []:1 ( out O[0] i8(2):(1) ) { O = agg_init_max() }", "", "-128 -128");
     gives("block []:1 ( out O[0] fp32(1):(1) ) { O = agg_init_mul() }", "", "1");
     gives("block []:1 ( out O[0] fp32(1):(1) ) { O = agg_init_add() }", "", "0");
-    // taus88 from (128, 16, 32), computed apart.
+    // taus88 from (128, 16, 32), computed independently.
     gives("block []:1 ( in S[0, 0] u32(3, 1):(1, 1) out T[0, 0] u32(3, 1):(1, 1) "
           "out R[0] u32(3):(1) ) { (T, R) = prng_step(S) }",
           "128 16 32", "4.71885e+06 2.14751e+09 2.44954e+09");
@@ -430,8 +430,8 @@ typedef struct Ordered {
 #define STORE "{ $a = load(A) $p = load(P) $s = add($a, $p) S = store($s) }"
 #define SCAN  "block []:1 ( in A[0] i32(1000000):(1) out S[0] i32(1000000):(1) ) { $z = (i32)0 "
 
-// An iteration of a loop in index order may read what an earlier one wrote, and no other. These are
-// too long to be walked through.
+// An iteration of a loop in index order may read elements that an earlier one wrote, and no others.
+// These loops are too long to be enumerated.
 static const Ordered ordered[] = {
     {SCAN "S = store($z) #serial block [i:999999] ( in A[i + 1] i32(1):(1) in P = S[i] i32(1):(1) "
           "out S[i + 1] i32(1):(1) ) " STORE "}",

@@ -1,5 +1,5 @@
-// Random Programs keep their promises, and the interpreter keeps the language's: the text reads
-// back, and the order of instances never shows in a result.
+// Random Programs satisfy their guarantees, and the interpreter those of the language: the text
+// parses back, and results do not depend on the order of iterations.
 #include "unit/check.h"
 
 #include "base/checked.h"
@@ -68,7 +68,7 @@ TEST(order_never_shows) {
     }
 }
 
-// What a generator never makes is never tested.
+// Features that a generator never produces are never tested.
 typedef struct Seen {
     int reduce[5][2], type[TYPE_COUNT], role[4], atom[8], op[OP_COUNT];
     int constraint, empty, origin, scatter, in_place, stmts[7];

@@ -1,4 +1,4 @@
-// Shrinking a failing pair leaves what the failure needs and nothing else.
+// Shrinking a failing pair leaves only the parts that the failure needs.
 #include "unit/check.h"
 
 #include "support/gensched.h"
@@ -10,7 +10,7 @@ static const char program[] = "program p { input A: f32[6, 8] input b: f32[6] ou
                               "C: for i in 0:6, j in 0:8  C[i] max=! T[i, j]*2.0\n"
                               "O: for i in 0:6  O[i] = C[i] + b[i] }";
 
-// Fails where a maximum is taken and some loop is interleaved.
+// Fails if there is a maximum and some loop is interleaved.
 static bool fails(void *user, const Program *p, const Schedule *s) {
     bool maximum = false, interleaved = false;
     ++*(int *)user;

@@ -1,5 +1,5 @@
-// Every transformation on the example of its comment, what refuses it, references, the cursor, and
-// the faults that the trace checker finds.
+// Every transformation on the example of its comment, its refusals, references, the cursor, and
+// errors that the trace checker finds.
 #include "tree/trace.h"
 #include "transform/transform.h"
 #include "verify/verify.h"
@@ -10,7 +10,7 @@ static TreeEdit edit(TreeRun *r) {
     return (TreeEdit){.diags = &r->diags};
 }
 
-// The Tree, or why it was refused. A Tree computes what its Program does.
+// The Tree, or the reason of a refusal. A Tree must compute its Program.
 static const char *shown(TreeRun *r, const Tree *t) {
     if (!t) return tr_diags(r);
     Text out = {.arena = &r->arena};
@@ -25,7 +25,7 @@ static const char *shown(TreeRun *r, const Tree *t) {
     return text_str(&out);
 }
 
-// The id of the loop at a place among all loops in pre-order.
+// The id of the n-th loop in pre-order.
 static bool nth(void *user, const Node *node, int depth, const Block *parent) {
     (void)depth, (void)parent;
     int *state = user;
@@ -130,7 +130,7 @@ TEST(fuse_distribute_move_and_sink) {
     CHECK(!tree_move(fused, (TreeRef){-1, 0}, 1, &e));
     tr_end(&r);
 
-    // Loops that end in different places keep their own ends.
+    // Loops with different ends keep their own ends.
     tr_begin(&r, ends);
     e = edit(&r);
     t = tr_lower(&r, NULL);
@@ -263,13 +263,14 @@ TEST(dependences_refuse) {
     e = edit(&r);
     CHECK(tree_parallelize(t, loop(t, 1), &e) && !tree_parallelize(t, loop(t, 0), &e));
     e = edit(&r);
-    CHECK_STR_EQ(shown(&r, tree_split(t, loop(t, 0), 2, true, &e)),
-                 "error: cannot split: 'B' at (i=1, i=0, j=1) would run after 'B' at (i=0, i=1, "
-                 "j=0), which depends on it through B[2, 1]\n");
+    CHECK_STR_EQ(
+        shown(&r, tree_split(t, loop(t, 0), 2, true, &e)),
+        "error: cannot split: 'B' at (i=1, i.1=0, j=1) would run after 'B' at (i=0, i.1=1, "
+        "j=0), which depends on it through B[2, 1]\n");
     e = edit(&r);
     e.unchecked = true;
     CHECK(tree_interchange(t, loop(t, 0), &e));
-    // What a gather reads cannot be decided.
+    // The elements that a gather reads cannot be decided.
     tr_end(&r);
     tr_begin(&r, "program f { input I: i32[4] inout C: f32[4]\n"
                  "C: for i in 0:4  C[I[i]] += 1.0\nC.1: for i in 0:4  C[i] = C[i]*2.0 }");
@@ -340,7 +341,7 @@ TEST(traces_find_faults) {
                  "iteration (i=0, k=2) reads C[0], which nothing wrote");
     CHECK_STR_EQ(traced(&r, tree_move(t, (TreeRef){-1, 0}, 1, &e)),
                  "iteration (i=0, k=0) reads C[0], which nothing wrote");
-    // An instance left out, one too many, one outside.
+    // A missing iteration, an extra one, one outside the domain.
     Tree *wrong = arena_copy(&r.arena, t, sizeof *t);
     const Block *b = as_block(t->root->child[0]);
     Index less = b->index[0];
@@ -376,7 +377,7 @@ TEST(traces_find_faults) {
                      "parallel iterations (i=3, j=2) and (i=2, j=3) conflict on C[2, 3]");
     tr_end(&r);
 
-    // One element of scratch for four: each reader but the last finds another's value.
+    // One scratch element for four: each reader except the last finds the value of another.
     tr_begin(&r, two);
     t = tr_lower(&r, "T: | i\n");
     Tree *folded = arena_copy(&r.arena, t, sizeof *t);

@@ -1,4 +1,4 @@
-// Candidates of a search share every node in which they agree: the same pointer.
+// Candidates of a search share every equal node by pointer.
 #include "unit/check.h"
 
 #include "support/genprog.h"
@@ -51,7 +51,7 @@ TEST(candidates_share_what_they_agree_in) {
         CHECK(a->root->child[0] == d->root->child[0] && a->root->child[1] == d->root->child[1]);
         CHECK(a->root->child[2] != d->root->child[2]);
         CHECK(a->root == again->root); // the same Schedule, the same Tree
-        // Numbers of indices do not run away with the number of candidates.
+        // The number of indices does not grow with the number of candidates.
         int before = a->nindices;
         for (int i = 0; i < 50; i++) again = candidate(&c, i % 2 ? "T: k n m\n" : "T: n/3 m k n\n");
         CHECK(again->nindices < before + 12);

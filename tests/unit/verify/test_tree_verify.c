@@ -1,5 +1,5 @@
-// Every refusal of the verifier, each with its witness. Trees are made by hand: a loop over x with
-// N iterations, of some kind, with leaves below it.
+// Every refusal of the verifier, each with its witness. Trees are built by hand: a loop over x with
+// N iterations, of some kind, with leaves inside.
 #include "verify/verify.h"
 #include "unit/tree_run.h"
 
@@ -223,7 +223,7 @@ TEST(scratch_is_written_before_it_is_read) {
     CHECK_STR_EQ(hand_verify(&h, good, 2, &t, 1), "");
     CHECK_STR_EQ(hand_verify(&h, bad, 2, &t, 1),
                  "error: iteration (r=0) reads T[0] before anything writes it\n");
-    // A guard leaves the last element out.
+    // A guard excludes the last element.
     const Affine *guard = affine_add_const(&h.exprs, affine_scale(&h.exprs, sub, -1), 10);
     h.node[h.n++] = &tree_guard(h.t, &guard, 1, hand_leaf(&h, t, sub, REDUCE_ASSIGN, NULL))->node;
     inner = hand_loop(&h, KIND_SERIAL, w);
@@ -322,7 +322,7 @@ TEST(specials_are_verified_by_their_expansion) {
     tr_end(&h.r);
 }
 
-// With a Program: two statements, the second of which runs first.
+// With a Program: two statements in the wrong order.
 TEST(sources_run_before_sinks) {
     TreeRun r;
     tr_begin(&r, "program f { input A: f32[4] output B: f32[4] output C: f32[4]\n"
