@@ -85,6 +85,7 @@ TEST(kernels_are_for_their_strides) {
         strstr(lw_diag_text(ctx),
                "argument 'A' should have the strides (1, 2) that the kernel was compiled for, but "
                "has (2, 1)"));
+    CHECK(strstr(lw_diag_text(ctx), "strides count elements; compile another kernel for these "));
     lw_kernel_free(k);
     k = (lw_kernel *)ctx;
     DLTensor wrong = tensor(a, 1, (int64_t[]){4}, NULL, false);
