@@ -56,7 +56,9 @@ static void see_pipes(BoundModel *b, const Machine *m) {
             half = most_of(half, work_rate(m, ISA_AVX2, (WorkKind)k, b->hertz));
         b->half[k] = b->alone[k] = 1 / half;
         b->full[k] = full ? 1 / work_rate(m, ISA_AVX512, (WorkKind)k, b->hertz) : b->half[k];
-        b->full[k] = most_of(b->full[k], b->half[k]);
+        // Lanes of a full vector cost no more than those of two halves, however the measured rates
+        // of the two widths differ: otherwise a tail in halves would lower the bound.
+        b->full[k] = least_of(most_of(b->full[k], b->half[k]), 2 * b->half[k]);
     }
     // Scalar integers are in general registers; at most two multiplies start in a cycle.
     b->alone[WORK_IMUL] = least_of(b->alone[WORK_IMUL], 0.5 / b->hertz);
