@@ -14,6 +14,7 @@
 //     build/bench/splits [--seed N] [--nests N] [--isa avx2] [--verbose]
 #include "lab/lab.h"
 #include "lab/ours.h"
+#include "target/target.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -257,7 +258,7 @@ int main(int argc, char **argv) {
         if (!strcmp(argv[i], "--verbose")) verbose = true;
         if (!strcmp(argv[i], "--seed") && more) seed = strtoull(argv[++i], NULL, 10);
         if (!strcmp(argv[i], "--nests") && more) nests = atoi(argv[++i]);
-        if (!strcmp(argv[i], "--isa") && more) cap = (Isa)isa_by_name(argv[++i]);
+        if (!strcmp(argv[i], "--isa") && more) cap = (Isa)target_isa(target_host(), argv[++i]);
     }
     Machine machine;
     machine_detect(&machine, cap);

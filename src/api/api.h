@@ -27,6 +27,7 @@
 #include "run/exec.h"
 #include "run/fork.h"
 #include "run/pool.h"
+#include "target/target.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -79,15 +80,15 @@ struct lw_context {
     Kernels kernels;
     _Atomic(ExecArena *) exec;
     _Atomic(Pool *) pool;
-    _Atomic(Machine *) machine[ISA_COUNT + 1]; // by cap
-    int debug_what;                            // LW_PERF and LW_GDB; -1: not understood
-    Debug *debug;                              // or NULL
-    Db *db;                                    // the tuning database; NULL: none is wanted
-    int isa_cap;                               // LW_ISA; -1: not one
-    const struct Family *pretended;            // lw_context_options.machine; NULL: this machine
-    bool no_machine;                           // there is none of that name
-    int threads;                               // LW_THREADS, or processors; 0: not a number
-    atomic_bool starved;                       // there was no memory for a thread's slot
+    _Atomic(Machine *) machine[TARGET_MAX_ISAS + 1]; // the host target's, by cap
+    int debug_what;                                  // LW_PERF and LW_GDB; -1: not understood
+    Debug *debug;                                    // or NULL
+    Db *db;                                          // the tuning database; NULL: none is wanted
+    int isa_cap;                                     // LW_ISA, of the host target; -1: not one
+    const struct Family *pretended; // lw_context_options.machine; NULL: this machine
+    bool no_machine;                // there is none of that name
+    int threads;                    // LW_THREADS, or processors; 0: not a number
+    atomic_bool starved;            // there was no memory for a thread's slot
 };
 
 // A description of one Program, made when it is parsed so that queries neither allocate nor fail.

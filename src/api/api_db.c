@@ -98,7 +98,8 @@ static lw_status list_body(Call *call, void *arg) {
         bool bad = rows.at[i].wrong;
         if (bad ? !c->options.check : c->options.best && rows.at[i].rank) continue;
         entries[c->count] = describe(call, &rows.at[i]);
-        if (c->options.check) entries[c->count].wrong = db_row_check(call->arena, &rows.at[i]);
+        if (c->options.check)
+            entries[c->count].wrong = db_row_check(call->arena, &rows.at[i], target_isas);
         c->count++;
     }
     c->entries = entries;
@@ -152,7 +153,7 @@ lw_status lw_db_export(lw_context *ctx, const lw_db_options *options, const char
 static void take(Call *call, DbCall *c, DbRows *good, DbRow row, const char *wrong,
                  const char *what, int number) {
     c->counts.read++;
-    if (!wrong) wrong = db_row_check(call->arena, &row);
+    if (!wrong) wrong = db_row_check(call->arena, &row, target_isas);
     if (!wrong) {
         vec_push(call->arena, good, row);
         return;
@@ -248,7 +249,7 @@ lw_status lw_db_merge(lw_context *ctx, const char *file, const lw_db_options *op
 static bool prune_bad(Call *call, Db *db, lw_db_counts *counts) {
     DbRows rows = db_rows(db, call->arena, 0, false);
     for (int i = 0; i < rows.n; i++) {
-        if (rows.at[i].wrong || !db_row_check(call->arena, &rows.at[i])) continue;
+        if (rows.at[i].wrong || !db_row_check(call->arena, &rows.at[i], target_isas)) continue;
         if (!db_remove(db, call->scratch, &rows.at[i])) return false;
         counts->removed++;
     }

@@ -91,7 +91,7 @@ static void microseconds(Text *out, const char *key, double seconds) {
 
 // The bound of the root with these decisions, those about `skip` left out; infinite: dead.
 static double bound_of(const ExplainSpace *x, Cand *c, int skip, const Decision *d, int n) {
-    const Space *s = x->cs->space;
+    const Space *s = x->space;
     space_copy(s, c, s->root);
     for (int i = 0; i < n; i++)
         if (d[i].var != skip && !space_apply(x->work, c, &d[i], 1)) return INFINITY;
@@ -100,7 +100,7 @@ static double bound_of(const ExplainSpace *x, Cand *c, int skip, const Decision 
 
 static double bound_changed(const ExplainSpace *x, Cand *c, int var, uint64_t value, bool kept) {
     Decision other = {var, value};
-    const Space *s = x->cs->space;
+    const Space *s = x->space;
     space_copy(s, c, s->root);
     if (!space_apply(x->work, c, &other, 1)) return INFINITY;
     for (int i = 0; kept && i < x->n; i++)
@@ -110,12 +110,12 @@ static double bound_changed(const ExplainSpace *x, Cand *c, int var, uint64_t va
 
 static void value_text(const ExplainSpace *x, Text *out, int var, uint64_t value) {
     text_add(out, "\"value\": \"");
-    space_print_values(out, x->cs->space, var, value);
+    space_print_values(out, x->space, var, value);
     text_char(out, '"');
 }
 
 static void decision(const ExplainSpace *x, Text *out, Cand *c, int var, uint64_t now) {
-    const Space *s = x->cs->space;
+    const Space *s = x->space;
     uint64_t all = space_domain(s, s->root, var);
     text_add(out, "{\"name\": \"");
     space_print_var(out, s, var);
@@ -151,7 +151,7 @@ static void resources(const ExplainSpace *x, Text *out, const Cand *c) {
 }
 
 void explain_space(const ExplainSpace *x, Text *out) {
-    const Space *s = x->cs->space;
+    const Space *s = x->space;
     Cand *full = space_cand(x->arena, s), *c = space_cand(x->arena, s);
     text_char(out, '{');
     microseconds(out, "bound", bound_seconds(x->bound, s->root, NULL));

@@ -98,7 +98,7 @@ static void machine_form(Form *f, Arena *arena, const Machine *m, Rates *r) {
     Text head = {.arena = arena};
     text_add(&head, "{\n  \"format\": 2,\n  \"cpu\": \"");
     text_escape(&head, m->cpu, '"');
-    text_printf(&head, "\",\n  \"isa\": \"%s\",\n  \"cores\": %d,\n", isa_name[m->isa], r->cores);
+    text_printf(&head, "\",\n  \"isa\": \"%s\",\n  \"cores\": %d,\n", machine_isa(m), r->cores);
     text_printf(&head, "  \"cache\": [%lld, %lld, %lld],\n", (long long)m->cache[1],
                 (long long)m->cache[2], (long long)m->cache[3]);
     literal(f, text_str(&head));
@@ -193,7 +193,7 @@ typedef struct MachineCall {
 static lw_machine *describe(Arena *arena, const Machine *m, Rates *r) {
     lw_machine *out = arena_new(arena, lw_machine);
     *out = (lw_machine){.cpu = arena_strndup(arena, m->cpu, strlen(m->cpu)),
-                        .isa = isa_name[m->isa],
+                        .isa = machine_isa(m),
                         .cores = r->cores,
                         .cache = {m->cache[1], m->cache[2], m->cache[3]},
                         .json = write_form(arena, m, r)};
@@ -262,7 +262,7 @@ static lw_status machine_body(Call *call, void *args) {
     MachineCall *c = args;
     Machine m;
     if (!machine_named(call)) return LW_ERROR;
-    detect_machine(call->ctx, &m, ISA_COUNT);
+    detect_machine(call->ctx, &m, target_host()->nisas);
     Rates r = {.cores = measure_cores()};
     if (is_described(call, &r)) {
         c->out = describe(call->arena, &m, &r);
@@ -337,7 +337,8 @@ static double move_us(const double rate[3][2], double in, double out, int thread
 lw_status lw_machine_roof(const lw_machine *m, const lw_timing *timing, lw_roof *out) {
     lw_timing t;
     if (!m || !timing || !out || !options_copy(&t, sizeof t, timing)) return LW_MISUSE;
-    int isa = t.isa ? isa_by_name(t.isa) : -1, threads = t.threads < 1 ? 1 : t.threads;
+    int isa = t.isa ? target_isa(target_host(), t.isa) : -1,
+        threads = t.threads < 1 ? 1 : t.threads;
     double floats = t.float_bits ? t.flops - t.int_ops : 0;
     *out = (lw_roof){.level = level_of(m, t.bytes, threads), .partly = t.flops > 2 * floats};
     if (isa < 0) return LW_MISUSE;

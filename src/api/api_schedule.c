@@ -101,10 +101,11 @@ const int64_t *const *strides_of(Arena *arena, const Program *p, const View *vie
     return stride;
 }
 
-static ChooseOptions choice_for(Call *call, const Program *p, Target target) {
-    ChooseOptions o = {.machine = target.machine, .serial = threads_of(call, target.threads) == 1};
+static ChooseOptions choice_for(Call *call, const Program *p, Setting setting) {
+    ChooseOptions o = {.machine = setting.machine,
+                       .serial = threads_of(call, setting.threads) == 1};
     if (!o.machine) o.machine = show_machine(call, NULL);
-    o.stride = strides_of(call->arena, p, target.views);
+    o.stride = strides_of(call->arena, p, setting.views);
     return o;
 }
 
@@ -120,9 +121,9 @@ static bool views_fit(Call *call, const Program *p, const Schedule *s, const Vie
     return false;
 }
 
-bool chosen_in_parallel(Call *call, const Program *p, Target target) {
-    ChooseOptions o = choice_for(call, p, target);
-    const Schedule *s = o.machine ? choose_schedule(call->arena, p, &o) : NULL;
+bool chosen_in_parallel(Call *call, const Program *p, Setting setting) {
+    ChooseOptions o = choice_for(call, p, setting);
+    const Schedule *s = o.machine ? o.machine->target->choose(call->arena, p, &o) : NULL;
     for (int i = 0; s && i < s->nstmts; i++)
         for (int k = 0; k < s->stmt[i]->nloops; k++)
             if (s->stmt[i]->loop[k].kind == KIND_PARALLEL) return true;
@@ -130,15 +131,15 @@ bool chosen_in_parallel(Call *call, const Program *p, Target target) {
 }
 
 // What is chosen lowers. Should it not, what it leaves out of orders and marks always does.
-static lw_status lower_chosen(Call *call, const Program *p, Target target,
+static lw_status lower_chosen(Call *call, const Program *p, Setting setting,
                               const Schedule **schedule, const Tree **out) {
-    ChooseOptions o = choice_for(call, p, target);
+    ChooseOptions o = choice_for(call, p, setting);
     if (!o.machine) return LW_ERROR;
     double start = now_us();
     for (int plain = 0; plain <= 1; plain++) {
         DiagList quiet = {.arena = call->arena, .source = call->diags->source};
         o.plain = plain;
-        *schedule = choose_schedule(call->arena, p, &o);
+        *schedule = o.machine->target->choose(call->arena, p, &o);
         if (!plain) call->schedule_us += now_us() - start;
         *out = tree_lower(call->arena, p, *schedule, plain ? call->diags : &quiet);
         if (*out) return LW_OK;
@@ -146,7 +147,7 @@ static lw_status lower_chosen(Call *call, const Program *p, Target target,
     return LW_ERROR;
 }
 
-lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text, Target target,
+lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text, Setting setting,
                       const Schedule **schedule, const Tree **out) {
     if (b->function->tree) {
         *schedule = NULL;
@@ -161,12 +162,12 @@ lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *tex
     call->schedule_us = parsed - start;
     call->origin = *schedule ? ORIGIN_GIVEN : ORIGIN_CHOSEN;
     call->tuned = NULL;
-    bool tuned = !*schedule && database_lower(call, p, target, schedule, out);
+    bool tuned = !*schedule && database_lower(call, p, setting, schedule, out);
     call->database_us = now_us() - parsed;
     if (!tuned && !*schedule)
-        status = lower_chosen(call, p, target, schedule, out);
+        status = lower_chosen(call, p, setting, schedule, out);
     else if (!tuned && (!(*out = tree_lower(call->arena, p, *schedule, call->diags)) ||
-                        !views_fit(call, p, *schedule, target.views)))
+                        !views_fit(call, p, *schedule, setting.views)))
         status = LW_ERROR;
     if (status) return status;
     call->lower_us = now_us() - start - call->schedule_us - call->database_us;
@@ -182,13 +183,19 @@ static bool find_axis(void *user, const Node *node, int depth, const Block *pare
     return !*found;
 }
 
+const Block *grid_loop(const Tree *t) {
+    const Block *found = NULL;
+    tree_walk(t, find_axis, &found);
+    return found;
+}
+
 lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                          Target target, const Tree **out) {
+                          Setting setting, const Tree **out) {
     const Schedule *schedule;
-    const Block *axis = NULL;
-    lw_status status = bound_lower(call, b, text, target, &schedule, out);
+    lw_status status = bound_lower(call, b, text, setting, &schedule, out);
     if (status) return status;
-    tree_walk(*out, find_axis, &axis);
+    bool grid = setting.machine && setting.machine->target->has_grid;
+    const Block *axis = grid ? NULL : grid_loop(*out);
     if (axis)
         diag_report(call->diags, tree_range(*out, &axis->node), DIAG_SCHEDULE_GPU_LOOP,
                     axis->index[0].name, kind_name[axis->kind]);
@@ -223,7 +230,7 @@ static lw_status show_body(Call *call, void *args) {
     else
         status =
             bound_lower(call, s->bound, &s->options.schedule,
-                        (Target){.machine = m, .threads = s->options.threads}, &schedule, &tree);
+                        (Setting){.machine = m, .threads = s->options.threads}, &schedule, &tree);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (s->stage == LW_STAGE_TREE && s->options.json)

@@ -18,7 +18,8 @@ typedef struct SpaceCall {
 typedef struct Shown {
     Call *call;
     const lw_space_options *o;
-    const CpuSpace *cs;
+    const TargetSpace *target;
+    ProgramSpace ps;
     const Space *s;
     const BoundModel *bound; // NULL: this machine's rates are not known
     SpaceWork *w;
@@ -101,7 +102,7 @@ static bool take_text(Shown *x) {
 static bool take_schedule(Shown *x, const Schedule *s) {
     int n;
     if (!s) return true;
-    Decision *d = cpu_read(x->call->arena, x->cs, s, x->call->diags, &n);
+    Decision *d = x->target->read(x->call->arena, &x->ps, s, x->call->diags, &n);
     space_copy(x->s, x->before, x->c);
     if (!d || space_apply(x->w, x->c, d, n)) return d != NULL;
     space_report_dead(x->call->arena, x->w, x->before, d, n, x->call->diags);
@@ -170,7 +171,7 @@ static void show_sample(Shown *x) {
     for (int tries = 0; tries < 100; tries++) {
         space_copy(x->s, x->before, x->c);
         if (!space_complete(x->w, x->before, &random)) continue;
-        schedule_print(&x->text, cpu_schedule(x->call->arena, x->cs, x->before));
+        schedule_print(&x->text, x->target->schedule(x->call->arena, &x->ps, x->before));
         return;
     }
     diag_report(x->call->diags, (Range){0, 0}, DIAG_SPACE_DEAD);
@@ -196,8 +197,10 @@ static lw_status show(Shown *x, const Schedule *given) {
 
 // The decisions that the Schedule is, each with what others would cost.
 static lw_status explain(Shown *x, const Schedule *given) {
-    ExplainSpace e = {.arena = x->call->arena, .cs = x->cs, .bound = x->bound, .work = x->w};
-    if (given && !(e.d = cpu_read(e.arena, x->cs, given, x->call->diags, &e.n))) return LW_ERROR;
+    ExplainSpace e = {
+        .arena = x->call->arena, .space = x->ps.space, .bound = x->bound, .work = x->w};
+    if (given && !(e.d = x->target->read(e.arena, &x->ps, given, x->call->diags, &e.n)))
+        return LW_ERROR;
     x->text.len = 0;
     explain_space(&e, &x->text);
     return LW_OK;
@@ -214,16 +217,17 @@ static lw_status space_body(Call *call, void *args) {
         .threads = o->threads > 0 ? o->threads : 2, .given = given, .literal = given};
     Machine *m = &options.machine;
     if (!machine_named(call)) return LW_ERROR;
-    detect_machine(call->ctx, m, ISA_COUNT);
+    detect_machine(call->ctx, m, target_host()->nisas);
     bool wanted = o->explain_bound || o->json;
     bool known = wanted ? measure_known(call, m) : measure_kept(call, m);
     ChooseOptions choice = {.machine = m};
-    if (!given) options.flatten = choose_schedule(call->arena, p, &choice)->flatten; // as in tuning
-    CpuSpace *cs = cpu_space(call->arena, p, &options, call->diags);
-    if (!cs) return LW_ERROR;
-    Shown x = {.call = call, .o = o, .cs = cs, .s = cs->space, .text.arena = call->arena};
+    if (!given)
+        options.flatten = m->target->choose(call->arena, p, &choice)->flatten; // as in tuning
+    Shown x = {.call = call, .o = o, .target = m->target->space, .text.arena = call->arena};
+    if (!x.target->make(call->arena, p, &options, &x.ps, call->diags)) return LW_ERROR;
+    x.s = x.ps.space;
     BoundOptions bound = {.machine = m, .threads = options.threads, .plant = planted_bound()};
-    if (known) x.bound = bound_new(call->arena, cs, &bound);
+    if (known) x.bound = x.target->bound(call->arena, &x.ps, &bound);
     x.w = space_work(call->arena, x.s);
     x.c = space_cand(call->arena, x.s);
     x.before = space_cand(call->arena, x.s);

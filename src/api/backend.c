@@ -26,7 +26,7 @@ static lw_status tree(Pipeline *p) {
     const Tree *t;
     double start = now_us();
     lw_status status =
-        bound_lower(p->call, p->bound, &o->schedule, (Target){.views = p->views}, &schedule, &t);
+        bound_lower(p->call, p->bound, &o->schedule, (Setting){.views = p->views}, &schedule, &t);
     p->timing.compile_us = now_us() - start;
     if (status) return status;
     DiagList found = {.arena = p->call->arena, .source = p->call->diags->source};

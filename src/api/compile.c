@@ -4,7 +4,6 @@
 
 #include "base/kernel_abi.h"
 #include "code/c/c.h"
-#include "code/x86/aot.h"
 #include "run/cc.h"
 #include "tree/tree.h"
 
@@ -55,7 +54,7 @@ lw_status c_execute(Pipeline *p) {
     const Tree *t;
     double start = now_us();
     lw_status status =
-        bound_lower_cpu(p->call, p->bound, &p->options->schedule, (Target){.views = p->views}, &t);
+        bound_lower_cpu(p->call, p->bound, &p->options->schedule, (Setting){.views = p->views}, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(p->call->arena);
@@ -91,30 +90,20 @@ static lw_status link_shared(Call *call, lw_emitted *out) {
 
 static lw_status emit_code(Call *call, EmitCall *e) {
     Listed l;
-    Aot aot;
     lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa,
                                     e->options.threads, NULL, &l);
     if (status) return status;
     if (!is_chosen(e->bound, &e->options.schedule))
         warn_slow_loops(call, l.tree, &l.machine, &l.code);
-    if (!aot_make(call->arena, l.tree, &l.machine, e->options.name, &l.code, &l.listing, &aot,
-                  call->diags))
-        return LW_ERROR;
-    Text header = {.arena = call->arena}, text = {.arena = call->arena};
-    aot_header(&aot, &header);
-    *e->out =
-        (lw_emitted){.function = aot.name, .header = text_str(&header), .header_size = header.len};
-    if (e->what == LW_EMIT_ASM) {
-        aot_asm(&aot, l.text, &text);
-        e->out->bytes = text_str(&text);
-        e->out->size = text.len;
-        return LW_OK;
-    }
-    size_t size = elf_size(&aot.object);
-    char *bytes = arena_alloc(call->arena, size);
-    elf_write(&aot.object, bytes);
-    e->out->bytes = bytes;
-    e->out->size = size;
+    EmitInput in = {l.tree, l.text, &l.machine, &l.code, &l.listing, e->options.name};
+    EmitKind kind = e->what == LW_EMIT_ASM ? EMIT_ASM : EMIT_OBJECT;
+    EmitOutput out;
+    if (!l.machine.target->emit(call->arena, kind, &in, &out, call->diags)) return LW_ERROR;
+    *e->out = (lw_emitted){.function = out.function,
+                           .bytes = out.bytes,
+                           .size = out.size,
+                           .header = out.header,
+                           .header_size = out.header_size};
     return e->what == LW_EMIT_SO ? link_shared(call, e->out) : LW_OK;
 }
 
@@ -125,7 +114,7 @@ static lw_status emit_body(Call *call, void *args) {
     const Machine *m = show_machine(call, e->options.isa);
     if (!m) return LW_ERROR;
     lw_status status = bound_lower_cpu(call, e->bound, &e->options.schedule,
-                                       (Target){.machine = m, .threads = e->options.threads}, &t);
+                                       (Setting){.machine = m, .threads = e->options.threads}, &t);
     if (status) return status;
     CFunction f;
     CUnit *unit = c_unit(call->arena);

@@ -58,7 +58,8 @@ lw_context *lw_context_new(const lw_context_options *options) {
     ctx->trace = o.trace;
     atomic_init(&ctx->refs, 1);
     const char *cap = getenv("LW_ISA"), *threads = getenv("LW_THREADS");
-    ctx->isa_cap = cap && *cap ? isa_by_name(cap) : ISA_COUNT;
+    const Target *host = target_host();
+    ctx->isa_cap = cap && *cap ? target_isa(host, cap) : host->nisas;
     const char *machine = o.machine ? o.machine : getenv("LW_MACHINE");
     if (machine && *machine) ctx->pretended = family_by_name(machine);
     ctx->no_machine = machine && *machine && !ctx->pretended;

@@ -19,20 +19,26 @@ void database_complain(Call *call, Db *db) {
 }
 
 // A machine that is only described has no name: code for it runs here, if anywhere.
-static Machine machine_of(Call *call, Target target) {
-    const Machine *here = context_machine(call->ctx, ISA_COUNT);
+static Machine machine_of(Call *call, Setting setting) {
+    const Machine *here = context_machine(call->ctx, target_host()->nisas);
     if (!here) arena_out_of_memory(call->arena);
-    Machine m = target.machine ? *target.machine : *here;
+    Machine m = setting.machine ? *setting.machine : *here;
     if (!m.cpu[0]) memcpy(m.cpu, here->cpu, sizeof m.cpu);
     return m;
 }
 
-DbKey database_key(Call *call, const Canon *c, Target target) {
+static const Target *target_of(Setting setting) {
+    return setting.machine ? setting.machine->target : target_host();
+}
+
+DbKey database_key(Call *call, const Canon *c, Setting setting) {
     const Program *p = canon_program(c);
-    const int64_t *const *stride = strides_of(call->arena, p, target.views);
+    const int64_t *const *stride = strides_of(call->arena, p, setting.views);
     Machine *m = arena_new(call->arena, Machine);
-    *m = machine_of(call, target);
-    return db_key(call->arena, c, stride, m, threads_of(call, target.threads));
+    *m = machine_of(call, setting);
+    return db_key(
+        call->arena, c, stride,
+        (DbMachine){m->target->name, m->cpu, machine_isa(m), threads_of(call, setting.threads)});
 }
 
 // --- Looking up ----------------------------------------------------------------------------------
@@ -41,17 +47,11 @@ typedef struct Lookup {
     Call *call;
     const Canon *canon;
     const DbKey *key;
+    const Target *target;
     DiagList quiet; // what is wrong with a Schedule
     const Schedule *schedule;
     const Tree *tree;
 } Lookup;
-
-static bool find_axis(void *user, const Node *node, int depth, const Block *parent) {
-    const Block *b = as_block(node);
-    (void)depth, (void)parent;
-    *(bool *)user |= b && b->nindex && b->kind >= KIND_GRID_X;
-    return true;
-}
 
 // Temporaries of a Schedule that was measured are no larger than a few times the arguments.
 static bool is_modest(const Tree *t) {
@@ -73,15 +73,13 @@ static bool is_modest(const Tree *t) {
 // `sizes`, or NULL: those that it was tuned for.
 static bool apply(Lookup *l, const DbEntry *e, const char *sizes) {
     Arena *arena = l->call->arena;
-    bool axis = false;
     l->quiet = (DiagList){.arena = arena};
     l->schedule = canon_schedule_parse(arena, l->canon, e->schedule, &l->quiet);
     if (!l->schedule || (sizes && !canon_same_inside(arena, l->canon, l->schedule, sizes)))
         return false;
     l->tree = tree_lower(arena, canon_program(l->canon), l->schedule, &l->quiet);
     if (!l->tree) return false;
-    tree_walk(l->tree, find_axis, &axis);
-    bool modest = is_modest(l->tree);
+    bool axis = !l->target->has_grid && grid_loop(l->tree), modest = is_modest(l->tree);
     if (axis) diag_report(&l->quiet, nowhere, DIAG_DB_TARGET);
     if (!modest) diag_report(&l->quiet, nowhere, DIAG_DB_MEMORY);
     return !axis && modest && tree_verify(arena, l->tree, NULL, &l->quiet) != VERIFY_REFUSED;
@@ -113,7 +111,7 @@ static const DbEntry *find_key(Lookup *l, const DbKey *key) {
 static const DbEntry *find_exact(Lookup *l) {
     const DbEntry *e = find_key(l, l->key);
     DbKey cold = *l->key;
-    cold.target = DB_TARGET_COLD;
+    cold.target = db_cold(l->call->arena, cold.target);
     return e ? e : find_key(l, &cold);
 }
 
@@ -132,7 +130,7 @@ static const DbEntry *find_near(Lookup *l, const DbKey *key, const char **sizes)
 
 // These very sizes before near ones. What is known for one thread serves several where there is
 // nothing to share among them.
-static const DbEntry *find(Lookup *l, Target target, const char **sizes) {
+static const DbEntry *find(Lookup *l, Setting setting, const char **sizes) {
     const Program *p = canon_program(l->canon);
     bool several = l->key->threads > 1;
     DbKey one = *l->key;
@@ -141,35 +139,37 @@ static const DbEntry *find(Lookup *l, Target target, const char **sizes) {
     const DbEntry *e = find_exact(l);
     if (e) return e;
     const DbEntry *serial = several ? db_best(l->call->ctx->db, l->call->arena, &one) : NULL;
-    bool shared = serial && chosen_in_parallel(l->call, p, target);
+    bool shared = serial && chosen_in_parallel(l->call, p, setting);
     if (serial && !shared && is_used(serial) && apply(l, serial, NULL)) return serial;
     e = find_near(l, l->key, sizes);
     if (e || !several || shared) return e;
     e = find_near(l, &one, sizes);
-    return e && !chosen_in_parallel(l->call, p, target) ? e : NULL;
+    return e && !chosen_in_parallel(l->call, p, setting) ? e : NULL;
 }
 
 // What was tuned for other threads or another instruction set is not used; it is worth a word.
 static void look_elsewhere(Lookup *l) {
     DbKey other;
     Call *call = l->call;
-    if (!db_elsewhere(call->ctx->db, call->arena, l->key, &other) || isa_by_name(other.isa) < 0)
+    int isa;
+    if (!db_elsewhere(call->ctx->db, call->arena, l->key, &other) ||
+        !target_with_isa(other.isa, &isa))
         return;
     call->wanted = arena_copy(call->arena, l->key, sizeof *l->key);
     call->elsewhere = arena_copy(call->arena, &other, sizeof other);
 }
 
-bool database_lower(Call *call, const Program *p, Target target, const Schedule **schedule,
+bool database_lower(Call *call, const Program *p, Setting setting, const Schedule **schedule,
                     const Tree **out) {
     Db *db = call->ctx->db;
     const DbEntry *e = NULL;
     call->wanted = call->elsewhere = NULL;
     if (!call->no_database && db_stamp(db)) {
         const Canon *c = canon_of(call->arena, p);
-        DbKey key = database_key(call, c, target);
-        Lookup l = {.call = call, .canon = c, .key = &key};
+        DbKey key = database_key(call, c, setting);
+        Lookup l = {.call = call, .canon = c, .key = &key, .target = target_of(setting)};
         const char *sizes;
-        e = find(&l, target, &sizes);
+        e = find(&l, setting, &sizes);
         if (e) {
             *schedule = l.schedule;
             *out = l.tree;

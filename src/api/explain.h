@@ -15,7 +15,7 @@ void explain_tree(Arena *arena, Text *out, const Tree *t);
 // ("free"), and with all else as it is ("kept"; null: the rest does not allow it).
 typedef struct ExplainSpace {
     Arena *arena;
-    const CpuSpace *cs;
+    const Space *space;
     const BoundModel *bound;
     SpaceWork *work;
     const Decision *d;

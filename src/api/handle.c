@@ -75,7 +75,7 @@ static lw_status compile_body(Call *call, void *arg) {
     arena_init(&k->arena, &k->ctx->allocator);
     call_join(call, &k->arena);
     k->info = (lw_kernel_info){.name = b->program->name,
-                               .isa = isa_name[code->isa],
+                               .isa = code->isa,
                                .arg_count = (size_t)n,
                                .flops = code->flops,
                                .int_ops = code->int_ops,
@@ -200,5 +200,6 @@ int lw_kernel_call(const lw_kernel *k, void *const *buffers, void *scratch, int 
         env.threads = threads < POOL_MAX_THREADS ? threads : POOL_MAX_THREADS;
         env.parallel_for = pool_parallel_for;
     }
-    return k->code->entry(buffers, scratch, &env);
+    if (k->code->loaded.user) env.user = k->code->loaded.user;
+    return k->code->loaded.entry(buffers, scratch, &env);
 }

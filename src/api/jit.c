@@ -34,14 +34,14 @@ bool machine_named(Call *call) {
 }
 
 const Machine *pick_machine(Call *call, const char *asked) {
-    int cap = asked ? isa_by_name(asked) : call->ctx->isa_cap;
+    int cap = asked ? target_isa(target_host(), asked) : call->ctx->isa_cap;
     if (cap < 0) {
         diag_report(call->diags, nowhere, DIAG_CODE_ISA, asked ? "isa" : "LW_ISA",
                     asked ? asked : getenv("LW_ISA"));
         return NULL;
     }
     if (!machine_named(call)) return NULL;
-    const Machine *m = context_machine(call->ctx, (Isa)cap);
+    const Machine *m = context_machine(call->ctx, cap);
     if (!m) arena_out_of_memory(call->arena);
     return m;
 }
@@ -86,7 +86,7 @@ static double warm_up(const Stopwatch *watch, const KernelCall *k) {
 // Samples as a tuning takes them, until the time is used up.
 static void measure(Jit *j, double seconds) {
     double sample[SAMPLES], begin = wall_clock();
-    KernelCall k = {j->code->entry, j->buffers, j->scratch, &j->env};
+    KernelCall k = {j->code->loaded.entry, j->buffers, j->scratch, &j->env};
     Stopwatch watch = stopwatch_new(j->env.threads);
     int64_t calls = calls_per_sample(warm_up(&watch, &k));
     int n = 0;
@@ -170,6 +170,7 @@ static Jit prepare(Pipeline *p, const KernelCode *code, int threads) {
         j.env.parallel_for = pool_parallel_for;
         if (!j.env.user) arena_out_of_memory(p->call->arena);
     }
+    if (code->loaded.user) j.env.user = code->loaded.user;
     j.measure = o->measure_seconds > 0 && can_measure(p);
     if (j.measure) save_inouts(&j);
     return j;
@@ -182,20 +183,20 @@ static int run_code(Jit *j) {
     t->int_ops = j->code->int_ops;
     t->bytes = j->code->bytes;
     t->threads = j->env.threads;
-    t->isa = isa_name[j->code->isa];
+    t->isa = j->code->isa;
     t->written_bytes = j->code->written_bytes;
     t->float_bits = j->code->float_bits;
     t->schedule = origin_name[j->code->origin];
     t->chosen_threads = j->code->threads;
     t->tuned_threads = j->code->tuned_threads;
-    t->tuned_isa = j->code->tuned_threads ? isa_name[j->code->tuned_isa] : NULL;
+    t->tuned_isa = j->code->tuned_isa;
     t->bound_us = j->code->bound * 1e6;
     if (j->measure) {
         measure(j, j->p->options->measure_seconds);
         restore_inouts(j);
     }
     double start = j->p->timed ? now_us() : 0;
-    int status = j->code->entry(j->buffers, j->scratch, &j->env);
+    int status = j->code->loaded.entry(j->buffers, j->scratch, &j->env);
     if (j->p->timed) t->run_us = now_us() - start;
     return status;
 }
@@ -230,6 +231,13 @@ static DebugCode debug_code(Pipeline *p, const Tree *t, const Code *code) {
                        .nframes = code->nframes};
 }
 
+// The name as the target's row has it, which outlives the call; NULL: none such.
+static const char *isa_name_of(const char *name) {
+    int isa;
+    const Target *t = target_with_isa(name, &isa);
+    return t ? t->isa[isa] : NULL;
+}
+
 // Lowers and generates. What the database has and the generator declines is ignored like anything
 // else that does not apply.
 static lw_status generate(Pipeline *p, const Machine *m, KernelCode *draft, const Tree **tree,
@@ -238,19 +246,19 @@ static lw_status generate(Pipeline *p, const Machine *m, KernelCode *draft, cons
     for (;;) {
         const Tree *lowered;
         lw_status status = bound_lower_cpu(call, p->bound, &p->options->schedule,
-                                           (Target){m, p->views, draft->threads}, &lowered);
+                                           (Setting){m, p->views, draft->threads}, &lowered);
         if (status) return status;
         draft->origin = call->origin;
         bool same = call->origin == ORIGIN_TUNED || call->origin == ORIGIN_HAND; // sizes
         draft->bound = same && call->tuned ? call->tuned->bound : 0;
         if (call->origin == ORIGIN_CHOSEN && call->elsewhere) {
             draft->tuned_threads = call->elsewhere->threads;
-            draft->tuned_isa = (Isa)isa_by_name(call->elsewhere->isa);
+            draft->tuned_isa = isa_name_of(call->elsewhere->isa);
         }
         *tree = tree_for_views(call->scratch, lowered, p->views);
         DiagList quiet = {.arena = call->arena};
-        if (code_x86(call->scratch, *tree, m, code, call->tuned ? &quiet : call->diags))
-            return LW_OK;
+        DiagList *diags = call->tuned ? &quiet : call->diags;
+        if (m->target->compile(call->scratch, *tree, m, code, NULL, diags)) return LW_OK;
         if (!call->tuned) return LW_ERROR;
         diag_report(call->diags, nowhere, DIAG_DB_IGNORED, p->bound->program->name,
                     quiet.items.at[0]->text);
@@ -269,15 +277,13 @@ static lw_status compile(Pipeline *p, const Machine *m, KernelCode *draft) {
     draft->parallel = code.parallel;
     draft->code_bytes = code.size;
     count_work(p, t, draft);
+    lw_context *ctx = p->call->ctx;
+    Loader loader = {.exec = context_exec(ctx), .debug = ctx->debug};
     DebugCode debug = {0};
-    Debug *watch = p->call->ctx->debug;
-    if (watch) debug = debug_code(p, t, &code);
-    ExecArena *exec = context_exec(p->call->ctx);
-    draft->block = exec ? exec_add(exec, code.bytes, code.size) : NULL;
-    if (!draft->block) call_lacks(p->call, "the machine code takes", code.size);
-    draft->entry = (Kernel *)exec_entry(draft->block);
-    debug.code = exec_entry(draft->block);
-    if (watch) draft->debug = debug_add(watch, &debug);
+    if (loader.debug) debug = debug_code(p, t, &code);
+    draft->target = m->target;
+    if (!m->target->load(&loader, &code, &debug, &draft->loaded))
+        call_lacks(p->call, "the machine code takes", code.size);
     return LW_OK;
 }
 
@@ -306,7 +312,7 @@ static lw_status explain(Pipeline *p) {
     const Schedule *schedule;
     const Tree *t;
     lw_status status = bound_lower(p->call, p->bound, &p->options->schedule,
-                                   (Target){.views = p->views}, &schedule, &t);
+                                   (Setting){.views = p->views}, &schedule, &t);
     return status ? status : explain_fault(p, t);
 }
 
@@ -319,7 +325,7 @@ lw_status jit_code(Pipeline *p, const KernelCode **out) {
     if (!m) return LW_ERROR;
     const char *schedule = p->options->schedule.text;
     int threads = schedule ? 0 : threads_of(p->call, p->options->threads);
-    Way way = {schedule, m->isa, schedule ? 0 : choice_of(p->call, threads)};
+    Way way = {schedule, machine_isa(m), schedule ? 0 : choice_of(p->call, threads)};
     *out = kernel_find(p->call->slot, p->bound, way, p->views);
     return *out ? LW_OK : make_kernel(p, m, way, threads, out);
 }

@@ -36,7 +36,7 @@ static bool same_text(const char *a, const char *b) { return a && b ? !strcmp(a,
 
 static unsigned front_place(const lw_bound *b, Way way) {
     uint64_t h = hash_mix(b->serial ^ (uint64_t)(uintptr_t)way.schedule << 20,
-                          (uint64_t)way.isa << 32 | way.choice);
+                          (uint64_t)(uintptr_t)way.isa << 32 | way.choice);
     return (unsigned)(h >> 40) & (SLOT_KERNELS - 1);
 }
 
@@ -99,15 +99,16 @@ static KernelCode *draft_of(Call *call, const lw_bound *b, Way way, const View *
     int n = b->program->ninputs + b->program->noutputs;
     size_t strides = 0, text = strlen(program) + 1, more = schedule ? strlen(schedule) + 1 : 0;
     for (int i = 0; i < n; i++) strides += (size_t)views[i].rank * sizeof(int64_t);
-    size_t head = 1 + sizeof way.choice, size = strides + head + text + more;
+    size_t head = 1 + sizeof way.isa + sizeof way.choice, size = strides + head + text + more;
     KernelCode *k = arena_alloc(call->arena, sizeof *k + size);
     *k = (KernelCode){.isa = way.isa, .choice = way.choice, .key_size = size};
     int64_t *at = k->key;
     for (int i = 0; i < n; i++)
         for (int d = 0; d < views[i].rank; d++) *at++ = views[i].stride[d];
     char *bytes = (char *)k->key;
-    bytes[strides] = (char)((unsigned)way.isa << 1 | (schedule != NULL));
-    memcpy(bytes + strides + 1, &way.choice, sizeof way.choice);
+    bytes[strides] = schedule != NULL;
+    memcpy(bytes + strides + 1, &way.isa, sizeof way.isa);
+    memcpy(bytes + strides + 1 + sizeof way.isa, &way.choice, sizeof way.choice);
     memcpy(bytes + strides + head, program, text);
     if (schedule) k->schedule = strides + head + text;
     if (schedule) memcpy(bytes + k->schedule, schedule, more);
@@ -117,8 +118,7 @@ static KernelCode *draft_of(Call *call, const lw_bound *b, Way way, const View *
 
 void kernel_drop(lw_context *ctx, KernelCode *k) {
     if (!k || atomic_fetch_sub(&k->refs, 1) != 1) return;
-    debug_remove(k->debug);
-    exec_release(k->block);
+    k->target->unload(&k->loaded);
     ctx->allocator.free(ctx->allocator.user, k, sizeof *k + k->key_size);
 }
 
@@ -208,8 +208,8 @@ const KernelCode *kernel_keep(Call *call, const lw_bound *b, Way way, const Kern
     const Allocator *allocator = &call->ctx->allocator;
     KernelCode *k = allocator->alloc(allocator->user, sizeof *k + draft->key_size);
     if (!k) {
-        debug_remove(draft->debug);
-        exec_release(draft->block);
+        Loaded loaded = draft->loaded;
+        draft->target->unload(&loaded);
         arena_out_of_memory(call->arena);
     }
     memcpy(k, draft, sizeof *k + draft->key_size);
@@ -258,7 +258,7 @@ void kernels_free(lw_context *ctx) {
     debug_free(ctx->debug);
     exec_arena_free(atomic_load(&ctx->exec));
     pool_free(atomic_load(&ctx->pool));
-    for (int i = 0; i <= ISA_COUNT; i++) {
+    for (int i = 0; i <= TARGET_MAX_ISAS; i++) {
         Machine *m = atomic_load(&ctx->machine[i]);
         if (m) ctx->allocator.free(ctx->allocator.user, m, sizeof *m);
     }
@@ -285,17 +285,17 @@ Pool *context_pool(lw_context *ctx) {
     return have;
 }
 
-void detect_machine(const lw_context *ctx, Machine *m, Isa cap) {
-    Machine host;
-    machine_detect(m, cap);
+void detect_machine(const lw_context *ctx, Machine *m, int cap) {
+    const Target *target = target_host();
+    target->detect(m, cap);
     if (!ctx->pretended) return;
-    host = *m;
-    machine_pretend(m, ctx->pretended, cap);
+    Machine host = *m;
+    target->pretend(m, ctx->pretended, cap);
     machine_fit(m, &host);
 }
 
 // Asking the processor takes a while where it is a virtual one.
-const Machine *context_machine(lw_context *ctx, Isa cap) {
+const Machine *context_machine(lw_context *ctx, int cap) {
     Machine *have = atomic_load_explicit(&ctx->machine[cap], memory_order_acquire);
     if (have) return have;
     Machine *made = ctx->allocator.alloc(ctx->allocator.user, sizeof *made);

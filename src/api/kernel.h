@@ -17,27 +17,26 @@
 // database stands for so many threads, where it may know one.
 typedef struct Way {
     const char *schedule;
-    Isa isa;
+    const char *isa; // as the target's row has it: compared by address
     unsigned choice; // 0 where there is a Schedule
 } Way;
 
 typedef struct KernelCode {
     atomic_int refs;
     atomic_bool used; // since the table last looked
-    Kernel *entry;
-    ExecBlock *block;
-    DebugEntry *debug;               // what gdb knows of it, or NULL
+    const Target *target;
+    Loaded loaded;
     int64_t scratch, thread_scratch; // code/code.h
     int parallel;
     size_t code_bytes;
     double flops, int_ops, bytes, written_bytes;
     int float_bits; // program_float_bits
-    Isa isa;
+    const char *isa;
     unsigned choice; // of its Way
     int threads;     // that it was chosen for; 0 where there is a Schedule
     Origin origin;
     int tuned_threads; // what else it is tuned for (call->elsewhere); 0: nothing
-    Isa tuned_isa;
+    const char *tuned_isa;
     double bound; // seconds that nothing can beat, as the database has it; 0: not known
     uint64_t hash;
     size_t schedule; // its place in the key; 0: none
@@ -64,7 +63,7 @@ void kernel_drop(lw_context *ctx, KernelCode *k);
 // What of a context is made when it is first needed; NULL: no memory.
 ExecArena *context_exec(lw_context *ctx);
 Pool *context_pool(lw_context *ctx);
-const Machine *context_machine(lw_context *ctx, Isa cap); // ISA_COUNT: the best there is; or NULL
+const Machine *context_machine(lw_context *ctx, int cap); // of the host target; NULL: no memory
 
 void kernels_init(lw_context *ctx);
 void kernels_free(lw_context *ctx);

@@ -69,7 +69,7 @@ const Machine *pick_machine(Call *call, const char *asked);
 // False: the context was asked for a machine that there is not; reported.
 bool machine_named(Call *call);
 // This machine, or the one that the context pretends.
-void detect_machine(const lw_context *ctx, Machine *m, Isa cap);
+void detect_machine(const lw_context *ctx, Machine *m, int cap);
 
 // --- Schedules, schedule.c -----------------------------------------------------------------------
 // Operations, the same whatever the Schedule; of a Stripe program those of its Tree.
@@ -81,25 +81,27 @@ const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tre
 // Per argument, those of the views; NULL for NULL.
 const int64_t *const *strides_of(Arena *arena, const Program *p, const View *views);
 // What code is made for. Both may be NULL: this machine, dense arguments.
-typedef struct Target {
+typedef struct Setting {
     const Machine *machine;
     const View *views; // per argument
     int threads;       // that a Schedule is chosen for; 0: the context's
-} Target;
+} Setting;
 // Nobody says how to run it.
 bool is_chosen(const lw_bound *b, const lw_schedule_text *text);
 // A number of threads that somebody asks for; 0: LW_THREADS, or the processors there are.
 int threads_of(const Call *call, int threads);
 // Would threads share loops of what is chosen without search?
-bool chosen_in_parallel(Call *call, const Program *p, Target target);
-// The bound Program, lowered under the text (NULL text: a Schedule is chosen for the target; empty
+bool chosen_in_parallel(Call *call, const Program *p, Setting setting);
+// The bound Program, lowered under the text (NULL text: a Schedule is chosen for the setting; empty
 // text: every loop as it is written). *schedule holds which.
 typedef struct Schedule Schedule;
-lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text, Target target,
+lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text, Setting setting,
                       const Schedule **schedule, const Tree **out);
-// The same for a processor without a grid of threads: loops that ask for one are warned of.
+// The first loop that asks for a grid of thread blocks; NULL: none.
+const struct Block *grid_loop(const Tree *t);
+// The same for a target without a grid: loops that ask for one are warned of.
 lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                          Target target, const Tree **out);
+                          Setting setting, const Tree **out);
 
 // --- Code as text, report.c ----------------------------------------------------------------------
 // A named ISA is taken whether or not this machine has it. NULL, with a diagnostic: there is none

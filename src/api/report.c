@@ -17,20 +17,22 @@
 
 const Machine *show_machine(Call *call, const char *isa) {
     Machine *m = arena_new(call->arena, Machine);
+    const Target *target = target_host();
     const char *cap = getenv("LW_ISA");
-    int named = isa ? isa_by_name(isa) : cap && *cap ? isa_by_name(cap) : ISA_COUNT;
-    if (named < 0) {
+    int named = target->nisas;
+    if (isa || (cap && *cap)) target = target_with_isa(isa ? isa : cap, &named);
+    if (!target) {
         diag_report(call->diags, (Range){0, 0}, DIAG_CODE_ISA, isa ? "isa" : "LW_ISA",
                     isa ? isa : cap);
         return NULL;
     }
     if (!machine_named(call)) return NULL;
-    if (call->ctx->pretended)
-        machine_pretend(m, call->ctx->pretended, (Isa)named);
+    if (call->ctx->pretended && target->pretend)
+        target->pretend(m, call->ctx->pretended, named);
     else if (isa)
-        machine_describe(m, (Isa)named);
+        target->describe(m, named);
     else
-        machine_detect(m, (Isa)named);
+        target->detect(m, named);
     return m;
 }
 
@@ -40,14 +42,14 @@ lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *sc
     const Machine *m = show_machine(call, isa);
     if (!m) return LW_ERROR;
     out->machine = *m;
-    lw_status status = bound_lower_cpu(call, b, schedule, (Target){m, views, threads}, &lowered);
+    lw_status status = bound_lower_cpu(call, b, schedule, (Setting){m, views, threads}, &lowered);
     if (status) return status;
     out->tree = tree_for_views(call->arena, lowered, views);
     Text text = {.arena = call->arena};
     tree_show(&text, out->tree, false);
     out->text = text_str(&text);
-    bool ok = code_x86_listed(call->arena, out->tree, &out->machine, &out->code, &out->listing,
-                              call->diags);
+    bool ok = m->target->compile(call->arena, out->tree, &out->machine, &out->code, &out->listing,
+                                 call->diags);
     return ok ? LW_OK : LW_ERROR;
 }
 
@@ -104,7 +106,8 @@ static const char *block_of(Arena *arena, const TreeLines *lines, int line) {
 void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const Code *code) {
     Text text = {.arena = call->arena};
     TreeLines lines = {0};
-    for (int i = 0; i < code->nlosses && m->isa != ISA_SCALAR; i++) {
+    bool lanes = m->vector_bytes > (int)sizeof(double);
+    for (int i = 0; i < code->nlosses && lanes; i++) {
         const CodeLoss *l = &code->losses[i];
         if (loss_of(l) == LOSS_OF_SUMS) continue;
         if (!text.len) {
@@ -163,15 +166,16 @@ static void time_verify(Report *r) {
 }
 
 static void time_code(Report *r) {
+    const Target *target = r->l.machine.target;
     double all = 0;
     for (int i = 0; i < REPEAT; i++) {
         ArenaMark mark = arena_mark(r->call->scratch);
         DiagList found = {.arena = r->call->scratch};
         Code code;
         double start = now_us();
-        code_x86_plan(r->call->scratch, r->l.tree, &r->l.machine);
+        target->plan(r->call->scratch, r->l.tree, &r->l.machine);
         double planned = now_us();
-        code_x86(r->call->scratch, r->l.tree, &r->l.machine, &code, &found);
+        target->compile(r->call->scratch, r->l.tree, &r->l.machine, &code, NULL, &found);
         keep_least(&all, now_us() - planned);
         keep_least(&r->us[T_PLAN], planned - start);
         arena_release(r->call->scratch, mark);
@@ -180,15 +184,17 @@ static void time_code(Report *r) {
 }
 
 static void time_install(Report *r) {
-    ExecArena *exec = exec_arena_new();
-    if (!exec) return;
+    const Target *target = r->l.machine.target;
+    Loader loader = {.exec = exec_arena_new()};
+    Loaded loaded;
+    if (!loader.exec) return;
     for (int i = 0; i < REPEAT; i++) {
         double start = now_us();
-        ExecBlock *block = exec_add(exec, r->l.code.bytes, r->l.code.size);
+        if (!target->load(&loader, &r->l.code, NULL, &loaded)) break;
         if (i) keep_least(&r->us[T_INSTALL], now_us() - start); // the first maps memory
-        exec_release(block);
+        target->unload(&loaded);
     }
-    exec_arena_free(exec);
+    exec_arena_free(loader.exec);
 }
 
 // Steps that are done again here are the best of a few; lowering was done once, for this call.
@@ -264,7 +270,7 @@ static const char *line_of(const Report *r, const Lift *lift) {
 static void print_head(Report *r, Text *out) {
     const Code *c = &r->l.code;
     text_printf(out, "%s for %s: %zu bytes of code, %lld of scratch memory; tree %s\n",
-                r->bound->program->name, isa_name[r->l.machine.isa], c->size, (long long)c->scratch,
+                r->bound->program->name, machine_isa(&r->l.machine), c->size, (long long)c->scratch,
                 verdict[r->verified]);
     text_printf(out, "  work     %.0f operations on %.0f bytes, %.1f each\n", r->flops, r->bytes,
                 intensity(r));
@@ -445,7 +451,7 @@ static void json_report(Report *r, Text *out) {
     text_char(out, '{');
     json_text(out, "function", r->bound->program->name);
     text_add(out, ", ");
-    json_text(out, "isa", isa_name[r->l.machine.isa]);
+    json_text(out, "isa", machine_isa(&r->l.machine));
     text_printf(out, ", \"code_bytes\": %zu, \"scratch_bytes\": %lld, ", r->l.code.size,
                 (long long)r->l.code.scratch);
     json_number(out, "flops", r->flops);
@@ -492,7 +498,7 @@ lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show
     if (status) return status;
     Text text = {.arena = call->arena};
     if (stage == LW_STAGE_ASM) {
-        listing_print(&text, &r.l.code, &r.l.listing, r.l.text, &(ListingStyle){.stem = "L"});
+        r.l.machine.target->list(&text, &r.l.code, &r.l.listing, r.l.text);
     } else {
         r.lines = split(call->arena, r.l.text);
         listing_loops(&r.l.code, &r.l.listing, &r.l.machine, &r.loops);

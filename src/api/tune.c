@@ -90,7 +90,7 @@ static double bound(void *user, const Cand *c) { return tune_bound(user, c); }
 
 static void keep_best(Tune *t, const Cand *c, const Trial *trial) {
     if (trial->state != TRIAL_TIMED || trial->seconds >= t->best_seconds) return;
-    space_copy(t->cs->space, t->best, c);
+    space_copy(t->ps.space, t->best, c);
     t->best_seconds = trial->seconds;
 }
 
@@ -223,7 +223,7 @@ static int compilers(const Tune *t) {
 
 // Of a job: a candidate, what the database has, or a Schedule that is given.
 static size_t most_bytes(const Tune *t) {
-    size_t most = (size_t)max_i64(t->cs->space->size, TUNE_MOST_TEXT);
+    size_t most = (size_t)max_i64(t->ps.space->size, TUNE_MOST_TEXT);
     size_t given = t->o.schedule.text ? strlen(t->o.schedule.text) + 1 : 0;
     return given > most ? given : most;
 }
@@ -413,7 +413,7 @@ static SearchResult search(Tune *t, SearchOptions options) {
     if (t->o.seconds > 0) options.seconds = fmax(t->o.seconds - used - last, 1e-3);
     bool ahead = t->setup.compilers && t->threads <= 1;
     SearchHost host = {.user = t,
-                       .space = t->cs->space,
+                       .space = t->ps.space,
                        .measure = measure,
                        .begin = ahead ? measure_ahead : NULL,
                        .end = ahead ? measure_rest : NULL,
@@ -442,7 +442,7 @@ static bool find_others(Tune *t) {
 }
 
 static void join_others(Tune *t) {
-    const Space *s = t->cs->space;
+    const Space *s = t->ps.space;
     t->best = space_cand(t->call->arena, s);
     t->best_seconds = INFINITY;
     if (!t->messenger) return;
@@ -548,7 +548,7 @@ static bool can_put(Tune *t) {
         diag_note(t->call->diags, d, nowhere, DIAG_DB_NONE_NOTE);
     } else if (!text.text) {
         diag_report(t->call->diags, nowhere, DIAG_DB_PUT_NOTHING);
-    } else if (!bound_lower(t->call, t->bound, &text, (Target){0}, &schedule, &tree)) {
+    } else if (!bound_lower(t->call, t->bound, &text, (Setting){0}, &schedule, &tree)) {
         t->put = text.text;
         t->o.schedule = (lw_schedule_text){0};
     }

@@ -30,7 +30,7 @@ typedef struct Tune {
     const lw_machine *rated; // its rates, for people
     const Program *p;        // the call's own
     const View *views;
-    CpuSpace *cs;
+    ProgramSpace ps;
     SpaceWork *work;
     const Cand *root;        // decisions of `set` taken
     const Schedule *given;   // to start from, or NULL

@@ -33,7 +33,7 @@ static const char *text_of(Tune *t, const Job *job) {
 }
 
 void tune_doubt(Tune *t, const Cand *c, const Job *job, double seconds) {
-    const Space *s = t->cs->space;
+    const Space *s = t->ps.space;
     if (!t->model || seconds <= 0 || !(seconds < model_bound(t, c ? c : t->root))) return;
     double share = seconds / model_bound(t, c ? c : t->root);
     if (t->below.seconds > 0 && share >= t->below.share) return; // not as far below

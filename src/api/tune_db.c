@@ -27,9 +27,11 @@ void tune_open_db(Tune *t) {
     if (!t->db) return;
     const int64_t *const *stride = strides_of(arena, t->p, t->o.args ? t->views : NULL);
     t->canon = canon_of(arena, t->p);
-    t->key = db_key(arena, t->canon, stride, &t->machine, t->threads);
+    const char *target = t->machine.target->name;
+    if (t->o.cold) target = db_cold(arena, target);
+    t->key = db_key(arena, t->canon, stride,
+                    (DbMachine){target, t->machine.cpu, machine_isa(&t->machine), t->threads});
     t->key.name = names_of(t);
-    if (t->o.cold) t->key.target = DB_TARGET_COLD;
 }
 
 void tune_close_db(Tune *t) {

@@ -16,7 +16,7 @@
 static lw_timing work_of(const Tune *t) {
     const Program *p = t->p;
     lw_timing w = {.struct_size = sizeof w, .threads = t->used ? t->used : t->threads};
-    w.isa = isa_name[t->machine.isa];
+    w.isa = machine_isa(&t->machine);
     w.flops = bound_flops(t->call->scratch, t->bound, NULL);
     w.int_ops = bound_int_ops(t->call->scratch, t->bound);
     w.float_bits = program_float_bits(p);
@@ -124,8 +124,8 @@ const char *tune_reproducer(Tune *t, const char *schedule, const char *what, con
                      "# %s when it was tuned with %s, isa %s, threads %d; to see it again:\n"
                      "#     loopwright run %s.lwp --schedule %s.lws --isa %s --threads %d "
                      "--seed %llu %s\n",
-                     what, LW_BUILD_VERSION, isa_name[t->machine.isa], t->threads, base, base,
-                     isa_name[t->machine.isa], t->threads, (unsigned long long)t->o.seed, options);
+                     what, LW_BUILD_VERSION, machine_isa(&t->machine), t->threads, base, base,
+                     machine_isa(&t->machine), t->threads, (unsigned long long)t->o.seed, options);
     if (!write_file(lwp, arena_printf(arena, "%s%s", how, text)) ||
         !write_file(lws, arena_printf(arena, "%s%s", how, schedule)))
         return unkept(t);

@@ -28,10 +28,10 @@ static bool take_set(Tune *t, Cand *root) {
     int n;
     if (!t->o.set) return true;
     Source *source = source_in(t->call->arena, "<set>", t->o.set);
-    Decision *d = space_parse(t->call->arena, t->cs->space, source, t->call->diags, &n);
+    Decision *d = space_parse(t->call->arena, t->ps.space, source, t->call->diags, &n);
     if (!d) return false;
-    Cand *before = space_cand(t->call->arena, t->cs->space);
-    space_copy(t->cs->space, before, root);
+    Cand *before = space_cand(t->call->arena, t->ps.space);
+    space_copy(t->ps.space, before, root);
     if (space_apply(t->work, root, d, n)) return true;
     space_report_dead(t->call->arena, t->work, before, d, n, t->call->diags);
     return false;
@@ -51,23 +51,26 @@ void tune_model(Tune *t) {
                       .plant = planted_bound(),
                       .stride = strides_of(arena, t->p, t->views)};
     // Times are this machine's; those of a described one they say nothing about.
-    t->model = t->call->ctx->pretended ? NULL : bound_new(arena, t->cs, &o);
+    t->model = t->call->ctx->pretended ? NULL : t->machine.target->space->bound(arena, &t->ps, &o);
 }
 
 bool tune_space(Tune *t) {
     Arena *arena = t->call->arena;
     if (!read_given(t)) return false;
     ChooseOptions a = choice(t, arena, false);
-    const Schedule *join = t->given ? t->given : choose_schedule(arena, t->p, &a);
+    const Schedule *join = t->given ? t->given : t->machine.target->choose(arena, t->p, &a);
     CpuOptions o = {.machine = t->machine, .threads = t->threads, .given = join};
-    t->cs = cpu_space(arena, t->p, &o, t->call->diags);
-    if (!t->cs) return false;
-    t->work = space_work(arena, t->cs->space);
-    Cand *root = space_cand(arena, t->cs->space);
-    space_copy(t->cs->space, root, t->cs->space->root);
+    if (!t->machine.target->space->make(arena, t->p, &o, &t->ps, t->call->diags)) return false;
+    t->work = space_work(arena, t->ps.space);
+    Cand *root = space_cand(arena, t->ps.space);
+    space_copy(t->ps.space, root, t->ps.space->root);
     t->root = root;
     tune_model(t);
     return take_set(t, root);
+}
+
+static const Schedule *candidate_schedule(const Tune *t, Arena *arena, const Cand *c) {
+    return t->machine.target->space->schedule(arena, &t->ps, c);
 }
 
 // --- Where to begin ------------------------------------------------------------------------------
@@ -76,11 +79,11 @@ bool tune_space(Tune *t) {
 // and what is open then by the first value that can be, which is what a Schedule means that says
 // nothing. NULL: there is none.
 static const Cand *nearest(Tune *t, const Schedule *s) {
-    const Space *space = t->cs->space;
+    const Space *space = t->ps.space;
     Arena *arena = t->call->arena;
     DiagList quiet = {.arena = arena};
     int n = 0;
-    Decision *d = s ? cpu_read(arena, t->cs, s, &quiet, &n) : NULL;
+    Decision *d = s ? t->machine.target->space->read(arena, &t->ps, s, &quiet, &n) : NULL;
     if (!d) return NULL;
     Cand *c = space_cand(arena, space), *next = space_cand(arena, space);
     space_copy(space, c, t->root);
@@ -103,7 +106,7 @@ static const Cand *nearest(Tune *t, const Schedule *s) {
 // The same for what is chosen without search, which is asked for more than once.
 static const Cand *nearest_chosen(Tune *t) {
     ChooseOptions o = choice(t, t->call->arena, false);
-    if (!t->chosen) t->chosen = nearest(t, choose_schedule(t->call->arena, t->p, &o));
+    if (!t->chosen) t->chosen = nearest(t, t->machine.target->choose(t->call->arena, t->p, &o));
     return t->chosen;
 }
 
@@ -126,7 +129,7 @@ int tune_outside(Tune *t, Job *out) {
         const char *text = s ? loops_text(t, s) : NULL;
         bool chosen = jobs[i].kind == JOB_CHOSEN;
         const Cand *c = !text ? NULL : chosen ? nearest_chosen(t) : nearest(t, s);
-        const char *near = c ? loops_text(t, cpu_schedule(t->call->arena, t->cs, c)) : NULL;
+        const char *near = c ? loops_text(t, candidate_schedule(t, t->call->arena, c)) : NULL;
         if (text && !(near && strcmp(text, near) == 0)) out[n++] = jobs[i];
     }
     return n;
@@ -144,19 +147,19 @@ int tune_starts(Tune *t, const Cand **out, int most) {
 
 // --- Jobs ----------------------------------------------------------------------------------------
 
-Job tune_cand_job(const Tune *t, const Cand *c) { return (Job){JOB_CAND, c, t->cs->space->size}; }
+Job tune_cand_job(const Tune *t, const Cand *c) { return (Job){JOB_CAND, c, t->ps.space->size}; }
 
 const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *diags) {
     ChooseOptions o;
     switch (job->kind) {
-    case JOB_CAND: return cpu_schedule(arena, t->cs, job->bytes);
+    case JOB_CAND: return candidate_schedule(t, arena, job->bytes);
     case JOB_TEXT:
         return schedule_parse(arena, t->p->names, source_in(arena, "<schedule>", job->bytes),
                               diags);
     case JOB_CHOSEN:
     case JOB_PLAIN: o = choice(t, arena, job->kind == JOB_PLAIN); break;
     }
-    return choose_schedule(arena, t->p, &o);
+    return t->machine.target->choose(arena, t->p, &o);
 }
 
 // --- Parallel loops that are none ----------------------------------------------------------------
@@ -168,7 +171,9 @@ static int64_t shared_out(Tune *t, const Schedule *s) {
     Code code;
     const Tree *lowered = tree_lower(arena, t->p, s, &quiet);
     const Tree *tree = lowered ? tree_for_views(arena, lowered, t->views) : NULL;
-    return tree && code_x86(arena, tree, &t->machine, &code, &quiet) ? code.shared : -1;
+    return tree && t->machine.target->compile(arena, tree, &t->machine, &code, NULL, &quiet)
+               ? code.shared
+               : -1;
 }
 
 // A copy whose loops can be changed: loops[i] are those of statement i.
@@ -226,7 +231,7 @@ bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out) {
     const Tree *lowered = s ? tree_lower(arena, t->p, s, &diags) : NULL;
     if (!lowered) return false;
     const Tree *tree = tree_for_views(arena, lowered, t->views);
-    if (!code_x86(arena, tree, &t->machine, &code, &diags)) return false;
+    if (!t->machine.target->compile(arena, tree, &t->machine, &code, NULL, &diags)) return false;
     *out = (JobCode){code.bytes, code.size, code.scratch, code.thread_scratch};
     return true;
 }

@@ -7,16 +7,10 @@
 #include <cpuid.h>
 #endif
 
-const char *const isa_name[ISA_COUNT] = {"scalar", "avx2", "avx512"};
+const char *const isa_name[ISA_COUNT + 1] = {"scalar", "avx2", "avx512", NULL};
 
 const char *const port_name[PORT_COUNT] = {"fma",   "vector", "shuffle", "load",
                                            "store", "scalar", "issue"};
-
-int isa_by_name(const char *name) {
-    for (int i = 0; i < ISA_COUNT; i++)
-        if (!strcmp(name, isa_name[i])) return i;
-    return -1;
-}
 
 static void take_family(Machine *m, const Family *f) {
     const int *plan = f->plan[m->isa == ISA_AVX512];
@@ -59,8 +53,9 @@ void machine_pretend(Machine *m, const Family *f, Isa cap) {
 }
 
 void machine_fit(Machine *m, const Machine *host) {
-    const Family *f = m->family;
-    if (host->isa < m->isa) machine_pretend(m, f, host->isa);
+    const struct Target *target = m->target;
+    if (host->isa < m->isa) machine_pretend(m, m->family, host->isa);
+    m->target = target;
     m->has_vnni &= host->has_vnni;
     m->has_bf16 &= host->has_bf16;
     m->has_fp16 &= host->has_fp16;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 typedef enum Isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT } Isa;
-extern const char *const isa_name[ISA_COUNT]; // "scalar", "avx2", "avx512"
+extern const char *const isa_name[ISA_COUNT + 1]; // "scalar", "avx2", "avx512", NULL
 // Lanes of a vector of f32, or (`wide`) of f64; scalar code has one.
 static inline int isa_lanes(Isa isa, bool wide) {
     return isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
@@ -100,7 +100,8 @@ typedef struct Machine {
     int line_bytes;
     int unroll_limit; // default limit on the vector operations of one straight-line block
     const Family *family;
-    const Rates *rates; // NULL: not measured
+    const Rates *rates;          // NULL: not measured
+    const struct Target *target; // its row in target/target.c; NULL: nobody asked
 } Machine;
 
 // This machine, capped at `cap` (ISA_COUNT: no cap). Reads CPUID and XCR0 each time; no state.
@@ -111,7 +112,5 @@ void machine_describe(Machine *m, Isa isa);
 void machine_pretend(Machine *m, const Family *f, Isa cap);
 // Removes from `m` the features that `host` does not have.
 void machine_fit(Machine *m, const Machine *host);
-// -1 when unknown.
-int isa_by_name(const char *name);
 
 #endif

@@ -200,15 +200,18 @@ static const char *strides_text(Arena *arena, const Program *p, const int64_t *c
     return any ? text_str(&out) : "";
 }
 
-DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, const Machine *machine,
-             int threads) {
+const char *db_cold(Arena *arena, const char *target) {
+    return arena_printf(arena, "%s, cold", target);
+}
+
+DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, DbMachine machine) {
     const Program *p = canon_program(c);
     return (DbKey){.program = canon_text(arena, c),
                    .strides = strides_text(arena, p, stride),
-                   .target = DB_TARGET,
-                   .cpu = machine->cpu,
-                   .isa = isa_name[machine->isa],
-                   .threads = threads,
+                   .target = machine.target,
+                   .cpu = machine.cpu,
+                   .isa = machine.isa,
+                   .threads = machine.threads,
                    .name = p->name,
                    .family = canon_family(arena, c),
                    .sizes = canon_sizes(arena, c)};

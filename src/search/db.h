@@ -2,7 +2,7 @@
 //
 //     Db *db;                                                  // NULL: no database
 //     db_new(&allocator, NULL, &db);                           // nothing is opened yet
-//     DbKey key = db_key(arena, canon, strides, &where);
+//     DbKey key = db_key(arena, canon, strides, machine);
 //     const DbEntry *best = db_best(db, arena, &key);          // NULL: none
 //     db_record(db, arena, &key, &entry);                      // stored if it is among the best
 //     db_searched(db, arena, &key, &search);                   // was this search done before?
@@ -41,16 +41,12 @@ enum {
     DB_VERSION = 2, // of the tables; a file of a newer version is not used
 };
 
-// What a key is for, and whether times are of empty caches.
-#define DB_TARGET      "x86-64"
-#define DB_TARGET_COLD "x86-64, cold"
-
 typedef struct Db Db;
 
 typedef struct DbKey {
     const char *program; // canonical text: shapes and types are in it
     const char *strides; // "": all arguments are dense
-    const char *target;  // DB_TARGET
+    const char *target;  // "x86-64", or (db_cold) "x86-64, cold"
     const char *cpu, *isa;
     int threads;
     // What follows from it.
@@ -106,9 +102,15 @@ const char *db_trouble(const Db *db);
 unsigned db_stamp(Db *db);
 
 // --- Keys ----------------------------------------------------------------------------------------
+// What a key says of the machine, all texts kept as they are.
+typedef struct DbMachine {
+    const char *target, *cpu, *isa;
+    int threads;
+} DbMachine;
 // `stride`, per argument, in elements; NULL (or a NULL entry): dense.
-DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, const Machine *machine,
-             int threads);
+DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, DbMachine machine);
+// The target of times that were measured with cold caches.
+const char *db_cold(Arena *arena, const char *target);
 // (seconds - bound) / bound; -1: there is no bound.
 double db_gap(const DbEntry *e);
 // Whether it is no slower than the Schedule chosen without search, as far as that is known.

@@ -127,12 +127,21 @@ static bool strides_fit(const Program *p, const char *text) {
 }
 
 // Checks the members other than program and Schedule.
-static const char *check_rest(Arena *arena, const Program *p, const DbRow *row) {
-    const DbKey *k = &row->key;
-    if (strcmp(k->target, DB_TARGET) != 0 && strcmp(k->target, DB_TARGET_COLD) != 0)
+static const char *check_target(Arena *arena, const DbKey *k, DbTargets *targets) {
+    size_t n = strcspn(k->target, ",");
+    const char *name = arena_strndup(arena, k->target, n);
+    const char *const *isa = targets(name);
+    if (!isa || (k->target[n] && strcmp(k->target, db_cold(arena, name)) != 0))
         return arena_printf(arena, "no target '%s' is known", k->target);
-    if (isa_by_name(k->isa) < 0)
-        return arena_printf(arena, "'%s' has no instruction set '%s'", k->target, k->isa);
+    while (*isa && strcmp(*isa, k->isa) != 0) isa++;
+    return *isa ? NULL : arena_printf(arena, "'%s' has no instruction set '%s'", k->target, k->isa);
+}
+
+static const char *check_rest(Arena *arena, const Program *p, const DbRow *row,
+                              DbTargets *targets) {
+    const DbKey *k = &row->key;
+    const char *wrong = check_target(arena, k, targets);
+    if (wrong) return wrong;
     if (k->threads < 1 || k->threads > POOL_MAX_THREADS)
         return arena_printf(arena, "its threads are not 1 to %d", POOL_MAX_THREADS);
     if (!strides_fit(p, k->strides))
@@ -140,7 +149,7 @@ static const char *check_rest(Arena *arena, const Program *p, const DbRow *row) 
     return row->state || row->entry.seconds > 0 ? NULL : "its time is not above 0";
 }
 
-const char *db_row_check(Arena *arena, DbRow *row) {
+const char *db_row_check(Arena *arena, DbRow *row, DbTargets *targets) {
     if (row->wrong) return row->wrong;
     Names *names = arena_new(arena, Names);
     DiagList *diags = arena_new(arena, DiagList);
@@ -160,7 +169,7 @@ const char *db_row_check(Arena *arena, DbRow *row) {
     const Schedule *s = canon_schedule_parse(arena, c, row->entry.schedule, diags);
     const Tree *t = s ? tree_lower(arena, p, s, diags) : NULL;
     if (!t || tree_verify(arena, t, NULL, diags) == VERIFY_REFUSED) return first_of(diags);
-    return check_rest(arena, p, row);
+    return check_rest(arena, p, row, targets);
 }
 
 typedef struct Checking {

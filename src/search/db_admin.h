@@ -22,10 +22,13 @@ typedef VEC(DbRow) DbRows;
 // Entries by kernel, best first; of one kernel, or with 0 of all. Optionally followed by trials.
 DbRows db_rows(Db *db, Arena *arena, int64_t kernel, bool trials);
 
+// The instruction sets of a target, ended by NULL; NULL: no target has that name.
+typedef const char *const *DbTargets(const char *target);
+
 // Whether the row applies: the program parses as a canonical Program, the Schedule lowers and
 // verifies on it, and a tuning could have written the rest. Returns NULL and completes the key, or
 // returns the reason.
-const char *db_row_check(Arena *arena, DbRow *row);
+const char *db_row_check(Arena *arena, DbRow *row, DbTargets *targets);
 
 // Stores all rows in one transaction and returns their number, or 0. Trials that exist already are
 // not repeated.

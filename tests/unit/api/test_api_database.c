@@ -63,12 +63,12 @@ static lw_status put_body(Call *call, void *arg) {
     Put *p = arg;
     const Program *own = program_fork(call->arena, p->bound->program);
     const Canon *c = canon_of(call->arena, own);
-    DbKey key = database_key(call, c, (Target){.threads = p->threads});
+    DbKey key = database_key(call, c, (Setting){.threads = p->threads});
     DbEntry e = {.schedule = p->schedule, .seconds = p->seconds, .bound = p->seconds / 2};
     e.verified = "exact";
     e.chosen = p->chosen > 0 ? p->chosen : 2 * p->seconds;
     e.pinned = p->pinned;
-    if (p->cold) key.target = DB_TARGET_COLD;
+    if (p->cold) key.target = db_cold(call->arena, key.target);
     p->kept = db_record(call->ctx->db, call->scratch, &key, &e);
     database_complain(call, call->ctx->db);
     return LW_OK;

@@ -165,7 +165,7 @@ static lw_status see_slot(Call *call, void *slot) {
 TEST(a_thread_finds_its_kernel_at_once) {
     static const char *const schedules[] = {NULL, "C: m n k\n", "C: n m k\n", "C: k m n\n"};
     lw_context *ctx = lw_context_new(NULL);
-    Isa isa = context_machine(ctx, (Isa)ctx->isa_cap)->isa;
+    const char *isa = machine_isa(context_machine(ctx, ctx->isa_cap));
     for (int64_t n = 3; n < 30; n++) {
         Work w;
         Slot *slot = NULL;

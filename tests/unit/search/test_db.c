@@ -37,8 +37,12 @@ static const Canon *canon_for(Site *p, int64_t m, int64_t n, int64_t k) {
     return canon_of(&p->lab.arena, lab_program(&p->lab, lab_text(&p->lab, bound), NULL));
 }
 
+static DbMachine where(const Site *p) {
+    return (DbMachine){"x86-64", p->machine.cpu, isa_name[p->machine.isa], 1};
+}
+
 static DbKey key_for(Site *p, int64_t m, int64_t n, int64_t k) {
-    return db_key(&p->lab.arena, canon_for(p, m, n, k), NULL, &p->machine, 1);
+    return db_key(&p->lab.arena, canon_for(p, m, n, k), NULL, where(p));
 }
 
 static bool record(Site *p, const DbKey *key, const char *schedule, double us) {
@@ -119,8 +123,8 @@ TEST(db_every_part_of_the_key_counts) {
     const int64_t *dense[] = {(int64_t[]){32, 1}, (int64_t[]){48, 1}, NULL};
     const int64_t *padded[] = {(int64_t[]){40, 1}, NULL, (int64_t[]){1, 64}};
     const Canon *c = canon_for(&p, 64, 48, 32);
-    CHECK_STR_EQ(db_key(&p.lab.arena, c, dense, &p.machine, 1).strides, "");
-    CHECK_STR_EQ(db_key(&p.lab.arena, c, padded, &p.machine, 1).strides, "40,1;;1,64");
+    CHECK_STR_EQ(db_key(&p.lab.arena, c, dense, where(&p)).strides, "");
+    CHECK_STR_EQ(db_key(&p.lab.arena, c, padded, where(&p)).strides, "40,1;;1,64");
     end(&p);
 }
 
@@ -218,7 +222,7 @@ TEST(db_knows_what_was_searched) {
     remove_files("searched.db");
     begin(&p, "searched.db");
     DbKey key = key_for(&p, 8, 8, 8), cold = key;
-    cold.target = DB_TARGET_COLD;
+    cold.target = db_cold(&p.lab.arena, key.target);
     DbEntry e[2] = {{.schedule = "s0: i0 i2 i1\n", .seconds = 2, .verified = ""},
                     {.schedule = "s0: i1 i2 i0\n", .seconds = 1, .verified = ""}};
     DbSearch done = {"auto", 5, INFINITY, 0.03};

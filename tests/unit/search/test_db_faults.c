@@ -30,13 +30,11 @@ typedef struct Site {
 } Site;
 
 static void begin(Site *s, const char *where) {
-    Machine m;
     lab_begin(&s->lab);
     CHECK(db_new(&allocator_libc, where, &s->db));
-    machine_describe(&m, ISA_AVX2);
     s->canon = canon_of(&s->lab.arena, lab_program(&s->lab, matmul, NULL));
-    s->key = db_key(&s->lab.arena, s->canon, NULL, &m, 1);
-    s->key.cpu = "a processor";
+    DbMachine m = {"x86-64", "a processor", "avx2", 1};
+    s->key = db_key(&s->lab.arena, s->canon, NULL, m);
 }
 
 static void end(Site *s) {

@@ -3,6 +3,7 @@
 
 #include "search/db_admin.h"
 #include "support/proglab.h"
+#include "target/target.h"
 
 #include <unistd.h>
 
@@ -47,7 +48,7 @@ TEST(db_json_reads_what_it_writes) {
         CHECK_STR_EQ(line_of(&lab, &read), line);
         CHECK_STR_EQ(read.key.name, row.key.name);
         CHECK_F64_EQ(read.entry.high, 1.0 / 3);
-        CHECK(!db_row_check(&lab.arena, &read));
+        CHECK(!db_row_check(&lab.arena, &read, target_isas));
         CHECK_STR_EQ(read.key.sizes, "8");
         CHECK(read.key.family && strstr(read.key.family, "f32[0]"));
     }
@@ -108,7 +109,7 @@ TEST(db_json_entries_are_checked) {
         DbRow row = some_row();
         row.key.program = bad[i].program;
         row.entry.schedule = bad[i].schedule;
-        const char *why = db_row_check(&lab.arena, &row);
+        const char *why = db_row_check(&lab.arena, &row, target_isas);
         if (!CHECK(why && strstr(why, bad[i].why))) printf("%zu: %s\n", i, why ? why : "(nothing)");
     }
     lab_end(&lab);
@@ -146,12 +147,12 @@ TEST(db_json_keys_are_checked) {
         row.key.isa = rows[i].isa;
         row.key.threads = rows[i].threads;
         row.entry.seconds = rows[i].seconds;
-        const char *why = db_row_check(&lab.arena, &row);
+        const char *why = db_row_check(&lab.arena, &row, target_isas);
         if (!CHECK(why ? rows[i].why && !strcmp(why, rows[i].why) : !rows[i].why))
             printf("%zu: %s\n", i, why ? why : "(nothing)");
         row.state = "declined"; // has no time
         row.entry.seconds = 0;
-        why = db_row_check(&lab.arena, &row);
+        why = db_row_check(&lab.arena, &row, target_isas);
         CHECK(!why == (!rows[i].why || rows[i].seconds == 0));
     }
     lab_end(&lab);
@@ -179,7 +180,7 @@ TEST(db_json_mutated) {
         }
         if (!db_row_parse(&lab.arena, text, n, &got)) {
             read++;
-            db_row_check(&lab.arena, &got);
+            db_row_check(&lab.arena, &got, target_isas);
         }
         lab_end(&lab);
     }
@@ -205,7 +206,7 @@ TEST(db_json_merging_commutes) {
             row.entry.schedule = arena_printf(&lab.arena, "s0: i0/%d i0\n", 1 + k % 15);
             row.entry.seconds = 1 + (k * 13 % 30) / 8.0;
             row.entry.chosen = k % 4 * 0.9; // some of them lost to it
-            CHECK(!db_row_check(&lab.arena, &row));
+            CHECK(!db_row_check(&lab.arena, &row, target_isas));
             CHECK_INT_EQ(db_record_rows(db, &lab.arena, &row, 1), 1);
             if (k % 3 == 0) CHECK_INT_EQ(db_record_rows(db, &lab.arena, &row, 1), 1);
         }

@@ -1,0 +1,32 @@
+// The table of targets, and looking up rows in it.
+#include "target/target.h"
+
+#include <string.h>
+
+static const Target *const targets[] = {&target_x86};
+enum { TARGETS = sizeof targets / sizeof *targets };
+
+const Target *target_host(void) { return targets[0]; }
+
+const Target *target_by_name(const char *name) {
+    for (int i = 0; i < TARGETS; i++)
+        if (!strcmp(targets[i]->name, name)) return targets[i];
+    return NULL;
+}
+
+int target_isa(const Target *t, const char *isa) {
+    for (int i = 0; i < t->nisas; i++)
+        if (!strcmp(t->isa[i], isa)) return i;
+    return -1;
+}
+
+const Target *target_with_isa(const char *isa, int *out) {
+    for (int i = 0; i < TARGETS; i++)
+        if ((*out = target_isa(targets[i], isa)) >= 0) return targets[i];
+    return NULL;
+}
+
+const char *const *target_isas(const char *name) {
+    const Target *t = target_by_name(name);
+    return t ? t->isa : NULL;
+}

@@ -1,0 +1,107 @@
+// The row of x86-64: the CPU space and choice, code/x86, executable pages, ELF objects.
+#include "target/target.h"
+
+#include "code/x86/aot.h"
+
+// --- The machine ---------------------------------------------------------------------------------
+
+static void detect(Machine *m, int cap) {
+    machine_detect(m, (Isa)cap);
+    m->target = &target_x86;
+}
+
+static void describe(Machine *m, int isa) {
+    machine_describe(m, (Isa)isa);
+    m->target = &target_x86;
+}
+
+static void pretend(Machine *m, const Family *f, int cap) {
+    machine_pretend(m, f, (Isa)cap);
+    m->target = &target_x86;
+}
+
+// --- The Space -----------------------------------------------------------------------------------
+
+static bool make_space(Arena *arena, const Program *p, const CpuOptions *o, ProgramSpace *out,
+                       DiagList *diags) {
+    const CpuSpace *cs = cpu_space(arena, p, o, diags);
+    if (cs) *out = (ProgramSpace){cs->space, cs->program, cs};
+    return cs;
+}
+
+static const Schedule *space_schedule(Arena *arena, const ProgramSpace *s, const Cand *c) {
+    return cpu_schedule(arena, s->own, c);
+}
+
+static Decision *space_read(Arena *arena, const ProgramSpace *s, const Schedule *schedule,
+                            DiagList *diags, int *n) {
+    return cpu_read(arena, s->own, schedule, diags, n);
+}
+
+static BoundModel *space_bound(Arena *arena, const ProgramSpace *s, const BoundOptions *o) {
+    return bound_new(arena, s->own, o);
+}
+
+static const TargetSpace cpu_target_space = {make_space, space_schedule, space_read, space_bound};
+
+// --- The code ------------------------------------------------------------------------------------
+
+static void list(Text *out, const Code *code, const Listing *listing, const char *tree_text) {
+    listing_print(out, code, listing, tree_text, &(ListingStyle){.stem = "L"});
+}
+
+static bool emit(Arena *arena, EmitKind kind, const EmitInput *in, EmitOutput *out,
+                 DiagList *diags) {
+    Aot aot;
+    if (!aot_make(arena, in->tree, in->machine, in->name, in->code, in->listing, &aot, diags))
+        return false;
+    Text header = {.arena = arena}, text = {.arena = arena};
+    aot_header(&aot, &header);
+    *out =
+        (EmitOutput){.function = aot.name, .header = text_str(&header), .header_size = header.len};
+    if (kind == EMIT_ASM) {
+        aot_asm(&aot, in->text, &text);
+        out->bytes = text_str(&text);
+        out->size = text.len;
+        return true;
+    }
+    out->size = elf_size(&aot.object);
+    char *bytes = arena_alloc(arena, out->size);
+    elf_write(&aot.object, bytes);
+    out->bytes = bytes;
+    return true;
+}
+
+// --- Running -------------------------------------------------------------------------------------
+
+static bool load(const Loader *to, const Code *code, DebugCode *debug, Loaded *out) {
+    ExecBlock *block = to->exec ? exec_add(to->exec, code->bytes, code->size) : NULL;
+    if (!block) return false;
+    *out = (Loaded){.entry = (Kernel *)exec_entry(block), .block = block};
+    if (!to->debug) return true;
+    debug->code = exec_entry(block);
+    out->debug = debug_add(to->debug, debug);
+    return true;
+}
+
+static void unload(Loaded *loaded) {
+    debug_remove(loaded->debug);
+    exec_release(loaded->block);
+}
+
+const Target target_x86 = {
+    .name = "x86-64",
+    .nisas = ISA_COUNT,
+    .isa = isa_name,
+    .detect = detect,
+    .describe = describe,
+    .pretend = pretend,
+    .choose = choose_schedule,
+    .space = &cpu_target_space,
+    .compile = code_x86_listed,
+    .plan = code_x86_plan,
+    .list = list,
+    .emit = emit,
+    .load = load,
+    .unload = unload,
+};
