@@ -35,8 +35,8 @@ export LW_DB = none
 ASM_COUNT ?= 5000000
 ASM_SEED ?= 1
 
-# Each foreign library is used by one folder only.
-PACKAGES := $(if $(wildcard src/poly/*.c),isl) $(if $(wildcard src/search/*.c),sqlite3)
+# Each foreign library is used by one folder only. isl (src/poly) is loaded at run time.
+PACKAGES := $(if $(wildcard src/search/*.c),sqlite3)
 PACKAGE_CFLAGS := $(if $(strip $(PACKAGES)),$(shell pkg-config --cflags $(PACKAGES) 2>/dev/null))
 LIBS := $(if $(strip $(PACKAGES)),$(shell pkg-config --libs $(PACKAGES) 2>/dev/null)) \
         -lm -ldl -lpthread

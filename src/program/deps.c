@@ -223,26 +223,31 @@ static OmegaAnswer solve_choices(const Build *b, Omega *o, int i, int64_t *x, in
 
 // --- The answer --------------------------------------------------------------------------------
 
-// The witness against the question as it was put; false also when something in it can only be known
-// at run time.
-static bool check_witness(const Build *b, const int64_t *x, DepWitness *w) {
+// Constraints and subscripts of the question at the witness, whose element it fills in.
+bool deps_check(const DepQuery *q, DepWitness *w) {
     for (int s = 0; s < 2; s++) {
-        int64_t *at = s ? w->b : w->a;
-        for (int k = 0; k < b->side[s]->niters; k++) at[k] = x[b->base[s] + k];
-        for (int c = 0; c < b->side[s]->nconstraints; c++) {
-            const Affine *a = b->side[s]->constraint[c];
+        const DepSide *side = s ? &q->b : &q->a;
+        for (int c = 0; c < side->nconstraints; c++) {
+            const Affine *a = side->constraint[c];
             int64_t v;
-            if (a->has_read || !affine_eval(a, at, NULL, NULL, NULL, &v) || v < 0) return false;
+            if (a->has_read || !affine_eval(a, s ? w->b : w->a, NULL, NULL, NULL, &v) || v < 0)
+                return false;
         }
     }
-    for (int d = 0; d < b->side[0]->rank; d++) {
-        const Affine *f = b->side[0]->sub[d], *g = b->side[1]->sub[d];
+    for (int d = 0; d < q->a.rank; d++) {
+        const Affine *f = q->a.sub[d], *g = q->b.sub[d];
         int64_t v;
         if (f->has_read || g->has_read) return false;
         if (!affine_eval(f, w->a, NULL, NULL, NULL, &w->element[d])) return false;
         if (!affine_eval(g, w->b, NULL, NULL, NULL, &v) || v != w->element[d]) return false;
     }
     return true;
+}
+
+static bool check_witness(const Build *b, const int64_t *x, DepWitness *w) {
+    for (int s = 0; s < 2; s++)
+        for (int k = 0; k < b->side[s]->niters; k++) (s ? w->b : w->a)[k] = x[b->base[s] + k];
+    return deps_check(b->q, w);
 }
 
 // False when a box is empty.

@@ -66,6 +66,10 @@ typedef struct DepWitness {
 // `witness` is filled on DEP_YES and may be NULL. `scratch` is given back as it was.
 DepAnswer deps_test(Arena *scratch, const DepQuery *q, DepWitness *witness);
 
+// The witness against constraints and subscripts of the question as it was put; false also where
+// something in it can only be known at run time. Fills in the element.
+bool deps_check(const DepQuery *q, DepWitness *witness);
+
 // The side of an access in a statement of a bound Program; box and constraints are the statement's.
 DepSide deps_side(Arena *arena, const Stmt *s, const Access *access);
 

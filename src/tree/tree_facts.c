@@ -9,6 +9,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "poly/poly.h"
 #include "program/piece.h"
 
 bool kind_is_unordered(Kind k) { return k != KIND_SERIAL && k != KIND_UNROLL; }
@@ -431,6 +432,7 @@ DepAnswer system_solve(System *s) {
                   .b = {.rank = s->nzeros, .sub = nought}};
     DepWitness w;
     DepAnswer answer = deps_test(s->f->arena, &q, &w);
+    if (answer == DEP_UNDECIDED) answer = poly_test(&q, &w);
     if (answer == DEP_YES) memcpy(s->point, w.a, (size_t)s->n * sizeof *s->point);
     return answer;
 }

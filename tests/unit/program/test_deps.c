@@ -4,6 +4,7 @@
 #include "base/checked.h"
 #include "program/deps.h"
 #include "program/omega.h"
+#include "support/gendeps.h"
 
 #include <time.h>
 
@@ -158,137 +159,6 @@ TEST(deps_orders) {
 
 // --- Agreement with enumeration ----------------------------------------------------------------
 
-typedef struct Random {
-    uint64_t seed;
-    int64_t lo[2][3], hi[2][3];
-    int n[2];
-    const Affine *sub[2][2], *constraint[2][2];
-    DepDir dirs[3];
-    int64_t oa[3], ob[3];
-    DepOrder order;
-    DepQuery q;
-} Random;
-
-static int64_t below(Random *r, int64_t n) {
-    return (int64_t)(check_random(&r->seed) % (uint64_t)n);
-}
-
-static const Affine *random_linear(Random *r, int n, int64_t coef) {
-    const Affine *a = k(below(r, 7) - 3);
-    for (int i = 0; i < n; i++)
-        if (below(r, 3)) a = add(a, mul(below(r, 2 * coef + 1) - coef, it(i)));
-    return a;
-}
-
-static const Affine *random_affine(Random *r, int n) {
-    const Affine *a = random_linear(r, n, below(r, 3) ? 2 : 7);
-    switch (below(r, 12)) {
-    case 0: return affine_div(x, a, k(2 + below(r, 4)));
-    case 1: return affine_mod(x, a, k(2 + below(r, 4)));
-    case 2: return affine_min(x, a, random_linear(r, n, 2));
-    case 3: return affine_max(x, a, k(below(r, 5)));
-    case 4: a = affine_div(x, a, k(2 + below(r, 3))); return add(a, random_linear(r, n, 2));
-    default: return a;
-    }
-}
-
-static void random_question(Random *r) {
-    int rank = (int)below(r, 3);
-    DepSide *side[] = {&r->q.a, &r->q.b};
-    for (int s = 0; s < 2; s++) {
-        r->n[s] = 1 + (int)below(r, 3);
-        for (int i = 0; i < r->n[s]; i++) {
-            r->lo[s][i] = below(r, 5) - 2;
-            r->hi[s][i] = r->lo[s][i] + below(r, r->n[s] == 3 ? 5 : 9);
-        }
-        for (int d = 0; d < 2; d++) r->sub[s][d] = random_affine(r, r->n[s]);
-        for (int c = 0; c < 2; c++) r->constraint[s][c] = random_affine(r, r->n[s]);
-        int nconstraints = below(r, 3) ? 0 : 1 + (int)below(r, 2);
-        *side[s] = (DepSide){
-            .niters = r->n[s],
-            .lo = r->lo[s],
-            .hi = r->hi[s],
-            .nconstraints = nconstraints,
-            .constraint = r->constraint[s],
-            .rank = rank,
-            .sub = r->sub[s],
-        };
-    }
-    int common = r->n[0] < r->n[1] ? r->n[0] : r->n[1];
-    r->q.ndirs = (int)below(r, common + 1);
-    for (int d = 0; d < r->q.ndirs; d++) r->dirs[d] = (DepDir){d, d, (DepRel)below(r, 5)};
-    r->q.dirs = r->dirs;
-    for (int i = 0; i < 3; i++) {
-        r->oa[i] = below(r, 7) - 3;
-        r->ob[i] = below(r, 7) - 3;
-    }
-    r->order = (DepOrder){r->oa, r->ob, below(r, 9) - 4, false};
-    r->order.equal = below(r, 4) == 0;
-    r->q.norders = below(r, 4) == 0;
-    r->q.orders = &r->order;
-}
-
-static int64_t value(const Affine *a, const int64_t *at) {
-    int64_t v = 0;
-    CHECK(affine_eval(a, at, NULL, NULL, NULL, &v));
-    return v;
-}
-
-static bool exists(const DepSide *s, const int64_t *at) {
-    for (int c = 0; c < s->nconstraints; c++)
-        if (value(s->constraint[c], at) < 0) return false;
-    for (int i = 0; i < s->niters; i++)
-        if (at[i] < s->lo[i] || at[i] >= s->hi[i]) return false;
-    return true;
-}
-
-static bool related(int64_t i, DepRel rel, int64_t j) {
-    switch (rel) {
-    case DEP_LT: return i < j;
-    case DEP_LE: return i <= j;
-    case DEP_EQ: return i == j;
-    case DEP_GE: return i >= j;
-    default: return i > j;
-    }
-}
-
-static bool meets(const DepQuery *q, const int64_t *i, const int64_t *j) {
-    for (int d = 0; d < q->ndirs; d++)
-        if (!related(i[q->dirs[d].a], q->dirs[d].rel, j[q->dirs[d].b])) return false;
-    for (int n = 0; n < q->norders; n++) {
-        int64_t sum = q->orders[n].constant;
-        for (int v = 0; v < q->a.niters; v++) sum += q->orders[n].a[v] * i[v];
-        for (int v = 0; v < q->b.niters; v++) sum += q->orders[n].b[v] * j[v];
-        if (q->orders[n].equal ? sum != 0 : sum < 0) return false;
-    }
-    for (int d = 0; d < q->a.rank; d++)
-        if (value(q->a.sub[d], i) != value(q->b.sub[d], j)) return false;
-    return true;
-}
-
-// All iterations of a side, one after the other.
-static int instances(const DepSide *s, int64_t (*out)[3]) {
-    int n = 0;
-    int64_t at[3] = {s->lo[0], s->niters > 1 ? s->lo[1] : 0, s->niters > 2 ? s->lo[2] : 0};
-    for (int i = 0; i < s->niters; i++)
-        if (s->lo[i] >= s->hi[i]) return 0;
-    for (;;) {
-        if (exists(s, at)) memcpy(out[n++], at, sizeof at);
-        int i = s->niters - 1;
-        while (i >= 0 && ++at[i] == s->hi[i]) at[i] = s->lo[i], i--;
-        if (i < 0) return n;
-    }
-}
-
-static bool enumerate(const DepQuery *q) {
-    static int64_t a[512][3], b[512][3];
-    int na = instances(&q->a, a), nb = instances(&q->b, b);
-    for (int i = 0; i < na; i++)
-        for (int j = 0; j < nb; j++)
-            if (meets(q, a[i], b[j])) return true;
-    return false;
-}
-
 static double now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -300,7 +170,8 @@ static int64_t elements(const DepSide *s, int64_t (*out)[2]) {
     int64_t n = 0, at[2];
     for (at[0] = s->lo[0]; at[0] < s->hi[0]; at[0]++)
         for (at[1] = s->lo[1]; at[1] < s->hi[1]; at[1]++, n++)
-            for (int d = 0; d < 2; d++) out[n][d] = value(s->sub[d], at);
+            for (int d = 0; d < 2; d++)
+                CHECK(affine_eval(s->sub[d], at, NULL, NULL, NULL, &out[n][d]));
     return n;
 }
 
@@ -313,16 +184,16 @@ TEST(deps_agree_on_larger_boxes) {
     int64_t rounds = check_rounds(4000), yes = 0;
     for (int64_t n = 0; n < rounds; n++) {
         begin();
-        Random r = {.seed = (uint64_t)n};
+        GenDeps r = {.seed = (uint64_t)n, .x = x};
         DepSide *side[] = {&r.q.a, &r.q.b};
         for (int s = 0; s < 2; s++) {
             for (int i = 0; i < 2; i++) {
-                r.lo[s][i] = below(&r, 5) - 2;
-                r.hi[s][i] = r.lo[s][i] + 1 + below(&r, 40);
-                r.sub[s][i] = random_linear(&r, 2, 15);
-                r.sub[s][i] = add(r.sub[s][i], k(below(&r, 200) - 100));
-                if (below(&r, 6) == 0)
-                    r.sub[s][i] = affine_div(x, r.sub[s][i], k(2 + below(&r, 5)));
+                r.lo[s][i] = gendeps_below(&r, 5) - 2;
+                r.hi[s][i] = r.lo[s][i] + 1 + gendeps_below(&r, 40);
+                r.sub[s][i] = gendeps_linear(&r, 2, 15);
+                r.sub[s][i] = add(r.sub[s][i], k(gendeps_below(&r, 200) - 100));
+                if (gendeps_below(&r, 6) == 0)
+                    r.sub[s][i] = affine_div(x, r.sub[s][i], k(2 + gendeps_below(&r, 5)));
             }
             *side[s] =
                 (DepSide){.niters = 2, .lo = r.lo[s], .hi = r.hi[s], .rank = 2, .sub = r.sub[s]};
@@ -360,8 +231,8 @@ TEST(deps_agree_with_enumeration) {
     double spent = 0, worst = 0;
     for (int64_t n = 0; n < rounds; n++) {
         begin();
-        Random r = {.seed = (uint64_t)n};
-        random_question(&r);
+        GenDeps r = {.seed = (uint64_t)n, .x = x};
+        gendeps(&r);
         DepWitness w;
         double t = now_ns();
         DepAnswer got = deps_test(&arena, &r.q, &w);
@@ -373,9 +244,8 @@ TEST(deps_agree_with_enumeration) {
             end();
             continue;
         }
-        bool want = enumerate(&r.q), ok = CHECK((got == DEP_YES) == want);
-        if (got == DEP_YES)
-            ok &= CHECK(exists(&r.q.a, w.a) && exists(&r.q.b, w.b) && meets(&r.q, w.a, w.b));
+        bool want = gendeps_enumerate(&r.q), ok = CHECK((got == DEP_YES) == want);
+        if (got == DEP_YES) ok &= CHECK(gendeps_holds(&r.q, w.a, w.b));
         if (!ok) printf("  in question %" PRId64 "\n", n);
         end();
     }
