@@ -13,11 +13,18 @@
     print(T.matmul.explain())              # its loops and their code
     lw.einsum("ij,jk,kl->il", A, B, C)     # NumPy's einsum, in the cheapest order
 
+    m, n, k = lw.symbols("m n k")          # lazy tensors: one fused kernel, when it is asked for
+    C = (lw.Tensor(A).to(m, k) * lw.Tensor(B).to(k, n)).sum(k)
+    C.numpy()
+    lw.nn.softmax(C, n).numpy()            # layers of neural networks: loopwright.nn
+
 Arguments are arrays of NumPy, torch or any library with DLPack, and objects that export memory; nothing is copied or converted.
 Errors are raised as `loopwright.Error`, with their location in the text.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from ._types import Diagnostic, Error, TuneResult, Warning
 
@@ -32,6 +39,17 @@ except ImportError as error:
     raise
 from ._define import Definitions, define, tc
 from ._einsum import PathInfo, einsum, einsum_path
+from ._lazy import Tensor, cast, compute, erf, exp, log, maximum, minimum, sqrt, tanh, where
+from ._symbols import Expr, Symbol, symbols
 
-__all__ = ["Definitions", "Diagnostic", "Error", "Function", "Kernel", "PathInfo", "TuneResult", "Warning", "define", "einsum",
-           "einsum_path", "tc"]
+__all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "PathInfo", "Symbol", "Tensor", "TuneResult", "Warning", "cast", "compute",
+           "define", "einsum", "einsum_path", "erf", "exp", "log", "maximum", "minimum", "sqrt", "symbols", "tanh", "tc", "where"]
+
+
+def __getattr__(name: str) -> Any:
+    """The parts that are loaded when they are first used."""
+    if name not in ("nn",):
+        raise AttributeError("module 'loopwright' has no attribute '%s'" % name)
+    import importlib
+
+    return importlib.import_module("loopwright." + name)
