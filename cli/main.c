@@ -627,6 +627,11 @@ static void trace(void *user, const char *step, double microseconds) {
     fprintf(stderr, "trace: %-8s %10.1f us\n", step, microseconds);
 }
 
+static void dump(void *user, const char *step, const char *text) {
+    (void)user;
+    fprintf(stderr, "# %s\n%s", step, text);
+}
+
 static bool same_file(const char *a, const char *b) {
     struct stat x, y;
     return a && b && stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
@@ -659,7 +664,8 @@ static int run_command(Cli *cli, int argc, char **argv) {
         cli->json = false;
         return EXIT_OK;
     }
-    lw_context_options o = {.struct_size = sizeof o, .trace = cli->trace ? trace : NULL};
+    lw_context_options o = {
+        .struct_size = sizeof o, .trace = cli->trace ? trace : NULL, .dump = dump};
     o.database = cli->db;
     cli->ctx = lw_context_new(&o);
     if (!cli->ctx) return cli_fail(cli, "out of memory");

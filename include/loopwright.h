@@ -109,7 +109,7 @@ typedef struct lw_context_options {
     void (*free)(void *user, void *ptr, size_t size);
     // Called after each step of the compiler with its name and duration, by the thread that ran it.
     void (*trace)(void *user, const char *step, double microseconds);
-    void *user;   // passed to all three functions
+    void *user;   // passed to all of these functions
     size_t chunk; // bytes per call of `alloc`; 0: from 16 KiB, doubling up to a megabyte
     // The tuning database (docs/tuning-database.md): a file, or several separated by colons of
     // which only the first is written; "none": none. NULL: LW_DB, or the default file. It is opened
@@ -119,6 +119,9 @@ typedef struct lw_context_options {
     // for instead of this machine. The code runs only if this machine has its instructions. NULL:
     // LW_MACHINE, or this machine.
     const char *machine;
+    // Called with the result of each step that the environment variable LW_DUMP lists ("all", or
+    // names separated by commas: parse, bind, look_up, choose, lower, verify, generate), as text.
+    void (*dump)(void *user, const char *step, const char *text);
 } lw_context_options;
 
 // NULL when out of memory. `options` may be NULL.

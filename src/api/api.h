@@ -73,6 +73,8 @@ typedef struct Kernels {
 struct lw_context {
     Allocator allocator;
     void (*trace)(void *user, const char *step, double microseconds);
+    void (*dump)(void *user, const char *step, const char *text);
+    int dump_steps; // LW_DUMP, see pipeline.h
     atomic_int refs;
     _Atomic(Slot *) slots[SLOT_LISTS]; // lists by thread; slots are only ever added
     atomic_ullong serial;              // of bound functions
@@ -161,13 +163,7 @@ typedef struct Call {
     Arena *arena;   // the slot's: until this thread's next call
     Arena *scratch; // until this call ends; for what may be large
     DiagList *diags;
-    double database_us, schedule_us, lower_us; // that the parts of bound_lower took
-    Origin origin;                             // of the Schedule that it lowered
-    const struct DbEntry *tuned;               // the one of the database, or NULL
-    const char *tuned_sizes;                   // that it was tuned for; NULL: these
-    const struct DbKey *wanted, *elsewhere;    // it has none for this key, but for this one
-    bool no_database;                          // what it has is of no use
-    Arena *joined[4];                          // further arenas that unwind with this call
+    Arena *joined[4]; // further arenas that unwind with this call
     int njoined;
 } Call;
 

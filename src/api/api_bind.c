@@ -188,8 +188,8 @@ lw_status bind_open(Call *call, const BindArgs *a, lw_bound **into) {
         memcpy(b->values, a->values, sizeof(int64_t) * (size_t)f->program->params.n);
     else if (!solve_values(call, a, b->values))
         return LW_ERROR;
-    Pipeline p = {.call = call, .first = STEP_BIND, .bound = b};
-    return pipeline(&p, STEP_BIND);
+    Compilation c = {.call = call, .first = STEP_BIND, .bound = b};
+    return pipeline(&c, STEP_BIND);
 }
 
 typedef struct BindCall {

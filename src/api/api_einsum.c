@@ -66,11 +66,11 @@ static lw_status open_module(Call *call, const char *spec, const DLTensor *const
     lw_module *mod = module_new(call, into);
     mod->source = (Source){"<einsum>", arena_strndup(&mod->arena, spec, len), (uint32_t)len};
     call_source(call, mod);
-    Pipeline p = {
+    Compilation c = {
         .call = call, .mod = mod, .einsum = true, .noperands = (int)count, .operands = list};
-    if (!take_order(call, options, &p.order)) return LW_ERROR;
-    lw_status status = pipeline(&p, STEP_PARSE);
-    if (!status && plan) *plan = show_plan(call->arena, &p.plan);
+    if (!take_order(call, options, &c.order)) return LW_ERROR;
+    lw_status status = pipeline(&c, STEP_PARSE);
+    if (!status && plan) *plan = show_plan(call->arena, &c.plan);
     return status;
 }
 

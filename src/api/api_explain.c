@@ -13,18 +13,6 @@ static void member(Text *out, const char *key, const char *value) {
 
 // --- Trees ---------------------------------------------------------------------------------------
 
-typedef struct Nodes {
-    Arena *arena;
-    VEC(const Node *) at; // in the order of tree_walk, as costs and line numbers are
-} Nodes;
-
-static bool collect(void *user, const Node *node, int depth, const Block *parent) {
-    (void)depth, (void)parent;
-    Nodes *n = user;
-    vec_push(n->arena, &n->at, node);
-    return true;
-}
-
 static void block_members(Text *out, const Tree *t, const Block *b, const BlockCost *c) {
     text_printf(out, ", \"kind\": \"%s\", \"extents\": [",
                 b->nindex         ? kind_name[b->kind]
@@ -56,24 +44,14 @@ static void node_members(Text *out, const Tree *t, const Node *node, const Block
 }
 
 void explain_tree(Arena *arena, Text *out, const Tree *t) {
-    Text shown = {.arena = arena};
-    Nodes nodes = {.arena = arena};
+    TreeLines lines = tree_show_lines(arena, t);
     const TreeCost *cost = tree_cost(arena, t);
-    const int *lines = tree_lines(arena, t);
-    tree_show(&shown, t, false);
-    tree_walk(t, collect, &nodes);
     text_add(out, "{\"lines\": [");
-    int number = 1, at = 0;
-    for (const char *c = text_str(&shown), *end; *c; c = end + (*end == '\n'), number++) {
-        end = strchr(c, '\n');
-        if (!end) end = c + strlen(c);
-        size_t indent = strspn(c, " ");
-        text_printf(out, "%s{\"line\": %d, \"depth\": %d, ", number > 1 ? ", " : "", number,
-                    (int)indent / 2);
-        member(out, "text", arena_strndup(arena, c + indent, (size_t)(end - c) - indent));
-        while (at < nodes.at.n && lines[at] < number) at++;
-        if (at < nodes.at.n && lines[at] == number)
-            node_members(out, t, nodes.at.at[at], &cost->at[at]);
+    for (int i = 1; i < lines.n; i++) {
+        const TreeLine *l = &lines.at[i];
+        text_printf(out, "%s{\"line\": %d, \"depth\": %d, ", i > 1 ? ", " : "", i, l->depth);
+        member(out, "text", l->text);
+        if (l->node) node_members(out, t, l->node, cost_of(cost, l->node));
         text_char(out, '}');
     }
     text_add(out, "]}");

@@ -3,7 +3,7 @@
 // Outputs may have any strides as long as no two of their elements, and no element of another
 // argument, share memory. Disjoint address ranges settle that almost always; otherwise their
 // strides are looked at (run/overlap.h).
-#include "api/kernel.h"
+#include "api/pipeline.h"
 
 #include "base/checked.h"
 #include "run/overlap.h"
@@ -188,19 +188,22 @@ lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
     call_source(call, b->function->module);
     View *views = arena_new_n(call->arena, View, b->program->ninputs + b->program->noutputs);
     if (!take_arguments(call, b, args, count, views)) return LW_ERROR;
-    Pipeline p = {
-        .call = call, .first = STEP_EXECUTE, .bound = (lw_bound *)b, .views = views, .options = &o};
-    p.timed = o.timing || call->ctx->trace;
-    p.kernel = kernel;
+    Compilation c = compilation_of(call, b, &o.schedule);
+    c.first = STEP_FIND;
+    c.views = views;
+    c.options = &o;
+    c.timed = o.timing || call->ctx->trace;
+    c.kernel = kernel;
     if (kernel && !kernel_fits(kernel, views, b->program->ninputs + b->program->noutputs)) {
         report_strides(call, b, kernel, views);
         return LW_ERROR;
     }
-    lw_status status = pipeline(&p, STEP_EXECUTE);
+    lw_status status;
+    if (pick_backend(&c, &status)) status = pipeline(&c, STEP_RUN);
     if (o.timing) {
-        p.timing.struct_size = o.timing->struct_size;
-        memcpy(o.timing, &p.timing,
-               p.timing.struct_size < sizeof p.timing ? p.timing.struct_size : sizeof p.timing);
+        c.timing.struct_size = o.timing->struct_size;
+        memcpy(o.timing, &c.timing,
+               c.timing.struct_size < sizeof c.timing ? c.timing.struct_size : sizeof c.timing);
     }
     return status;
 }

@@ -1,78 +1,100 @@
-// The back-ends, best last. A new one is a row here and a function that executes a Pipeline's bound
-// Program on its views.
+// The back-ends, best last. A new one is a row here: the steps that it needs, and a function that
+// runs their result on views.
 #include "api/pipeline.h"
 
 #include "sched/schedule.h"
 
 // The meaning of a TeML function: its assignments in order, each in its own loops.
-static lw_status interp(Pipeline *p) {
-    const lw_run_options *o = p->options;
+static lw_status interp(Compilation *c) {
+    const lw_run_options *o = c->options;
     InterpFlags flags = {o->accumulate, o->skip_post, o->trap_uninitialised};
-    const Tree *reference = p->bound->function->reference;
+    const Tree *reference = c->bound->function->reference;
     if (reference) {
-        const Tree *own = tree_fork(p->call->arena, reference);
-        return tree_interpret(p->call->scratch, own, p->views, flags, p->call->diags) ? LW_OK
+        const Tree *own = tree_fork(c->call->arena, reference);
+        return tree_interpret(c->call->scratch, own, c->views, flags, c->call->diags) ? LW_OK
                                                                                       : LW_ERROR;
     }
     bool ok =
-        program_interpret(p->call->scratch, p->bound->program, p->views, flags, p->call->diags);
+        program_interpret(c->call->scratch, c->bound->program, c->views, flags, c->call->diags);
     return ok ? LW_OK : LW_ERROR;
 }
 
-static lw_status tree(Pipeline *p) {
-    const lw_run_options *o = p->options;
+static lw_status tree(Compilation *c) {
+    const lw_run_options *o = c->options;
     InterpFlags flags = {o->accumulate, o->skip_post, o->trap_uninitialised};
-    const Schedule *schedule;
-    const Tree *t;
-    double start = now_us();
-    lw_status status =
-        bound_lower(p->call, p->bound, &o->schedule, (Setting){.views = p->views}, &schedule, &t);
-    p->timing.compile_us = now_us() - start;
-    if (status) return status;
-    DiagList found = {.arena = p->call->arena, .source = p->call->diags->source};
-    bool stripe = p->bound->function->tree;
-    if (tree_interpret(p->call->scratch, t, p->views, flags, stripe ? p->call->diags : &found))
+    DiagList *diags = c->call->diags, found = {.arena = c->call->arena, .source = diags->source};
+    bool stripe = c->bound->function->tree;
+    if (tree_interpret(c->call->scratch, c->tree, c->views, flags, stripe ? diags : &found))
         return LW_OK;
     // Of a Program the reference interpreter tells more: which subscript, of which statement.
-    if (!stripe && found.items.at[0]->id == DIAG_TREE_INDEX_OUTSIDE) return explain_fault(p, t);
+    if (!stripe && found.items.at[0]->id == DIAG_TREE_INDEX_OUTSIDE)
+        return explain_fault(c, c->tree);
     for (int i = 0; i < found.items.n; i++)
-        vec_push(p->call->diags->arena, &p->call->diags->items, found.items.at[i]);
+        vec_push(diags->arena, &diags->items, found.items.at[i]);
     return LW_ERROR;
 }
 
 // The outputs have changed by then: where that hides the fault, at least there was one.
-lw_status explain_fault(Pipeline *p, const Tree *t) {
-    const lw_run_options *o = p->options;
+lw_status explain_fault(Compilation *c, const Tree *t) {
+    const lw_run_options *o = c->options;
     InterpFlags flags = {o->accumulate, o->skip_post, false};
-    Arena *scratch = p->call->scratch;
-    DiagList *diags = p->call->diags;
-    bool ok = p->bound->function->tree
-                  ? tree_interpret(scratch, t, p->views, flags, diags)
-                  : program_interpret(scratch, p->bound->program, p->views, flags, diags);
-    if (ok) diag_report(diags, (Range){0, 0}, DIAG_KERNEL_INDEX, p->bound->program->name);
+    Arena *scratch = c->call->scratch;
+    DiagList *diags = c->call->diags;
+    bool ok = c->bound->function->tree
+                  ? tree_interpret(scratch, t, c->views, flags, diags)
+                  : program_interpret(scratch, c->bound->program, c->views, flags, diags);
+    if (ok) diag_report(diags, (Range){0, 0}, DIAG_KERNEL_INDEX, c->bound->program->name);
     return LW_ERROR;
 }
 
 // The C back-end starts a compiler, and the tree interpreter is an oracle and slower than the
 // reference: they only run when asked for.
 static const Backend backends[] = {
-    {LW_BACKEND_C, "c", c_execute, .schedules = true},
-    {LW_BACKEND_TREE, "tree", tree, .schedules = true},
-    {LW_BACKEND_INTERP, "interp", interp, .schedules = false},
-    {LW_BACKEND_JIT, "jit", backend_jit, .schedules = true},
+    {LW_BACKEND_C, "c", STEP_VERIFY, c_run},
+    {LW_BACKEND_TREE, "tree", STEP_VERIFY, tree},
+    {LW_BACKEND_INTERP, "interp", STEP_BIND, interp},
+    {LW_BACKEND_JIT, "jit", STEP_INSTALL, jit_run},
 };
 enum { COUNT = sizeof backends / sizeof *backends };
+const Backend *const backend_jit = &backends[COUNT - 1];
 
-const Backend *backend_find(lw_backend id) {
+static bool obeys_schedules(const Backend *b) { return b->needs > STEP_BIND; }
+
+// NULL: there is no such back-end. The default is the best one.
+static const Backend *backend_find(lw_backend id) {
     for (int i = COUNT - 1; i >= 0; i--)
         if (id == LW_BACKEND_DEFAULT || backends[i].id == id) return &backends[i];
     return NULL;
 }
 
-const Backend *backend_for_schedule(void) {
-    for (int i = COUNT - 1; i >= 0; i--)
-        if (backends[i].schedules) return &backends[i];
-    return NULL;
+bool pick_backend(Compilation *c, lw_status *status) {
+    const lw_run_options *o = c->options;
+    const lw_function *f = c->bound->function;
+    bool any = o->backend == LW_BACKEND_DEFAULT, stripe = f->tree;
+    const Backend *b = backend_find(o->backend);
+    if (any && o->trap_uninitialised && !stripe) b = backend_find(LW_BACKEND_INTERP);
+    c->backend = b;
+    *status = LW_ERROR;
+    if (!b)
+        *status = call_misused(c->call, "'backend' is %d, which is not a valid lw_backend",
+                               (int)o->backend);
+    else if (stripe && (o->schedule.text || (!obeys_schedules(b) && !f->reference)))
+        *status = function_is_tree(c->call, f);
+    else if (o->schedule.text && !obeys_schedules(b))
+        diag_report(c->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, b->name);
+    else
+        return true;
+    return false;
+}
+
+// A back-end that does not tell its time is timed here, without the part that it spent compiling.
+lw_status step_run(Compilation *c) {
+    lw_timing *t = &c->timing;
+    double compiled = t->compile_us = compile_us(c), start = c->timed ? now_us() : 0;
+    lw_status status = c->backend->run(c);
+    t->backend = c->backend->id;
+    if (c->timed && t->run_us == 0) t->run_us = now_us() - start - (t->compile_us - compiled);
+    return status;
 }
 
 const char *lw_backend_name(lw_backend backend) {

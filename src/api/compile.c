@@ -24,21 +24,21 @@ static lw_status cc_failed(Call *call, CcResult result, const char *message) {
     return LW_ERROR;
 }
 
-static lw_status run_kernel(Pipeline *p, const Tree *t, const CFunction *f, const char *source) {
-    Call *call = p->call;
+static lw_status run_kernel(Compilation *c, const CFunction *f, const char *source) {
+    Call *call = c->call;
     char *message = arena_alloc(call->arena, 4096);
-    void **buffers = arena_new_n(call->arena, void *, t->nargs + 1);
+    void **buffers = arena_new_n(call->arena, void *, c->tree->nargs + 1);
     char *scratch = arena_alloc(call->scratch, (size_t)f->scratch + 64);
     scratch += (64 - (uintptr_t)scratch % 64) % 64;
-    for (int i = 0; i < t->nargs; i++) buffers[i] = p->views[i].data;
-    KernelEnv env = {.flags = (p->options->accumulate ? KERNEL_ACCUMULATE : 0u) |
-                              (p->options->skip_post ? KERNEL_SKIP_POST : 0u),
+    for (int i = 0; i < c->tree->nargs; i++) buffers[i] = c->views[i].data;
+    KernelEnv env = {.flags = (c->options->accumulate ? KERNEL_ACCUMULATE : 0u) |
+                              (c->options->skip_post ? KERNEL_SKIP_POST : 0u),
                      .threads = 1};
     double start = now_us();
     Library *library;
     CcOptions o = {.openmp = f->parallel};
     CcResult result = cc_load(source, &o, &library, message, 4096);
-    p->timing.compile_us += now_us() - start;
+    c->timing.compile_us += now_us() - start;
     if (result) return cc_failed(call, result, message);
     void *symbol = library_find(library, f->kernel);
     Kernel *kernel;
@@ -47,23 +47,22 @@ static lw_status run_kernel(Pipeline *p, const Tree *t, const CFunction *f, cons
     library_close(library);
     if (status && status < KERNEL_BAD_INDEX)
         arena_out_of_memory(call->arena); // for what lives inside of a parallel loop
-    return status ? explain_fault(p, t) : LW_OK;
+    return status ? explain_fault(c, c->tree) : LW_OK;
 }
 
-lw_status c_execute(Pipeline *p) {
-    const Tree *t;
+lw_status c_run(Compilation *c) {
+    Call *call = c->call;
     double start = now_us();
-    lw_status status =
-        bound_lower_cpu(p->call, p->bound, &p->options->schedule, (Setting){.views = p->views}, &t);
-    if (status) return status;
+    if (warn_grid(c)) return LW_ERROR;
     CFunction f;
-    CUnit *unit = c_unit(p->call->arena);
-    Tree *mine = tree_for_views(p->call->arena, t, p->views);
-    if (!c_unit_add(unit, mine, NULL, &f, p->call->diags)) return LW_ERROR;
-    Text source = {.arena = p->call->arena};
+    CUnit *unit = c_unit(call->arena);
+    Tree *t = tree_for_views(call->arena, c->tree, c->views);
+    c->tree = t;
+    if (!c_unit_add(unit, t, NULL, &f, call->diags)) return LW_ERROR;
+    Text source = {.arena = call->arena};
     c_unit_print(unit, NULL, &source, NULL);
-    p->timing.compile_us = now_us() - start;
-    return run_kernel(p, mine, &f, text_str(&source));
+    c->timing.compile_us += now_us() - start;
+    return run_kernel(c, &f, text_str(&source));
 }
 
 // --- Writing -----------------------------------------------------------------------------------
@@ -88,17 +87,18 @@ static lw_status link_shared(Call *call, lw_emitted *out) {
     return LW_OK;
 }
 
-static lw_status emit_code(Call *call, EmitCall *e) {
-    Listed l;
-    lw_status status = bound_listed(call, e->bound, &e->options.schedule, e->options.isa,
-                                    e->options.threads, NULL, &l);
+static lw_status emit_code(Compilation *c, EmitCall *e) {
+    c->listed = true;
+    lw_status status = pipeline(c, STEP_GENERATE);
     if (status) return status;
-    if (!is_chosen(e->bound, &e->options.schedule))
-        warn_slow_loops(call, l.tree, &l.machine, &l.code);
-    EmitInput in = {l.tree, l.text, &l.machine, &l.code, &l.listing, e->options.name};
+    Call *call = c->call;
+    if (!is_chosen(c->bound, &c->text)) warn_slow_loops(c);
+    EmitInput in = {c->tree,     show_tree(call->arena, c->tree),
+                    c->machine,  &c->code,
+                    &c->listing, e->options.name};
     EmitKind kind = e->what == LW_EMIT_ASM ? EMIT_ASM : EMIT_OBJECT;
     EmitOutput out;
-    if (!l.machine.target->emit(call->arena, kind, &in, &out, call->diags)) return LW_ERROR;
+    if (!c->machine->target->emit(call->arena, kind, &in, &out, call->diags)) return LW_ERROR;
     *e->out = (lw_emitted){.function = out.function,
                            .bytes = out.bytes,
                            .size = out.size,
@@ -107,19 +107,15 @@ static lw_status emit_code(Call *call, EmitCall *e) {
     return e->what == LW_EMIT_SO ? link_shared(call, e->out) : LW_OK;
 }
 
-static lw_status emit_body(Call *call, void *args) {
-    EmitCall *e = args;
-    if (e->what != LW_EMIT_C) return emit_code(call, e);
-    const Tree *t;
-    const Machine *m = show_machine(call, e->options.isa);
-    if (!m) return LW_ERROR;
-    lw_status status = bound_lower_cpu(call, e->bound, &e->options.schedule,
-                                       (Setting){.machine = m, .threads = e->options.threads}, &t);
+static lw_status emit_c(Compilation *c, EmitCall *e) {
+    lw_status status = pipeline(c, STEP_VERIFY);
+    if (!status) status = warn_grid(c);
     if (status) return status;
+    Call *call = c->call;
     CFunction f;
     CUnit *unit = c_unit(call->arena);
-    if (!c_unit_add(unit, tree_for_views(call->arena, t, NULL), e->options.name, &f, call->diags))
-        return LW_ERROR;
+    Tree *t = tree_for_views(call->arena, c->tree, NULL);
+    if (!c_unit_add(unit, t, e->options.name, &f, call->diags)) return LW_ERROR;
     Text source = {.arena = call->arena}, header = {.arena = call->arena};
     const char *include = e->options.header;
     if (!include) include = arena_printf(call->arena, "%s.h", f.name);
@@ -131,6 +127,15 @@ static lw_status emit_body(Call *call, void *args) {
                            .header = text_str(&header),
                            .header_size = header.len};
     return LW_OK;
+}
+
+static lw_status emit_body(Call *call, void *args) {
+    EmitCall *e = args;
+    Compilation c = compilation_of(call, e->bound, &e->options.schedule);
+    c.machine = show_machine(call, e->options.isa);
+    c.threads = e->options.threads;
+    if (!c.machine) return LW_ERROR;
+    return e->what == LW_EMIT_C ? emit_c(&c, e) : emit_code(&c, e);
 }
 
 lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,

@@ -1,5 +1,5 @@
 // Contexts, the frame of every call, and diagnostics as data.
-#include "api/kernel.h"
+#include "api/pipeline.h"
 
 #include "base/bug.h"
 #include "base/map.h"
@@ -56,6 +56,8 @@ lw_context *lw_context_new(const lw_context_options *options) {
     memset(ctx, 0, sizeof *ctx);
     ctx->allocator = allocator;
     ctx->trace = o.trace;
+    ctx->dump = o.dump;
+    ctx->dump_steps = dumped_steps();
     atomic_init(&ctx->refs, 1);
     const char *cap = getenv("LW_ISA"), *threads = getenv("LW_THREADS");
     const Target *host = target_host();

@@ -1,10 +1,8 @@
 // Looking up Schedules where none is given, and what is said about it.
 #include "api/database.h"
 
-#include "api/kernel.h"
 #include "base/checked.h"
 #include "sched/schedule.h"
-#include "verify/verify.h"
 
 #include <string.h>
 #include <time.h>
@@ -19,39 +17,39 @@ void database_complain(Call *call, Db *db) {
 }
 
 // A machine that is only described has no name: code for it runs here, if anywhere.
-static Machine machine_of(Call *call, Setting setting) {
-    const Machine *here = context_machine(call->ctx, target_host()->nisas);
-    if (!here) arena_out_of_memory(call->arena);
-    Machine m = setting.machine ? *setting.machine : *here;
+static Machine machine_of(const Compilation *c) {
+    const Machine *here = context_machine(c->call->ctx, target_host()->nisas);
+    if (!here) arena_out_of_memory(c->call->arena);
+    Machine m = c->machine ? *c->machine : *here;
     if (!m.cpu[0]) memcpy(m.cpu, here->cpu, sizeof m.cpu);
     return m;
 }
 
-static const Target *target_of(Setting setting) {
-    return setting.machine ? setting.machine->target : target_host();
-}
-
-DbKey database_key(Call *call, const Canon *c, Setting setting) {
-    const Program *p = canon_program(c);
-    const int64_t *const *stride = strides_of(call->arena, p, setting.views);
-    Machine *m = arena_new(call->arena, Machine);
-    *m = machine_of(call, setting);
+DbKey database_key(const Compilation *c, const Canon *canon) {
+    Arena *arena = c->call->arena;
+    const int64_t *const *stride = strides_of(arena, canon_program(canon), c->views);
+    Machine *m = arena_new(arena, Machine);
+    *m = machine_of(c);
     return db_key(
-        call->arena, c, stride,
-        (DbMachine){m->target->name, m->cpu, machine_isa(m), threads_of(call, setting.threads)});
+        arena, canon, stride,
+        (DbMachine){m->target->name, m->cpu, machine_isa(m), threads_of(c->call, c->threads)});
 }
 
 // --- Looking up ----------------------------------------------------------------------------------
 
 typedef struct Lookup {
+    Compilation *c;
     Call *call;
     const Canon *canon;
     const DbKey *key;
-    const Target *target;
     DiagList quiet; // what is wrong with a Schedule
     const Schedule *schedule;
     const Tree *tree;
 } Lookup;
+
+static bool has_grid(const Compilation *c) {
+    return (c->machine ? c->machine->target : target_host())->has_grid;
+}
 
 // Temporaries of a Schedule that was measured are no larger than a few times the arguments.
 static bool is_modest(const Tree *t) {
@@ -79,7 +77,7 @@ static bool apply(Lookup *l, const DbEntry *e, const char *sizes) {
         return false;
     l->tree = tree_lower(arena, canon_program(l->canon), l->schedule, &l->quiet);
     if (!l->tree) return false;
-    bool axis = !l->target->has_grid && grid_loop(l->tree), modest = is_modest(l->tree);
+    bool axis = !has_grid(l->c) && grid_loop(l->tree), modest = is_modest(l->tree);
     if (axis) diag_report(&l->quiet, nowhere, DIAG_DB_TARGET);
     if (!modest) diag_report(&l->quiet, nowhere, DIAG_DB_MEMORY);
     return !axis && modest && tree_verify(arena, l->tree, NULL, &l->quiet) != VERIFY_REFUSED;
@@ -130,7 +128,7 @@ static const DbEntry *find_near(Lookup *l, const DbKey *key, const char **sizes)
 
 // These very sizes before near ones. What is known for one thread serves several where there is
 // nothing to share among them.
-static const DbEntry *find(Lookup *l, Setting setting, const char **sizes) {
+static const DbEntry *find(Lookup *l, const char **sizes) {
     const Program *p = canon_program(l->canon);
     bool several = l->key->threads > 1;
     DbKey one = *l->key;
@@ -139,12 +137,12 @@ static const DbEntry *find(Lookup *l, Setting setting, const char **sizes) {
     const DbEntry *e = find_exact(l);
     if (e) return e;
     const DbEntry *serial = several ? db_best(l->call->ctx->db, l->call->arena, &one) : NULL;
-    bool shared = serial && chosen_in_parallel(l->call, p, setting);
+    bool shared = serial && chosen_in_parallel(l->c, p);
     if (serial && !shared && is_used(serial) && apply(l, serial, NULL)) return serial;
     e = find_near(l, l->key, sizes);
     if (e || !several || shared) return e;
     e = find_near(l, &one, sizes);
-    return e && !chosen_in_parallel(l->call, p, setting) ? e : NULL;
+    return e && !chosen_in_parallel(l->c, p) ? e : NULL;
 }
 
 // What was tuned for other threads or another instruction set is not used; it is worth a word.
@@ -155,33 +153,33 @@ static void look_elsewhere(Lookup *l) {
     if (!db_elsewhere(call->ctx->db, call->arena, l->key, &other) ||
         !target_with_isa(other.isa, &isa))
         return;
-    call->wanted = arena_copy(call->arena, l->key, sizeof *l->key);
-    call->elsewhere = arena_copy(call->arena, &other, sizeof other);
+    l->c->wanted = arena_copy(call->arena, l->key, sizeof *l->key);
+    l->c->elsewhere = arena_copy(call->arena, &other, sizeof other);
 }
 
-bool database_lower(Call *call, const Program *p, Setting setting, const Schedule **schedule,
-                    const Tree **out) {
-    Db *db = call->ctx->db;
-    const DbEntry *e = NULL;
-    call->wanted = call->elsewhere = NULL;
-    if (!call->no_database && db_stamp(db)) {
-        const Canon *c = canon_of(call->arena, p);
-        DbKey key = database_key(call, c, setting);
-        Lookup l = {.call = call, .canon = c, .key = &key, .target = target_of(setting)};
-        const char *sizes;
-        e = find(&l, setting, &sizes);
-        if (e) {
-            *schedule = l.schedule;
-            *out = l.tree;
-            call->origin = sizes ? ORIGIN_NEAREST : by_hand(e) ? ORIGIN_HAND : ORIGIN_TUNED;
-            call->tuned = e;
-            call->tuned_sizes = sizes;
-        } else {
-            look_elsewhere(&l);
-        }
+static void look_up(Compilation *c) {
+    const Canon *canon = canon_of(c->call->arena, c->program);
+    DbKey key = database_key(c, canon);
+    Lookup l = {.c = c, .call = c->call, .canon = canon, .key = &key};
+    const char *sizes;
+    const DbEntry *e = find(&l, &sizes);
+    if (!e) {
+        look_elsewhere(&l);
+        return;
     }
-    database_complain(call, db);
-    return e;
+    c->schedule = l.schedule;
+    c->tree = l.tree;
+    c->origin = sizes ? ORIGIN_NEAREST : by_hand(e) ? ORIGIN_HAND : ORIGIN_TUNED;
+    c->tuned = e;
+    c->tuned_sizes = sizes;
+}
+
+void database_look_up(Compilation *c) {
+    Db *db = c->call->ctx->db;
+    c->tuned = NULL;
+    c->wanted = c->elsewhere = NULL;
+    if (!c->no_database && db_stamp(db)) look_up(c);
+    database_complain(c->call, db);
 }
 
 // --- Telling -------------------------------------------------------------------------------------
@@ -201,21 +199,22 @@ static void print_seconds(Text *out, double s) {
         text_printf(out, s < 1 ? "%.4g ms" : "%.4g s", s < 1 ? s * 1e3 : s);
 }
 
-const char *database_origin(Call *call) {
-    const DbEntry *e = call->tuned;
-    const DbKey *want = call->wanted, *other = call->elsewhere;
-    Text out = {.arena = call->arena};
-    if (!e && other && call->origin == ORIGIN_CHOSEN)
-        return arena_printf(call->arena, "chosen: tuned for %d thread%s of %s, not for %d of %s",
+const char *database_origin(const Compilation *c) {
+    Arena *arena = c->call->arena;
+    const DbEntry *e = c->tuned;
+    const DbKey *want = c->wanted, *other = c->elsewhere;
+    Text out = {.arena = arena};
+    if (!e && other && c->origin == ORIGIN_CHOSEN)
+        return arena_printf(arena, "chosen: tuned for %d thread%s of %s, not for %d of %s",
                             other->threads, other->threads == 1 ? "" : "s", other->isa,
                             want->threads, want->isa);
     if (!e) return NULL;
-    if (call->origin == ORIGIN_NEAREST)
-        text_printf(&out, "tuned for sizes %s: ", call->tuned_sizes);
+    if (c->origin == ORIGIN_NEAREST)
+        text_printf(&out, "tuned for sizes %s: ", c->tuned_sizes);
     else
         text_printf(&out, "%s: ", by_hand(e) ? "by hand" : "tuned");
     print_seconds(&out, e->seconds);
-    text_printf(&out, " on %s", day(call->arena, e->date));
+    text_printf(&out, " on %s", day(arena, e->date));
     if (e->bound > 0) text_printf(&out, ", gap %.0f %%", 100 * db_gap(e));
     return text_str(&out);
 }

@@ -6,23 +6,22 @@
 #include "api/pipeline.h"
 #include "search/db.h"
 
-// The key of a Program of the call's own (program_fork) in a setting.
-DbKey database_key(Call *call, const Canon *c, Setting setting);
+// The key of a Program (program_fork) for the machine, the strides and the threads of `c`.
+DbKey database_key(const Compilation *c, const Canon *canon);
 
-// The best Schedule that is known for these very sizes, or else what was tuned for the nearest ones
-// where it does the same inside (canon_same_inside), lowered; call->origin and call->tuned say
-// which. What is read is checked like anything that a stranger wrote: a Schedule that does not
-// parse, lower or verify is ignored with a warning. False: none is known; call->elsewhere, if not
-// NULL, is what else it is known for.
-bool database_lower(Call *call, const Program *p, Setting setting, const Schedule **schedule,
-                    const Tree **out);
+// Finds the best Schedule that is known for these very sizes, or else the one for the nearest sizes
+// where it does the same inside (canon_same_inside). Sets c->tuned, schedule, tree and origin; or,
+// if there is none, c->elsewhere to the key of another machine or number of threads that has one. A
+// Schedule from the file is checked like one that a stranger wrote: it is ignored with a warning if
+// it does not parse, lower or verify.
+void database_look_up(Compilation *c);
 
 // Reports what is wrong with the database, if that was not said before in this context.
 void database_complain(Call *call, Db *db);
 
-// "tuned: 12.3 us on 2026-11-15, gap 6 %": where the Schedule that was just lowered is from; or
+// "tuned: 12.3 us on 2026-11-15, gap 6 %": where the Schedule of `c` is from; or
 // "chosen: tuned for 1 thread of avx512, not for 2 of avx512". NULL: the database knows nothing of
 // it.
-const char *database_origin(Call *call);
+const char *database_origin(const Compilation *c);
 
 #endif

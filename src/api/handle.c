@@ -1,5 +1,5 @@
 // Kernels in the caller's hand.
-#include "api/kernel.h"
+#include "api/pipeline.h"
 
 #include "code/code.h"
 
@@ -59,10 +59,14 @@ static lw_status compile_body(Call *call, void *arg) {
     view_arguments(b, c->options.args, views);
     lw_run_options o = {
         .schedule = c->options.schedule, .isa = c->options.isa, .threads = c->options.threads};
-    Pipeline p = {.call = call, .bound = (lw_bound *)b, .views = views, .options = &o};
-    const KernelCode *code;
-    lw_status status = jit_code(&p, &code);
+    Compilation compiled = compilation_of(call, b, &o.schedule);
+    compiled.first = STEP_FIND;
+    compiled.backend = backend_jit;
+    compiled.views = views;
+    compiled.options = &o;
+    lw_status status = pipeline(&compiled, STEP_INSTALL);
     if (status) return status;
+    const KernelCode *code = compiled.kernel;
     lw_kernel *k = call_new(call, sizeof *k);
     c->kernel = k;
     k->ctx = call->ctx;
@@ -85,7 +89,7 @@ static lw_status compile_body(Call *call, void *arg) {
                                .scratch = code->scratch,
                                .thread_scratch = code->thread_scratch,
                                .parallel = code->parallel > 0,
-                               .compile_us = p.timing.compile_us,
+                               .compile_us = compile_us(&compiled),
                                .schedule = origin_name[code->origin]};
     describe(k, views, &c->options.schedule);
     call_part(call);

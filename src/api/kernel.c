@@ -1,4 +1,4 @@
-#include "api/kernel.h"
+#include "api/pipeline.h"
 
 #include "base/checked.h"
 #include "base/map.h"

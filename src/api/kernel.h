@@ -8,7 +8,7 @@
 #ifndef LW_API_KERNEL_H
 #define LW_API_KERNEL_H
 
-#include "api/pipeline.h"
+#include "api/api.h"
 #include "base/kernel_abi.h"
 #include "machine/machine.h"
 #include "run/exec.h"
@@ -35,7 +35,7 @@ typedef struct KernelCode {
     unsigned choice; // of its Way
     int threads;     // that it was chosen for; 0 where there is a Schedule
     Origin origin;
-    int tuned_threads; // what else it is tuned for (call->elsewhere); 0: nothing
+    int tuned_threads; // what else it is tuned for; 0: nothing
     const char *tuned_isa;
     double bound; // seconds that nothing can beat, as the database has it; 0: not known
     uint64_t hash;

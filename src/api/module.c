@@ -285,14 +285,14 @@ static lw_status parse_body(Call *call, void *args) {
     if (!take_text(call, a, mod)) return LW_ERROR;
     source_skip_mark(&mod->source);
     call_source(call, mod);
-    Pipeline p = {.call = call, .language = language, .mod = mod};
-    p.unproven = options.unproven || options.unchecked;
-    p.trust = options.unchecked ? TEML_UNCHECKED : options.unproven ? TEML_UNPROVEN : TEML_PROVEN;
-    p.as_written = options.as_written;
-    p.unchecked_index = options.unchecked_index || options.unchecked;
+    Compilation c = {.call = call, .language = language, .mod = mod};
+    c.unproven = options.unproven || options.unchecked;
+    c.trust = options.unchecked ? TEML_UNCHECKED : options.unproven ? TEML_UNPROVEN : TEML_PROVEN;
+    c.as_written = options.as_written;
+    c.unchecked_index = options.unchecked_index || options.unchecked;
     bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text
-    p.partial = options.partial && several;
-    return pipeline(&p, STEP_PARSE);
+    c.partial = options.partial && several;
+    return pipeline(&c, STEP_PARSE);
 }
 
 static lw_status parse(lw_context *ctx, ParseArgs *a, lw_module **out) {

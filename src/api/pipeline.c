@@ -1,13 +1,54 @@
-// The compiler, step by step.
+// The compiler, step by step: pipeline() is the whole road from a text to a result.
+//
+// Every step has the form `lw_status step_NAME(Compilation *)`. RUN skips unneeded steps, measures
+// the time of the others, tells the context's trace, and hands results as text to its dump if
+// LW_DUMP lists the step (`LW_DUMP=choose,lower`, `LW_DUMP=all`).
 #include "api/pipeline.h"
 
-#include "lang/graph.h"
-#include "stripe/lift.h"
-#include "stripe/stripe.h"
-#include "tree/special.h"
-#include "verify/verify.h"
+#include "sched/schedule.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
+
+#define RUN(STEP, step)                                                                            \
+    {                                                                                              \
+        lw_status status = is_needed(c, STEP) ? run_step(c, STEP, step) : LW_OK;                   \
+        if (status || (until == (STEP) && !c->again)) return status;                               \
+    }
+
+static bool is_needed(const Compilation *c, Step s);
+static lw_status run_step(Compilation *c, Step s, lw_status (*step)(Compilation *));
+static bool try_again(Compilation *c);
+
+lw_status pipeline(Compilation *c, Step until) {
+    RUN(STEP_PARSE, step_parse) // text → Program; the front-end infers ranges and sizes
+    RUN(STEP_BIND, step_bind)   // sizes → numbers; bounds and dependences are checked
+    RUN(STEP_FIND, step_find)   // a kernel that was compiled before makes the rest superfluous
+    do {
+        RUN(STEP_LOOK_UP, step_look_up) // Schedule: from the tuning database; the second try
+                                        // leaves out one that the code generator declined
+        do {
+            RUN(STEP_CHOOSE, step_choose) // or given as text, or chosen by a cost model; the second
+                                          // try chooses only orders and marks, which always lower
+            RUN(STEP_LOWER, step_lower)   // Program + Schedule → Tree
+        } while (try_again(c));
+        RUN(STEP_VERIFY, step_verify)     // debug builds: the Tree computes the Program
+        RUN(STEP_GENERATE, step_generate) // Tree → Plan → Code; gen_code plans again without what
+                                          // proved impossible: lanes of a loop, a register tile
+    } while (try_again(c));
+    RUN(STEP_INSTALL, step_install) // Code → executable pages or a device; the kernel is kept
+    RUN(STEP_RUN, step_run)         // on views
+    return LW_OK;
+}
+
+// --- Running steps -------------------------------------------------------------------------------
+
+const char *const step_name[STEP_COUNT] = {
+#define STEP(name, function) #function,
+    STEPS(STEP)
+#undef STEP
+};
 
 double now_us(void) {
     struct timespec t;
@@ -15,153 +56,107 @@ double now_us(void) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-static lw_status parse(Pipeline *p);
-static lw_status bind(Pipeline *p);
-static lw_status execute(Pipeline *p);
-
-// Runs one step unless it is done, tells the context's trace how long it took, and stops where
-// something was reported or where the caller wanted to get.
-#define RUN(STEP, step)                                                                            \
-    if (p->first <= (STEP)) {                                                                      \
-        double start = ctx->trace ? now_us() : 0;                                                  \
-        lw_status status = step(p);                                                                \
-        if (ctx->trace) ctx->trace(ctx->allocator.user, #step, now_us() - start);                  \
-        if (status) return status;                                                                 \
-    }                                                                                              \
-    if (until == (STEP)) return LW_OK;
-
-lw_status pipeline(Pipeline *p, Step until) {
-    lw_context *ctx = p->call->ctx;
-    RUN(STEP_PARSE, parse)
-    RUN(STEP_BIND, bind)
-    RUN(STEP_EXECUTE, execute)
-    return LW_OK;
+Compilation compilation_of(Call *call, const lw_bound *b, const lw_schedule_text *text) {
+    Compilation c = {.call = call, .first = STEP_LOOK_UP, .bound = (lw_bound *)b};
+    if (text) c.text = *text;
+    return c;
 }
 
-// --- The steps -----------------------------------------------------------------------------------
-
-static Module *just(Arena *arena, Program *program) {
-    Module *m = arena_new(arena, Module);
-    if (program) vec_push(arena, &m->programs, program);
-    return m;
+double compile_us(const Compilation *c) {
+    double sum = 0;
+    for (int s = STEP_LOOK_UP; s <= STEP_INSTALL; s++) sum += c->us[s];
+    return sum;
 }
 
-static Module *parse_graph(lw_module *mod, DiagList *diags) {
-    Graph *g = graph_parse(&mod->arena, &mod->names, &mod->source, diags);
-    return just(&mod->arena, g ? graph_build(&mod->arena, g) : NULL);
+static bool is_compiling(Step s) { return s >= STEP_LOOK_UP && s <= STEP_INSTALL; }
+
+// Steps that are done are skipped, and so are compiling steps that the back-end does not need, or
+// all of them if the kernel is there.
+static bool is_needed(const Compilation *c, Step s) {
+    if (s < c->first || (is_compiling(s) && c->kernel)) return false;
+    if (s == STEP_FIND) return c->backend && c->backend->needs >= STEP_INSTALL;
+    return !is_compiling(s) || !c->backend || s <= c->backend->needs;
 }
 
-static Module *parse_programs(lw_module *mod, DiagList *diags) {
-    Program **list;
-    int n = program_parse_all(&mod->arena, &mod->names, &mod->source, diags, &list);
-    Module *m = arena_new(&mod->arena, Module);
-    for (int i = 0; i < n; i++) vec_push(&mod->arena, &m->programs, list[i]);
-    return m;
+static bool try_again(Compilation *c) {
+    bool again = c->again;
+    c->again = false;
+    return again;
 }
 
-// A flat text is a Program like any other, for which loops are chosen; one that decides something
-// is its own Tree.
-static Module *parse_stripe(Pipeline *p) {
-    lw_module *mod = p->mod;
-    Arena *arena = &mod->arena;
-    const Tree *t = stripe_parse(arena, &mod->names, &mod->source, p->call->diags);
-    Verify verify = {.unchecked = p->unproven};
-    if (!t) return just(arena, NULL);
-    const Tree *whole = tree_expand(t);
-    tree_verify(arena, whole, &verify, p->call->diags);
-    Lift lift = {.reason = LIFT_ASKED, .text = "it was parsed as written"};
-    if (!p->as_written && !p->call->diags->errors) lift = tree_lift(arena, whole);
-    p->lift = arena_copy(arena, &lift, sizeof lift);
-    Module *m = just(arena, lift.program ? lift.program : (Program *)t->program);
-    if (!lift.program) vec_push(arena, &m->trees, whole);
-    return m;
-}
+static lw_status no_such_step(Call *call);
+static void dump(Compilation *c, Step s);
 
-static Module *run_teml(Pipeline *p) {
-    lw_module *mod = p->mod;
-    TemlResult r = teml_parse(&mod->arena, p->call->scratch, &mod->names, &mod->source, p->trust,
-                              p->call->diags);
-    mod->store = r.store;
-    return r.module;
-}
-
-static void note_computed(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    for (int d = 0; d < a->rank; d++) *(bool *)user |= a->sub[d]->has_read;
-}
-
-// Somebody vouches for subscripts that are read from data: compiled code does not check them.
-static void vouch(Module *m) {
-    for (int i = 0; i < m->programs.n; i++)
-        for (int k = 0; k < m->programs.at[i]->stmts.n; k++) {
-            Stmt *s = &m->programs.at[i]->stmts.at[k];
-            bool computed = false;
-            expr_visit_accesses(s->value, note_computed, &computed);
-            note_computed(&computed, s->write, false);
-            s->unchecked |= computed;
-        }
-}
-
-static lw_status parse(Pipeline *p) {
-    double start = now_us();
-    lw_module *mod = p->mod;
-    DiagList *diags = p->call->diags;
-    Arena *arena = &mod->arena;
-    Module *m;
-    if (p->einsum)
-        m = just(arena, einsum_parse(arena, &mod->names, &mod->source, p->noperands, p->operands,
-                                     &p->order, &p->plan, diags));
-    else if (p->language == LW_LANG_TC)
-        m = tc_parse(arena, &mod->names, &mod->source, diags);
-    else if (p->language == LW_LANG_GRAPH)
-        m = parse_graph(mod, diags);
-    else if (p->language == LW_LANG_STRIPE)
-        m = parse_stripe(p);
-    else if (p->language == LW_LANG_TEML)
-        m = run_teml(p);
-    else if (p->language == LW_LANG_PROGRAM)
-        m = parse_programs(mod, diags);
-    else
-        return call_misused(p->call, "'language' is %d, which is not a valid lw_language",
-                            (int)p->language);
-    if (diags->errors && !p->partial) return LW_ERROR;
-    if (p->unchecked_index) vouch(m);
-    module_describe(mod, m);
-    for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].lift = p->lift;
-    mod->front_us = now_us() - start;
-    return diags->errors ? LW_ERROR : LW_OK;
-}
-
-static lw_status bind(Pipeline *p) {
-    lw_bound *b = p->bound;
-    double start = now_us();
-    b->program = program_bind(&b->arena, b->function->program, b->values, p->call->diags);
-    if (!b->program || p->call->diags->errors) return LW_ERROR;
-    bound_describe(b);
-    b->bind_us = now_us() - start;
-    return LW_OK;
-}
-
-static lw_status execute(Pipeline *p) {
-    const lw_run_options *o = p->options;
-    const lw_function *f = p->bound->function;
-    bool any = o->backend == LW_BACKEND_DEFAULT, stripe = f->tree;
-    const Backend *backend =
-        any && (o->schedule.text || stripe) ? backend_for_schedule() : backend_find(o->backend);
-    if (any && o->trap_uninitialised && !stripe) backend = backend_find(LW_BACKEND_INTERP);
-    if (!backend)
-        return call_misused(p->call, "'backend' is %d, which is not a valid lw_backend",
-                            (int)o->backend);
-    if (stripe && (o->schedule.text || (!backend->schedules && !f->reference)))
-        return function_is_tree(p->call, f);
-    if (o->schedule.text && !backend->schedules) {
-        diag_report(p->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, backend->name);
-        return LW_ERROR;
-    }
-    double start = p->timed ? now_us() : 0;
-    lw_status status = backend->execute(p);
-    p->timing.backend = backend->id;
-    if (p->timed && p->timing.run_us == 0)
-        p->timing.run_us = now_us() - start - p->timing.compile_us;
+static lw_status run_step(Compilation *c, Step s, lw_status (*step)(Compilation *)) {
+    lw_context *ctx = c->call->ctx;
+    if (ctx->dump_steps < 0) return no_such_step(c->call);
+    bool timed = ctx->trace || is_compiling(s);
+    double start = timed ? now_us() : 0;
+    lw_status status = step(c);
+    double us = timed ? now_us() - start : 0;
+    if (is_compiling(s)) c->us[s] += us;
+    if (ctx->trace) ctx->trace(ctx->allocator.user, step_name[s], us);
+    if (is_dumped(ctx, s) && !status && !c->again) dump(c, s);
     return status;
+}
+
+// --- Dumping -------------------------------------------------------------------------------------
+
+int dumped_steps(void) {
+    const char *at = getenv("LW_DUMP");
+    int steps = 0;
+    if (!at || !*at) return 0;
+    if (!strcmp(at, "all")) return (1 << STEP_COUNT) - 1;
+    for (;; at++) {
+        size_t n = strcspn(at, ",");
+        int s = 0;
+        while (s < STEP_COUNT && (strlen(step_name[s]) != n || strncmp(step_name[s], at, n) != 0))
+            s++;
+        if (s == STEP_COUNT) return -1;
+        steps |= 1 << s;
+        at += n;
+        if (!*at) return steps;
+    }
+}
+
+static lw_status no_such_step(Call *call) {
+    Text names = {.arena = call->arena};
+    for (int s = 0; s < STEP_COUNT; s++) text_printf(&names, "%s%s", s ? ", " : "", step_name[s]);
+    diag_report(call->diags, (Range){0, 0}, DIAG_DUMP, getenv("LW_DUMP"), text_str(&names));
+    return LW_ERROR;
+}
+
+bool is_dumped(const lw_context *ctx, Step s) { return ctx->dump && ctx->dump_steps >> s & 1; }
+
+static const char *const answers[] = {
+    [VERIFY_OK] = "verified\n", [VERIFY_UNPROVEN] = "not proven\n", [VERIFY_REFUSED] = "refused\n"};
+
+// The result of a step; nothing of those whose results have no text.
+static void print_result(Text *out, const Compilation *c, Step s) {
+    switch (s) {
+    case STEP_PARSE:
+        for (int i = 0; i < c->mod->nfunctions; i++)
+            program_print(out, c->mod->functions[i].program);
+        break;
+    case STEP_BIND: program_print(out, c->bound->program); break;
+    case STEP_LOOK_UP:
+        if (c->tuned) schedule_print(out, c->schedule);
+        break;
+    case STEP_CHOOSE:
+        if (c->schedule) schedule_print(out, c->schedule);
+        break;
+    case STEP_LOWER: tree_show(out, c->tree, false); break;
+    case STEP_VERIFY: text_add(out, answers[c->verified]); break;
+    case STEP_GENERATE:
+        c->machine->target->list(out, &c->code, &c->listing, show_tree(out->arena, c->tree));
+        break;
+    default: break;
+    }
+}
+
+static void dump(Compilation *c, Step s) {
+    lw_context *ctx = c->call->ctx;
+    Text out = {.arena = c->call->scratch};
+    print_result(&out, c, s);
+    if (out.len) ctx->dump(ctx->allocator.user, step_name[s], text_str(&out));
 }

@@ -1,127 +1,185 @@
-// The steps from a text to a result. pipeline() runs those from p->first up to the one asked for;
-// each leaves its result in the Pipeline. An entry point of the API fills in what it has and asks
-// for what it wants.
+// The road from a text to a result. pipeline.c runs its steps in one function; each step leaves its
+// result in the Compilation. An entry point of the API fills in what it has and asks for the step
+// that it wants.
 #ifndef LW_API_PIPELINE_H
 #define LW_API_PIPELINE_H
 
-#include "api/api.h"
-#include "code/listing.h"
+#include "api/kernel.h"
+#include "verify/verify.h"
 
-typedef enum Step { STEP_PARSE, STEP_BIND, STEP_EXECUTE } Step;
+// The steps in order; pipeline.c says what each one does.
+#define STEPS(STEP)                                                                                \
+    STEP(PARSE, parse)                                                                             \
+    STEP(BIND, bind)                                                                               \
+    STEP(FIND, find)                                                                               \
+    STEP(LOOK_UP, look_up)                                                                         \
+    STEP(CHOOSE, choose)                                                                           \
+    STEP(LOWER, lower)                                                                             \
+    STEP(VERIFY, verify)                                                                           \
+    STEP(GENERATE, generate)                                                                       \
+    STEP(INSTALL, install)                                                                         \
+    STEP(RUN, run)
 
-typedef struct Pipeline {
+typedef enum Step {
+#define STEP(name, function) STEP_##name,
+    STEPS(STEP)
+#undef STEP
+        STEP_COUNT
+} Step;
+extern const char *const step_name[STEP_COUNT]; // "parse", "bind", ...
+
+typedef struct Backend Backend;
+typedef struct DbEntry DbEntry;
+typedef struct DbKey DbKey;
+typedef struct Schedule Schedule;
+typedef struct Lift Lift;
+
+typedef struct Compilation {
     Call *call;
-    Step first; // what stands before it is done
+    Step first;             // the steps before it are done
+    const Backend *backend; // that runs the result; NULL: nothing runs
+    double us[STEP_COUNT];  // time of the compiling steps, LOOK_UP to INSTALL, all tries together
+    bool again;             // the step failed in a way that another try may mend
+
     // parse: mod->source in `language` → mod->functions
     lw_language language;
-    bool unproven;        // what is not proven of a Stripe program passes
+    bool unproven;        // accept properties of a Stripe program that are not proven
     TemlTrust trust;      // in the transformations of a TeML program
     bool as_written;      // a Stripe program keeps its loops although it is flat
     bool unchecked_index; // indices from data are not checked
     bool partial;         // functions without errors are described although others have some
     lw_module *mod;
-    const struct Lift *lift; // of a Stripe program: whether it keeps its loops, and why
-    bool einsum;             // the source is einsum's subscripts, of these operands
+    const Lift *lift; // of a Stripe program: whether it keeps its loops, and why
+    bool einsum;      // the source is einsum's subscripts, of these operands
     int noperands;
     const EinsumOperand *operands;
     EinsumOptions order; // in which they are multiplied
     EinsumPlan plan;
-    // bind: bound->function, bound->values → bound->program and what describes it
-    lw_bound *bound;
-    // execute: bound->program on views → the outputs' contents
-    const View *views;        // per argument
-    const KernelCode *kernel; // of an lw_kernel: run this
-    const lw_run_options *options;
-    bool timed; // somebody wants to know:
-    lw_timing timing;
-} Pipeline;
 
-lw_status pipeline(Pipeline *p, Step until);
+    // bind: bound->function, bound->values → bound->program and its description
+    lw_bound *bound;
+
+    // What the code is for
+    lw_schedule_text text;  // no text: the database's Schedule or a chosen one; "": as written
+    const Machine *machine; // NULL: this machine
+    const View *views;      // per argument; NULL: dense
+    int threads;            // that a Schedule is chosen for; 0: the context's
+
+    // find: the kernel that was compiled before, or a draft to complete
+    Way way;
+    KernelCode *draft;
+    const KernelCode *kernel;
+
+    // look_up: the Schedule of the tuning database, if it has one for these sizes or near ones
+    const Program *program;          // a copy for this call: lowering adds to its pools
+    const DbEntry *tuned;            // NULL: none
+    const char *tuned_sizes;         // that it was tuned for; NULL: these
+    const DbKey *wanted, *elsewhere; // there is none for this key, but for this one
+    bool no_database;                // its Schedule was of no use
+
+    // choose: the Schedule, and where it is from
+    const Schedule *schedule;
+    Origin origin;
+    bool plain; // only orders and marks, which always lower
+
+    // lower, verify
+    const Tree *tree;
+    VerifyAnswer verified; // in debug builds, and when LW_DUMP asks for it
+
+    // generate
+    bool listed; // fill `listing`
+    Code code;
+    Listing listing;
+
+    // run
+    const lw_run_options *options;
+    bool timed; // fill `timing`
+    lw_timing timing;
+} Compilation;
+
+// Runs the steps from c->first to `until`.
+lw_status pipeline(Compilation *c, Step until);
+// A Compilation of a bound function that begins with look_up. `text` NULL: none.
+Compilation compilation_of(Call *call, const lw_bound *b, const lw_schedule_text *text);
+double compile_us(const Compilation *c); // that compiling took
+double now_us(void);
+// The steps that LW_DUMP lists, a bit each; -1: it names something else.
+int dumped_steps(void);
+bool is_dumped(const lw_context *ctx, Step s);
+
+// --- The steps -----------------------------------------------------------------------------------
+lw_status step_parse(Compilation *c); // step_front.c
+lw_status step_bind(Compilation *c);
+lw_status step_find(Compilation *c);    // step_code.c
+lw_status step_look_up(Compilation *c); // step_schedule.c
+lw_status step_choose(Compilation *c);
+lw_status step_lower(Compilation *c);
+lw_status step_verify(Compilation *c);
+lw_status step_generate(Compilation *c); // step_code.c
+lw_status step_install(Compilation *c);
+lw_status step_run(Compilation *c); // backend.c
 
 // --- Back-ends, backend.c ------------------------------------------------------------------------
 
-// What can run a bound Program on views. A back-end that compiles sets p->timing.compile_us.
-typedef struct Tree Tree;
-typedef struct Backend {
+// A way to run a bound Program on views.
+struct Backend {
     lw_backend id;
     const char *name;
-    lw_status (*execute)(Pipeline *p);
-    bool schedules; // obeys a Schedule
-} Backend;
+    Step needs; // the last step before `run`; from LOOK_UP on it obeys a Schedule
+    lw_status (*run)(Compilation *c);
+};
 
-// NULL when there is no such back-end; the default is the best that can execute.
-const Backend *backend_find(lw_backend id);
-const Backend *backend_for_schedule(void); // the best that obeys one
+// Picks the back-end that the options ask for, or the best one. False: reported in *status.
+bool pick_backend(Compilation *c, lw_status *status);
+extern const Backend *const backend_jit;
 
 // After compiled code gave a status: a subscript that was computed left its tensor, and an
 // interpreter says which. LW_ERROR.
-lw_status explain_fault(Pipeline *p, const Tree *t);
+lw_status explain_fault(Compilation *c, const Tree *t);
 
-double now_us(void);
+lw_status c_run(Compilation *c);   // compile.c: C, by the system's compiler
+lw_status jit_run(Compilation *c); // jit.c: c->kernel
 
-// The C back-end, compile.c, and machine code, jit.c.
-lw_status c_execute(Pipeline *p);
-lw_status backend_jit(Pipeline *p);
-// Finds or makes the code that backend_jit would run.
-lw_status jit_code(Pipeline *p, const KernelCode **out);
-// The machine that code is made for: at most `asked`; NULL: LW_ISA, or this one. NULL: reported.
+// --- Machines, step_code.c -----------------------------------------------------------------------
+// This machine, at most `asked`; NULL: LW_ISA. NULL: reported.
 const Machine *pick_machine(Call *call, const char *asked);
+// A machine to show code for: a named instruction set is taken whether or not this machine has it.
+// NULL: reported.
+const Machine *show_machine(Call *call, const char *isa);
 // False: the context was asked for a machine that there is not; reported.
 bool machine_named(Call *call);
 // This machine, or the one that the context pretends.
 void detect_machine(const lw_context *ctx, Machine *m, int cap);
 
-// --- Schedules, schedule.c -----------------------------------------------------------------------
+// --- Schedules, step_schedule.c ------------------------------------------------------------------
 // Operations, the same whatever the Schedule; of a Stripe program those of its Tree.
 double bound_flops(Arena *scratch, const lw_bound *bound, const Tree *tree);
-double bound_int_ops(Arena *scratch,
-                     const lw_bound *bound); // of integers; of a Stripe program not told apart: 0
+// Operations on integers; 0 for a Stripe program, where they are not counted separately.
+double bound_int_ops(Arena *scratch, const lw_bound *bound);
 // Bytes of each argument that are touched, likewise.
 const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree);
 // Per argument, those of the views; NULL for NULL.
 const int64_t *const *strides_of(Arena *arena, const Program *p, const View *views);
-// What code is made for. Both may be NULL: this machine, dense arguments.
-typedef struct Setting {
-    const Machine *machine;
-    const View *views; // per argument
-    int threads;       // that a Schedule is chosen for; 0: the context's
-} Setting;
-// Nobody says how to run it.
+// Whether nobody says how to run it.
 bool is_chosen(const lw_bound *b, const lw_schedule_text *text);
 // A number of threads that somebody asks for; 0: LW_THREADS, or the processors there are.
 int threads_of(const Call *call, int threads);
-// Would threads share loops of what is chosen without search?
-bool chosen_in_parallel(Call *call, const Program *p, Setting setting);
-// The bound Program, lowered under the text (NULL text: a Schedule is chosen for the setting; empty
-// text: every loop as it is written). *schedule holds which.
-typedef struct Schedule Schedule;
-lw_status bound_lower(Call *call, const lw_bound *b, const lw_schedule_text *text, Setting setting,
-                      const Schedule **schedule, const Tree **out);
+// Whether threads would share loops of the Schedule that is chosen without search.
+bool chosen_in_parallel(const Compilation *c, const Program *p);
+// A copy of a Stripe or TeML function's Tree, for this call; specials are not expanded.
+const Tree *own_tree(Call *call, const lw_bound *b);
 // The first loop that asks for a grid of thread blocks; NULL: none.
 const struct Block *grid_loop(const Tree *t);
-// The same for a target without a grid: loops that ask for one are warned of.
-lw_status bound_lower_cpu(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                          Setting setting, const Tree **out);
+// Warns of such a loop; LW_ERROR where warnings are errors.
+lw_status warn_grid(Compilation *c);
 
 // --- Code as text, report.c ----------------------------------------------------------------------
-// A named ISA is taken whether or not this machine has it. NULL, with a diagnostic: there is none
-// such.
-const Machine *show_machine(Call *call, const char *isa);
-// Code for arguments with the strides of `views` (NULL: dense) with its Listing. `isa` names the
-// instruction set, whether or not this machine has it; NULL: this machine's, capped by LW_ISA.
-typedef struct Listed {
-    const Tree *tree;
-    const char *text; // of the Tree; line numbers of the code count in it
-    Machine machine;
-    Code code;
-    Listing listing;
-} Listed;
-lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, int threads, const View *views, Listed *out);
+// The Tree's text, whose lines the code's line numbers count.
+const char *show_tree(Arena *arena, const Tree *t);
 // Warns of marks that the code does not keep: vector loops without lanes, parallel ones without
 // threads. Only of loops that somebody wrote, and not where there are no lanes at all.
-void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const Code *code);
-// Of LW_STAGE_ASM and LW_STAGE_REPORT.
+void warn_slow_loops(Compilation *c);
+// LW_STAGE_ASM and LW_STAGE_REPORT.
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out);
 

@@ -13,89 +13,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-// --- Code with its listing -----------------------------------------------------------------------
-
-const Machine *show_machine(Call *call, const char *isa) {
-    Machine *m = arena_new(call->arena, Machine);
-    const Target *target = target_host();
-    const char *cap = getenv("LW_ISA");
-    int named = target->nisas;
-    if (isa || (cap && *cap)) target = target_with_isa(isa ? isa : cap, &named);
-    if (!target) {
-        diag_report(call->diags, (Range){0, 0}, DIAG_CODE_ISA, isa ? "isa" : "LW_ISA",
-                    isa ? isa : cap);
-        return NULL;
-    }
-    if (!machine_named(call)) return NULL;
-    if (call->ctx->pretended && target->pretend)
-        target->pretend(m, call->ctx->pretended, named);
-    else if (isa)
-        target->describe(m, named);
-    else
-        target->detect(m, named);
-    return m;
-}
-
-lw_status bound_listed(Call *call, const lw_bound *b, const lw_schedule_text *schedule,
-                       const char *isa, int threads, const View *views, Listed *out) {
-    const Tree *lowered;
-    const Machine *m = show_machine(call, isa);
-    if (!m) return LW_ERROR;
-    out->machine = *m;
-    lw_status status = bound_lower_cpu(call, b, schedule, (Setting){m, views, threads}, &lowered);
-    if (status) return status;
-    out->tree = tree_for_views(call->arena, lowered, views);
-    Text text = {.arena = call->arena};
-    tree_show(&text, out->tree, false);
-    out->text = text_str(&text);
-    bool ok = m->target->compile(call->arena, out->tree, &out->machine, &out->code, &out->listing,
-                                 call->diags);
-    return ok ? LW_OK : LW_ERROR;
-}
-
 // --- Lines of the Tree ---------------------------------------------------------------------------
 
-// The Tree's text by line, from 1.
-typedef struct TreeLines {
-    VEC(const char *) at;
-} TreeLines;
-
-static TreeLines split(Arena *arena, const char *text) {
-    TreeLines lines = {0};
-    vec_push(arena, &lines.at, "");
-    for (const char *c = text, *end; *c; c = end + (*end == '\n')) {
-        end = strchr(c, '\n');
-        if (!end) end = c + strlen(c);
-        vec_push(arena, &lines.at, arena_strndup(arena, c, (size_t)(end - c)));
-    }
-    return lines;
+const char *show_tree(Arena *arena, const Tree *t) {
+    Text text = {.arena = arena};
+    tree_show(&text, t, false);
+    return text_str(&text);
 }
 
 static const char *line_text(const TreeLines *lines, int line) {
-    if (line < 1 || line >= lines->at.n) return "";
-    const char *s = lines->at.at[line];
-    return s + strspn(s, " ");
+    return line < 1 || line >= lines->n ? "" : lines->at[line].text;
 }
-
-static int indent(const TreeLines *lines, int line) { return (int)strspn(lines->at.at[line], " "); }
 
 // The last line of the nest that begins here.
 static int nest_end(const TreeLines *lines, int from) {
     int to = from;
-    while (to + 1 < lines->at.n && indent(lines, to + 1) > 0) to++;
+    while (to + 1 < lines->n && lines->at[to + 1].depth > 0) to++;
     return to;
 }
 
 // The loops below a machine loop are unrolled: their extents are its register block, "14 x 32".
 static const char *block_of(Arena *arena, const TreeLines *lines, int line) {
     Text out = {.arena = arena};
-    int base = line ? indent(lines, line) : -1, depth = base;
-    for (int i = line + 1; i < lines->at.n && indent(lines, i) > base; i++) {
-        if (indent(lines, i) <= depth || strncmp(line_text(lines, i), "for ", 4) != 0) continue;
-        depth = indent(lines, i);
-        for (const char *c = strstr(line_text(lines, i), " in "); c; c = strstr(c + 4, " in "))
-            text_printf(&out, "%s%.*s", out.len ? " x " : "", (int)strspn(c + 4, "0123456789"),
-                        c + 4);
+    int base = line ? lines->at[line].depth : -1, depth = base;
+    for (int i = line + 1; i < lines->n && lines->at[i].depth > base; i++) {
+        const Block *b = lines->at[i].node ? as_block(lines->at[i].node) : NULL;
+        if (lines->at[i].depth <= depth || !b || !b->nindex) continue;
+        depth = lines->at[i].depth;
+        for (int k = 0; k < b->nindex; k++)
+            if (!b->index[k].passed)
+                text_printf(&out, "%s%lld", out.len ? " x " : "", (long long)b->index[k].extent);
     }
     return out.len ? text_str(&out) : "-";
 }
@@ -103,17 +50,15 @@ static const char *block_of(Arena *arena, const TreeLines *lines, int line) {
 // --- Warnings ------------------------------------------------------------------------------------
 
 // Sums that are loaded and stored are for the report.
-void warn_slow_loops(Call *call, const Tree *tree, const Machine *m, const Code *code) {
-    Text text = {.arena = call->arena};
+void warn_slow_loops(Compilation *c) {
+    Call *call = c->call;
+    const Code *code = &c->code;
     TreeLines lines = {0};
-    bool lanes = m->vector_bytes > (int)sizeof(double);
+    bool lanes = c->machine->vector_bytes > (int)sizeof(double);
     for (int i = 0; i < code->nlosses && lanes; i++) {
         const CodeLoss *l = &code->losses[i];
         if (loss_of(l) == LOSS_OF_SUMS) continue;
-        if (!text.len) {
-            tree_show(&text, tree, false);
-            lines = split(call->arena, text_str(&text));
-        }
+        if (!lines.n) lines = tree_show_lines(call->arena, c->tree);
         Text why = {.arena = call->arena};
         loss_print(&why, l);
         diag_report(call->diags, (Range){0, 0}, DIAG_CODE_SLOW_LOOP, line_text(&lines, l->line),
@@ -134,18 +79,19 @@ typedef enum Timed {
     T_PLAN,
     T_GENERATE,
     T_INSTALL,
-    STEPS
+    TIMED
 } Timed;
-static const char *const step_name[STEPS] = {"front",  "bind", "database", "schedule", "lower",
-                                             "verify", "plan", "generate", "install"};
+static const char *const timed_name[TIMED] = {"front",  "bind", "database", "schedule", "lower",
+                                              "verify", "plan", "generate", "install"};
 
 typedef struct Report {
     Call *call;
     const lw_bound *bound;
-    Listed l;
+    Compilation c;
+    const Target *target;
     TreeLines lines;
     ListedLoops loops;
-    double us[STEPS];
+    double us[TIMED];
     VerifyAnswer verified;
     double flops, bytes;
 } Report;
@@ -159,23 +105,22 @@ static void time_verify(Report *r) {
         ArenaMark mark = arena_mark(r->call->scratch);
         DiagList found = {.arena = r->call->scratch};
         double start = now_us();
-        r->verified = tree_verify(r->call->scratch, r->l.tree, NULL, &found);
+        r->verified = tree_verify(r->call->scratch, r->c.tree, NULL, &found);
         keep_least(&r->us[T_VERIFY], now_us() - start);
         arena_release(r->call->scratch, mark);
     }
 }
 
 static void time_code(Report *r) {
-    const Target *target = r->l.machine.target;
     double all = 0;
     for (int i = 0; i < REPEAT; i++) {
         ArenaMark mark = arena_mark(r->call->scratch);
         DiagList found = {.arena = r->call->scratch};
         Code code;
         double start = now_us();
-        target->plan(r->call->scratch, r->l.tree, &r->l.machine);
+        r->target->plan(r->call->scratch, r->c.tree, r->c.machine);
         double planned = now_us();
-        target->compile(r->call->scratch, r->l.tree, &r->l.machine, &code, NULL, &found);
+        r->target->compile(r->call->scratch, r->c.tree, r->c.machine, &code, NULL, &found);
         keep_least(&all, now_us() - planned);
         keep_least(&r->us[T_PLAN], planned - start);
         arena_release(r->call->scratch, mark);
@@ -184,15 +129,14 @@ static void time_code(Report *r) {
 }
 
 static void time_install(Report *r) {
-    const Target *target = r->l.machine.target;
     Loader loader = {.exec = exec_arena_new()};
     Loaded loaded;
     if (!loader.exec) return;
     for (int i = 0; i < REPEAT; i++) {
         double start = now_us();
-        if (!target->load(&loader, &r->l.code, NULL, &loaded)) break;
+        if (!r->target->load(&loader, &r->c.code, NULL, &loaded)) break;
         if (i) keep_least(&r->us[T_INSTALL], now_us() - start); // the first maps memory
-        target->unload(&loaded);
+        r->target->unload(&loaded);
     }
     exec_arena_free(loader.exec);
 }
@@ -201,9 +145,9 @@ static void time_install(Report *r) {
 static void time_steps(Report *r) {
     r->us[T_FRONT] = r->bound->function->module->front_us;
     r->us[T_BIND] = r->bound->bind_us;
-    r->us[T_DATABASE] = r->call->database_us;
-    r->us[T_SCHEDULE] = r->call->schedule_us;
-    r->us[T_LOWER] = r->call->lower_us;
+    r->us[T_DATABASE] = r->c.us[STEP_LOOK_UP];
+    r->us[T_SCHEDULE] = r->c.us[STEP_CHOOSE];
+    r->us[T_LOWER] = r->c.us[STEP_LOWER];
     time_verify(r);
     time_code(r);
     time_install(r);
@@ -231,7 +175,7 @@ static int tails_of(const Report *r, int i) {
 }
 
 static size_t nest_bytes(const Report *r, int from, int to) {
-    const Code *c = &r->l.code;
+    const Code *c = &r->c.code;
     size_t bytes = 0;
     for (int i = 0; i < c->nlines; i++) {
         size_t end = i + 1 < c->nlines ? c->lines[i + 1].offset : c->size;
@@ -250,7 +194,7 @@ static double per_load(const ListedLoop *loop) {
 
 // The share of the multiply-add ports' time that the loop can use.
 static double of_peak(const Report *r, const ListedLoop *loop) {
-    double ports = r->l.machine.ports[PORT_FMA];
+    double ports = r->c.machine->ports[PORT_FMA];
     return loop->cycles > 0 ? loop->count[PORT_FMA] / ports / loop->cycles : 0;
 }
 
@@ -268,13 +212,13 @@ static const char *line_of(const Report *r, const Lift *lift) {
 }
 
 static void print_head(Report *r, Text *out) {
-    const Code *c = &r->l.code;
+    const Code *c = &r->c.code;
     text_printf(out, "%s for %s: %zu bytes of code, %lld of scratch memory; tree %s\n",
-                r->bound->program->name, machine_isa(&r->l.machine), c->size, (long long)c->scratch,
+                r->bound->program->name, machine_isa(r->c.machine), c->size, (long long)c->scratch,
                 verdict[r->verified]);
     text_printf(out, "  work     %.0f operations on %.0f bytes, %.1f each\n", r->flops, r->bytes,
                 intensity(r));
-    const char *origin = database_origin(r->call);
+    const char *origin = database_origin(&r->c);
     if (origin) text_printf(out, "  schedule %s\n", origin);
     const Lift *lift = r->bound->function->lift;
     if (lift && lift->program)
@@ -283,8 +227,8 @@ static void print_head(Report *r, Text *out) {
         text_printf(out, "  stripe   runs as written since %s%s\n", lift->text, line_of(r, lift));
     text_add(out, "  compile ");
     double sum = 0;
-    for (int i = 0; i < STEPS; i++) {
-        text_printf(out, " %s %.1f%s", step_name[i], r->us[i], i + 1 < STEPS ? "," : "");
+    for (int i = 0; i < TIMED; i++) {
+        text_printf(out, " %s %.1f%s", timed_name[i], r->us[i], i + 1 < TIMED ? "," : "");
         sum += i == 4 ? 0 : r->us[i];
     }
     text_printf(out, " us; %.1f us without verify\n", sum);
@@ -300,8 +244,9 @@ static void print_loop(Report *r, Text *out, int i) {
     text_printf(out, "          ports:");
     for (int u = 0; u < PORT_COUNT; u++)
         if (p->count[u])
-            text_printf(out, " %s %.1f", port_name[u], (double)p->count[u] / r->l.machine.ports[u]);
-    if (p->chain) text_printf(out, " latency %d", p->chain * r->l.machine.fma_latency);
+            text_printf(out, " %s %.1f", port_name[u],
+                        (double)p->count[u] / r->c.machine->ports[u]);
+    if (p->chain) text_printf(out, " latency %d", p->chain * r->c.machine->fma_latency);
     if (p->count[PORT_FMA])
         text_printf(out, "; %.2f fma per load, %.0f %% of peak", per_load(p), 100 * of_peak(r, p));
     int tails = tails_of(r, i);
@@ -314,7 +259,7 @@ static void print_nest_head(Report *r, Text *out, int from, int to) {
         text_printf(out, "\n  nest at lines %d-%d: %s, %zu bytes\n", from, to,
                     line_text(&r->lines, from), nest_bytes(r, from, to));
     else
-        text_printf(out, "\n  all of it: no loop is left, %zu bytes\n", r->l.code.size);
+        text_printf(out, "\n  all of it: no loop is left, %zu bytes\n", r->c.code.size);
 }
 
 // Lines that name memory are no nests.
@@ -335,31 +280,24 @@ static void print_nest(Report *r, Text *out, int from, int to) {
     if (!any && from && nest_bytes(r, from, to)) print_nest_head(r, out, from, to);
 }
 
-// What the planner declined, and why.
-static const char *declined(Report *r) {
+// "line 3: the vector loop runs as a serial one: ..."
+static const char *loss_text(Report *r, const CodeLoss *l) {
     Text out = {.arena = r->call->scratch};
-    for (int i = 0; i < r->l.code.nlosses; i++) {
-        text_printf(&out, "line %d: ", r->l.code.losses[i].line);
-        loss_print(&out, &r->l.code.losses[i]);
-        text_char(&out, '\n');
-    }
+    text_printf(&out, "line %d: ", l->line);
+    loss_print(&out, l);
     return text_str(&out);
 }
 
 static void print_declined(Report *r, Text *out) {
-    const char *c = declined(r);
-    text_add(out, *c ? "\n  declined\n" : "\n  declined  nothing\n");
-    for (const char *end; *c; c = end + (*end == '\n')) {
-        end = strchr(c, '\n');
-        if (!end) end = c + strlen(c);
-        text_printf(out, "    %.*s\n", (int)(end - c), c);
-    }
+    const Code *c = &r->c.code;
+    text_add(out, c->nlosses ? "\n  declined\n" : "\n  declined  nothing\n");
+    for (int i = 0; i < c->nlosses; i++) text_printf(out, "    %s\n", loss_text(r, &c->losses[i]));
 }
 
 static void print_report(Report *r, Text *out) {
     print_head(r, out);
     print_nest(r, out, 0, 0);
-    for (int from = 1, to; from < r->lines.at.n; from = to + 1) {
+    for (int from = 1, to; from < r->lines.n; from = to + 1) {
         to = nest_end(&r->lines, from);
         print_nest(r, out, from, to);
     }
@@ -394,7 +332,7 @@ static void json_loop(Report *r, Text *out, int i) {
     text_add(out, "}, \"busy\": {");
     for (int u = 0; u < PORT_COUNT; u++) {
         if (u) text_add(out, ", ");
-        json_number(out, port_name[u], (double)p->count[u] / r->l.machine.ports[u]);
+        json_number(out, port_name[u], (double)p->count[u] / r->c.machine->ports[u]);
     }
     text_add(out, "}, ");
     json_number(out, "cycles", p->cycles);
@@ -422,12 +360,9 @@ static void json_nest(Report *r, Text *out, int from, int to) {
 
 static void json_declined(Report *r, Text *out) {
     text_add(out, "\"declined\": [");
-    const char *all = declined(r), *c = all;
-    for (const char *end; *c; c = end + (*end == '\n')) {
-        end = strchr(c, '\n');
-        if (!end) end = c + strlen(c);
-        text_add(out, c == all ? "\"" : ", \"");
-        text_escape(out, arena_strndup(r->call->scratch, c, (size_t)(end - c)), '"');
+    for (int i = 0; i < r->c.code.nlosses; i++) {
+        text_add(out, i ? ", \"" : "\"");
+        text_escape(out, loss_text(r, &r->c.code.losses[i]), '"');
         text_char(out, '"');
     }
     text_char(out, ']');
@@ -451,26 +386,26 @@ static void json_report(Report *r, Text *out) {
     text_char(out, '{');
     json_text(out, "function", r->bound->program->name);
     text_add(out, ", ");
-    json_text(out, "isa", machine_isa(&r->l.machine));
-    text_printf(out, ", \"code_bytes\": %zu, \"scratch_bytes\": %lld, ", r->l.code.size,
-                (long long)r->l.code.scratch);
+    json_text(out, "isa", machine_isa(r->c.machine));
+    text_printf(out, ", \"code_bytes\": %zu, \"scratch_bytes\": %lld, ", r->c.code.size,
+                (long long)r->c.code.scratch);
     json_number(out, "flops", r->flops);
     text_add(out, ", ");
     json_number(out, "bytes", r->bytes);
     text_add(out, ", ");
-    json_text(out, "schedule", origin_name[r->call->origin]);
+    json_text(out, "schedule", origin_name[r->c.origin]);
     json_stripe(r, out);
     text_add(out, ", \"compile_us\": {");
-    for (int i = 0; i < STEPS; i++) {
+    for (int i = 0; i < TIMED; i++) {
         if (i) text_add(out, ", ");
-        json_number(out, step_name[i], r->us[i]);
+        json_number(out, timed_name[i], r->us[i]);
     }
     text_add(out, "}, ");
     json_text(out, "verify", verdict[r->verified]);
     text_add(out, ", \"nests\": [");
     bool comma = r->loops.n == 1 && r->loops.at[0].line == 0;
     if (comma) json_nest(r, out, 0, 0); // no loop is left
-    for (int from = 1, to; from < r->lines.at.n; from = to + 1) {
+    for (int from = 1, to; from < r->lines.n; from = to + 1) {
         to = nest_end(&r->lines, from);
         if (!nest_bytes(r, from, to)) continue; // a line that names memory
         if (comma) text_add(out, ", ");
@@ -485,7 +420,7 @@ static void json_report(Report *r, Text *out) {
 // --- Entry ---------------------------------------------------------------------------------------
 
 static void count_work(Report *r) {
-    const Tree *t = r->l.tree;
+    const Tree *t = r->c.tree;
     r->flops = bound_flops(r->call->scratch, r->bound, t);
     const double *bytes = bound_bytes(r->call->scratch, r->bound, t);
     for (int i = 0; i < t->nargs; i++) r->bytes += bytes[i];
@@ -493,15 +428,21 @@ static void count_work(Report *r) {
 
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out) {
-    Report r = {.call = call, .bound = b};
-    lw_status status = bound_listed(call, b, &o->schedule, o->isa, o->threads, views, &r.l);
+    Report r = {.call = call, .bound = b, .c = compilation_of(call, b, &o->schedule)};
+    r.c.machine = show_machine(call, o->isa);
+    r.c.threads = o->threads;
+    r.c.views = views;
+    r.c.listed = true;
+    if (!r.c.machine) return LW_ERROR;
+    r.target = r.c.machine->target;
+    lw_status status = pipeline(&r.c, STEP_GENERATE);
     if (status) return status;
     Text text = {.arena = call->arena};
     if (stage == LW_STAGE_ASM) {
-        r.l.machine.target->list(&text, &r.l.code, &r.l.listing, r.l.text);
+        r.target->list(&text, &r.c.code, &r.c.listing, show_tree(call->arena, r.c.tree));
     } else {
-        r.lines = split(call->arena, r.l.text);
-        listing_loops(&r.l.code, &r.l.listing, &r.l.machine, &r.loops);
+        r.lines = tree_show_lines(call->arena, r.c.tree);
+        listing_loops(&r.c.code, &r.c.listing, r.c.machine, &r.loops);
         count_work(&r);
         time_steps(&r);
         (o->json ? json_report : print_report)(&r, &text);

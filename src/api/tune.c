@@ -541,14 +541,13 @@ static void tune_inside(void *arg) {
 static bool can_put(Tune *t) {
     bool none = t->o.db ? !*t->o.db || strcmp(t->o.db, "none") == 0 : !t->call->ctx->db;
     lw_schedule_text text = t->o.schedule;
-    const Schedule *schedule;
-    const Tree *tree;
+    Compilation c = compilation_of(t->call, t->bound, &text);
     if (none) {
         Diag *d = diag_report(t->call->diags, nowhere, DIAG_DB_NONE);
         diag_note(t->call->diags, d, nowhere, DIAG_DB_NONE_NOTE);
     } else if (!text.text) {
         diag_report(t->call->diags, nowhere, DIAG_DB_PUT_NOTHING);
-    } else if (!bound_lower(t->call, t->bound, &text, (Setting){0}, &schedule, &tree)) {
+    } else if (!pipeline(&c, STEP_VERIFY)) {
         t->put = text.text;
         t->o.schedule = (lw_schedule_text){0};
     }

@@ -10,7 +10,7 @@
 #ifndef LW_API_TUNE_H
 #define LW_API_TUNE_H
 
-#include "api/kernel.h"
+#include "api/pipeline.h"
 #include "search/db.h"
 #include "search/measure.h"
 #include "search/remote.h"

@@ -262,14 +262,22 @@ void tree_walk(const Tree *t, TreeVisit *fn, void *user);
 // of the loops around it. Of a Program that was bound only absurdly long splits make it otherwise.
 bool tree_reaches(Arena *scratch, const Tree *t);
 
-// --- Reading, show.c ---------------------------------------------------------------------------
+// --- Reading, tree_show.c ----------------------------------------------------------------------
 // One line per loop, allocation and leaf; with `cost`, what each block touches, moves and computes.
 void tree_show(Text *out, const Tree *t, bool cost);
 // The line of that text, from 1, on which each node stands, by its number in the order of
 // tree_walk; 0 for a root without one.
 const int *tree_lines(Arena *arena, const Tree *t);
+// The lines themselves; the first is empty, so that they are numbered from 1.
+typedef struct TreeLine {
+    const Node *node; // NULL: memory or a prefetch
+    int depth;
+    const char *text; // without indentation
+} TreeLine;
+typedef VEC(TreeLine) TreeLines;
+TreeLines tree_show_lines(Arena *arena, const Tree *t);
 
-// --- Meaning, interp.c -------------------------------------------------------------------------
+// --- Meaning, tree_interp.c --------------------------------------------------------------------
 // Runs a Tree, serial blocks in index order. views[b] for every argument buffer b < nargs, in the
 // caller's strides. Every access is checked against its buffer; a gather out of range is reported
 // like program_interpret does, anything else outside is our bug. Honours `accumulate`

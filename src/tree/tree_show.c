@@ -20,8 +20,24 @@ typedef struct Show {
     Name *iters;                       // per index id
     int path[TREE_MAX_INDICES], npath; // passed ones included
     const TreeCost *cost;
-    int seen; // nodes
+    int seen;     // nodes
+    size_t begin; // of the line's text
+    TreeLines *lines;
 } Show;
+
+static void begin_line(Show *s, int depth) {
+    text_fill(s->out, ' ', 2 * depth);
+    s->begin = s->out->len;
+}
+
+static void end_line(Show *s, const Node *node, int depth) {
+    if (s->lines) {
+        const char *text = text_str(s->out) + s->begin;
+        TreeLine line = {node, depth, arena_strndup(s->arena, text, s->out->len - s->begin)};
+        vec_push(s->arena, s->lines, line);
+    }
+    text_char(s->out, '\n');
+}
 
 static bool taken(const Show *s, const char *name) {
     Name n = name_of(s->t->names, name);
@@ -57,13 +73,13 @@ static int64_t buffer_bytes(const Buffer *b) {
 }
 
 static void show_alloc(Show *s, const Buffer *b, int depth) {
-    text_fill(s->out, ' ', 2 * depth);
+    begin_line(s, depth);
     text_printf(s->out, "%s ", b->name);
     print_dims(s->out, b);
     const char *home = home_name[b->home];
     text_printf(s->out, " %lld B%s%s", (long long)buffer_bytes(b), *home ? " " : "", home);
     if (b->align) text_printf(s->out, " align %d", b->align);
-    text_char(s->out, '\n');
+    end_line(s, NULL, depth);
 }
 
 static void show_constraints(Show *s, const Block *b, const char *word) {
@@ -115,9 +131,10 @@ static void show_prefetches(Show *s, const Block *b, int depth) {
     for (int i = 0; i < s->t->prefetches.n; i++) {
         const Prefetch *f = &s->t->prefetches.at[i];
         if (f->at != b) continue;
-        text_fill(s->out, ' ', 2 * depth);
-        text_printf(s->out, "prefetch %s distance %lld level %d\n", s->buffers[f->buffer],
+        begin_line(s, depth);
+        text_printf(s->out, "prefetch %s distance %lld level %d", s->buffers[f->buffer],
                     (long long)f->distance, f->level);
+        end_line(s, NULL, depth);
     }
 }
 
@@ -135,7 +152,7 @@ static void show_node(Show *s, const Node *node, int depth) {
     s->seen++;
     bool plain = b && !b->nindex && !b->nconstraints; // the root, or a mere grouping
     if (!plain || depth) {
-        text_fill(s->out, ' ', 2 * depth);
+        begin_line(s, depth);
         if (plain)
             text_add(s->out, "block");
         else if (b)
@@ -145,8 +162,7 @@ static void show_node(Show *s, const Node *node, int depth) {
         else
             show_special(s, (const Special *)node);
         show_cost(s);
-        text_char(s->out, '\n');
-        depth++;
+        end_line(s, node, depth++);
     }
     for (int i = 0; b && i < b->nallocs; i++) show_alloc(s, &s->t->buffers.at[b->alloc[i]], depth);
     if (b) show_prefetches(s, b, depth);
@@ -180,12 +196,22 @@ const int *tree_lines(Arena *arena, const Tree *t) {
     return l.at.at;
 }
 
-void tree_show(Text *out, const Tree *t, bool cost) {
+static void show(Text *out, const Tree *t, bool cost, TreeLines *lines) {
     Arena *arena = out->arena;
     Name *buffers = arena_new_n(arena, Name, t->buffers.n);
     for (int i = 0; i < t->buffers.n; i++) buffers[i] = t->buffers.at[i].name;
-    Show s = {.out = out, .t = t, .arena = arena, .buffers = buffers};
+    Show s = {.out = out, .t = t, .arena = arena, .buffers = buffers, .lines = lines};
     s.iters = arena_new_n(arena, Name, t->nindices);
     s.cost = cost ? tree_cost(arena, t) : NULL;
     show_node(&s, &t->root->node, 0);
+}
+
+void tree_show(Text *out, const Tree *t, bool cost) { show(out, t, cost, NULL); }
+
+TreeLines tree_show_lines(Arena *arena, const Tree *t) {
+    Text out = {.arena = arena};
+    TreeLines lines = {0};
+    vec_push(arena, &lines, ((TreeLine){.text = ""}));
+    show(&out, t, false, &lines);
+    return lines;
 }

@@ -63,7 +63,8 @@ static lw_status put_body(Call *call, void *arg) {
     Put *p = arg;
     const Program *own = program_fork(call->arena, p->bound->program);
     const Canon *c = canon_of(call->arena, own);
-    DbKey key = database_key(call, c, (Setting){.threads = p->threads});
+    Compilation compiled = {.call = call, .threads = p->threads};
+    DbKey key = database_key(&compiled, c);
     DbEntry e = {.schedule = p->schedule, .seconds = p->seconds, .bound = p->seconds / 2};
     e.verified = "exact";
     e.chosen = p->chosen > 0 ? p->chosen : 2 * p->seconds;

@@ -1,0 +1,109 @@
+// The first steps: parse a text in any language, and bind its sizes.
+#include "api/pipeline.h"
+
+#include "lang/graph.h"
+#include "stripe/lift.h"
+#include "stripe/stripe.h"
+#include "tree/special.h"
+
+static Module *just(Arena *arena, Program *program) {
+    Module *m = arena_new(arena, Module);
+    if (program) vec_push(arena, &m->programs, program);
+    return m;
+}
+
+static Module *parse_graph(lw_module *mod, DiagList *diags) {
+    Graph *g = graph_parse(&mod->arena, &mod->names, &mod->source, diags);
+    return just(&mod->arena, g ? graph_build(&mod->arena, g) : NULL);
+}
+
+static Module *parse_programs(lw_module *mod, DiagList *diags) {
+    Program **list;
+    int n = program_parse_all(&mod->arena, &mod->names, &mod->source, diags, &list);
+    Module *m = arena_new(&mod->arena, Module);
+    for (int i = 0; i < n; i++) vec_push(&mod->arena, &m->programs, list[i]);
+    return m;
+}
+
+// A flat text is a Program like any other, for which loops are chosen; one that decides something
+// is its own Tree.
+static Module *parse_stripe(Compilation *c) {
+    lw_module *mod = c->mod;
+    Arena *arena = &mod->arena;
+    const Tree *t = stripe_parse(arena, &mod->names, &mod->source, c->call->diags);
+    Verify verify = {.unchecked = c->unproven};
+    if (!t) return just(arena, NULL);
+    const Tree *whole = tree_expand(t);
+    tree_verify(arena, whole, &verify, c->call->diags);
+    Lift lift = {.reason = LIFT_ASKED, .text = "it was parsed as written"};
+    if (!c->as_written && !c->call->diags->errors) lift = tree_lift(arena, whole);
+    c->lift = arena_copy(arena, &lift, sizeof lift);
+    Module *m = just(arena, lift.program ? lift.program : (Program *)t->program);
+    if (!lift.program) vec_push(arena, &m->trees, whole);
+    return m;
+}
+
+static Module *run_teml(Compilation *c) {
+    lw_module *mod = c->mod;
+    TemlResult r = teml_parse(&mod->arena, c->call->scratch, &mod->names, &mod->source, c->trust,
+                              c->call->diags);
+    mod->store = r.store;
+    return r.module;
+}
+
+static void note_computed(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    for (int d = 0; d < a->rank; d++) *(bool *)user |= a->sub[d]->has_read;
+}
+
+// Somebody vouches for subscripts that are read from data: compiled code does not check them.
+static void vouch(Module *m) {
+    for (int i = 0; i < m->programs.n; i++)
+        for (int k = 0; k < m->programs.at[i]->stmts.n; k++) {
+            Stmt *s = &m->programs.at[i]->stmts.at[k];
+            bool computed = false;
+            expr_visit_accesses(s->value, note_computed, &computed);
+            note_computed(&computed, s->write, false);
+            s->unchecked |= computed;
+        }
+}
+
+lw_status step_parse(Compilation *c) {
+    double start = now_us();
+    lw_module *mod = c->mod;
+    DiagList *diags = c->call->diags;
+    Arena *arena = &mod->arena;
+    Module *m;
+    if (c->einsum)
+        m = just(arena, einsum_parse(arena, &mod->names, &mod->source, c->noperands, c->operands,
+                                     &c->order, &c->plan, diags));
+    else if (c->language == LW_LANG_TC)
+        m = tc_parse(arena, &mod->names, &mod->source, diags);
+    else if (c->language == LW_LANG_GRAPH)
+        m = parse_graph(mod, diags);
+    else if (c->language == LW_LANG_STRIPE)
+        m = parse_stripe(c);
+    else if (c->language == LW_LANG_TEML)
+        m = run_teml(c);
+    else if (c->language == LW_LANG_PROGRAM)
+        m = parse_programs(mod, diags);
+    else
+        return call_misused(c->call, "'language' is %d, which is not a valid lw_language",
+                            (int)c->language);
+    if (diags->errors && !c->partial) return LW_ERROR;
+    if (c->unchecked_index) vouch(m);
+    module_describe(mod, m);
+    for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].lift = c->lift;
+    mod->front_us = now_us() - start;
+    return diags->errors ? LW_ERROR : LW_OK;
+}
+
+lw_status step_bind(Compilation *c) {
+    lw_bound *b = c->bound;
+    double start = now_us();
+    b->program = program_bind(&b->arena, b->function->program, b->values, c->call->diags);
+    if (!b->program || c->call->diags->errors) return LW_ERROR;
+    bound_describe(b);
+    b->bind_us = now_us() - start;
+    return LW_OK;
+}
