@@ -75,12 +75,11 @@ typedef struct DeviceInfo {
     int64_t memory_bytes;
 } DeviceInfo;
 
-// Opens a device by name; "cuda" is cuda:0. Opening it again gives the same one; each open needs a
-// close. NULL: *e says why.
+// Opens a device by name; "cuda" is cuda:0. Two Devices of one GPU share its primary context, and
+// so their addresses; each emulated one has memory of its own. NULL: *e says why.
 Device *device_open(const char *name, DeviceError *e);
 void device_close(Device *d);
 const DeviceInfo *device_info(const Device *d);
-int device_count(DeviceError *e); // CUDA devices; 0 with a reason if there is no driver
 bool device_is_emulated(const Device *d);
 
 // --- Memory --------------------------------------------------------------------------------------
@@ -154,6 +153,7 @@ typedef struct DeviceCounts {
     int64_t load_sectors, store_sectors;
     int64_t load_bytes, store_bytes; // that threads asked for
     int64_t barriers;                // bar.sync, per warp
+    int64_t fma;                     // fma.rn.f32 of threads
 } DeviceCounts;
 void device_counts(const Device *d, DeviceCounts *into);
 void device_counts_reset(Device *d);

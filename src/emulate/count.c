@@ -1,0 +1,66 @@
+// Costs of memory accesses of a warp: wavefronts of shared memory, sectors of global memory.
+#include "emulate/impl.h"
+
+// Cycles for at most 32 words of 32 banks: the most different words that one bank must deliver.
+static int bank_cycles(const uint32_t *word, int n) {
+    uint32_t kept[LANES * 4];
+    int count[LANES] = {0}, most = 0, nkept = 0;
+    for (int i = 0; i < n; i++) {
+        bool seen = false;
+        for (int k = 0; k < nkept && !seen; k++) seen = kept[k] == word[i];
+        if (seen) continue;
+        kept[nkept++] = word[i];
+        int c = ++count[word[i] % LANES];
+        if (c > most) most = c;
+    }
+    return most;
+}
+
+// Whether lanes l and l ^ bit of the half-warp from `first` on ask for the same address everywhere.
+static bool pairs_equal(const uint32_t *address, uint32_t mask, int first, int bit) {
+    for (int l = first; l < first + 16; l++) {
+        int other = l ^ bit;
+        if ((mask >> l & 1) != (mask >> other & 1)) return false;
+        if (mask >> l & 1 && address[l] != address[other]) return false;
+    }
+    return true;
+}
+
+// A warp's access is served in parts: all lanes at once for up to 4 bytes, half-warps for 8,
+// quarter-warps for 16. Loads of 16 bytes serve a half-warp at once if lanes l and l^1, or l and
+// l^2, read the same address throughout it. *ideal is the number of parts.
+int wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal) {
+    int total = 0;
+    *ideal = 0;
+    for (int first = 0; first < LANES;) {
+        int lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : 8;
+        if (bytes == 16 && load && first % 16 == 0 &&
+            (pairs_equal(address, mask, first, 1) || pairs_equal(address, mask, first, 2)))
+            lanes = 16;
+        uint32_t word[LANES * 4];
+        int n = 0;
+        for (int l = first; l < first + lanes; l++)
+            for (int b = 0; mask >> l & 1 && b < (bytes + 3) / 4; b++)
+                word[n++] = address[l] / 4 + (uint32_t)b;
+        int cycles = bank_cycles(word, n);
+        total += cycles;
+        *ideal += cycles > 0;
+        first += lanes;
+    }
+    return total;
+}
+
+int sectors(const uint64_t *address, uint32_t mask, int bytes) {
+    uint64_t kept[LANES * 2];
+    int n = 0;
+    for (int l = 0; l < LANES; l++) {
+        if (!(mask >> l & 1)) continue;
+        uint64_t last = (address[l] + (uint64_t)bytes - 1) / 32;
+        for (uint64_t s = address[l] / 32; s <= last; s++) {
+            bool seen = false;
+            for (int k = n - 1; k >= 0 && !seen; k--) seen = kept[k] == s;
+            if (!seen) kept[n++] = s;
+        }
+    }
+    return n;
+}

@@ -1,0 +1,390 @@
+// The emulator's own data: decoded instructions, and warps that execute them.
+//
+// parse.c reads a text, decode.c turns each statement into an Ins: an Exec function with its
+// operands resolved. A register is a row of 32 lanes, 4 or 8 bytes each (types of 8 and 16 bits use
+// 4); constants are rows too, common to all warps. Predicates are masks of 32 lanes. Each register
+// also has a mask of the lanes whose value is defined.
+//
+// alu.c implements arithmetic from ops.def, convert.c cvt, memory.c loads and stores with their
+// checks, shadow.c the order of accesses, sync.c barriers, shuffles and votes; run.c schedules.
+#ifndef LW_EMULATE_IMPL_H
+#define LW_EMULATE_IMPL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include "base/vec.h"
+#include "emulate/emulate.h"
+
+typedef struct Warp Warp;
+typedef struct Ins Ins;
+typedef struct Machine Machine;
+typedef void Exec(Warp *w, const Ins *ins, uint32_t mask);
+
+// --- Types of PTX --------------------------------------------------------------------------------
+
+typedef enum Kind { KIND_BITS, KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT, KIND_PRED } Kind;
+
+typedef enum PtxType {
+    PTX_NONE,
+#define PTX(id, name, kind, bits) PTX_##id,
+#include "emulate/types.def"
+#undef PTX
+    PTX_COUNT
+} PtxType;
+
+typedef struct PtxInfo {
+    const char *name;
+    Kind kind;
+    int bits;
+} PtxInfo;
+extern const PtxInfo ptx_info[PTX_COUNT];
+PtxType ptx_type(const char *name, size_t len); // "f32"; PTX_NONE: not one
+
+// --- Instructions --------------------------------------------------------------------------------
+
+// A row of lanes, or a predicate: `id` finds its mask of defined lanes. Constants have id 0.
+typedef struct Operand {
+    uint32_t row;  // bytes from the beginning of the warp's rows, or of the constants
+    uint32_t id;   // of the register
+    uint16_t bits; // 1 (predicate), 16, 32 or 64
+    bool constant;
+    bool negated; // !%p
+} Operand;
+
+typedef enum Space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM } Space;
+typedef enum AtomOp {
+    ATOM_ADD,
+    ATOM_MIN,
+    ATOM_MAX,
+    ATOM_AND,
+    ATOM_OR,
+    ATOM_XOR,
+    ATOM_EXCH,
+    ATOM_CAS,
+    ATOM_INC,
+    ATOM_DEC
+} AtomOp;
+// Bits of a comparison: what may hold between a and b.
+enum { CMP_LT = 1, CMP_EQ = 2, CMP_GT = 4, CMP_UNORDERED = 8 };
+
+enum { MAX_DST = 4, MAX_SRC = 5 };
+
+struct Ins {
+    Exec *run;
+    int line;
+    Operand guard; // bits 0: none
+    uint8_t ndst, nsrc;
+    bool plain;                         // of ops.def: the result is defined where all sources are
+    Operand dst[MAX_DST], src[MAX_SRC]; // of a memory access src[0] is the address
+    int64_t offset;                     // of an address; pc of a branch; count of a wait
+    PtxType type;                       // of elements; of cvt the result
+    PtxType from;                       // of cvt the source
+    Space space;
+    uint8_t count; // elements of a vector access
+    uint8_t what;  // AtomOp, comparison, rounding, kind of shuffle, bytes of a cp.async
+    uint8_t what2;
+    bool flag; // .sat; .wrap
+};
+
+typedef struct Param {
+    const char *name;
+    uint32_t offset, bytes;
+} Param;
+
+typedef struct Symbol {
+    const char *name;
+    Space space;
+    uint32_t offset, bytes, align;
+    bool dynamic; // behind all others
+} Symbol;
+
+typedef struct Entry {
+    EmuEntry info;
+    Ins *code; // the last one returns
+    int ncode;
+    Param *params;
+    uint32_t param_bytes;
+    uint8_t *constants; // rows
+    uint32_t row_bytes; // of a warp's registers
+    int nregs;          // registers with an id, 0 being that of constants
+    uint32_t shared_static, dynamic_align;
+    uint32_t special[16];   // rows of %tid.x ..., plus 1; 0: not used
+    const char **reg_names; // by id
+} Entry;
+
+struct EmuModule {
+    VEC(Entry) entries;
+    const char *text;
+    size_t len;
+};
+
+// Rows of special registers, filled in when a warp starts.
+typedef enum Special {
+    SPECIAL_TID_X,
+    SPECIAL_TID_Y,
+    SPECIAL_TID_Z,
+    SPECIAL_NTID_X,
+    SPECIAL_NTID_Y,
+    SPECIAL_NTID_Z,
+    SPECIAL_CTAID_X,
+    SPECIAL_CTAID_Y,
+    SPECIAL_CTAID_Z,
+    SPECIAL_NCTAID_X,
+    SPECIAL_NCTAID_Y,
+    SPECIAL_NCTAID_Z,
+    SPECIAL_LANE,
+    SPECIAL_WARP,
+    SPECIAL_LT,
+    SPECIAL_COUNT
+} Special;
+
+// --- Parsing -------------------------------------------------------------------------------------
+
+typedef struct Reg {
+    const char *name; // without the number of a range: "%r"
+    size_t len;
+    int from, count; // %r0 .. ; count -1: one register of this name
+    uint32_t row, id;
+    int bits;
+} Reg;
+
+typedef struct Label {
+    const char *name;
+    size_t len;
+    int pc; // -1: not seen yet
+    int line;
+} Label;
+
+typedef struct Constant {
+    uint64_t value;
+    int bits;
+    uint32_t row;
+    int next; // of those with the same hash, +1
+} Constant;
+
+typedef struct Parser {
+    Arena *arena;
+    EmuModule *module;
+    Entry *entry;
+    const char *at, *end; // of the text
+    int line;
+    VEC(Reg) regs;
+    VEC(Label) labels;
+    VEC(Symbol) symbols; // of the module, then of the entry
+    VEC(Ins) code;
+    VEC(Param) params;
+    VEC(Constant) constants;
+    int constant_head[256];
+    VEC(const char *) names; // of registers, by id
+    uint32_t row_bytes, constant_bytes;
+    uint32_t shared, local;
+    int module_symbols;
+    bool dynamic_used;     // an address of dynamic shared memory is fixed
+    const struct Op **ops; // hash table of the spellings
+    EmuError *error;
+    jmp_buf refused;
+} Parser;
+
+__attribute__((format(printf, 2, 3))) _Noreturn void refuse(Parser *p, const char *format, ...);
+
+typedef struct Word {
+    const char *s;
+    size_t len;
+} Word;
+bool word_is(Word w, const char *s);
+void skip_blanks(Parser *p);
+bool accept(Parser *p, char c);
+void expect(Parser *p, char c);
+Word identifier(Parser *p); // refuses if there is none
+Operand constant_row(Parser *p, uint64_t value, int bits);
+
+// The statement after its guard: mnemonic with its dots, operands, semicolon; fills in *ins.
+void decode(Parser *p, Word mnemonic, Ins *ins);
+// Operands, for decode. `type` is the type of the instruction; a register must have its width, or
+// at least that with `wider`.
+Operand register_operand(Parser *p, PtxType type, bool wider);
+Operand source_operand(Parser *p, PtxType type, bool wider); // a register or a constant
+Operand predicate_operand(Parser *p, bool may_negate);
+void address_operand(Parser *p, Ins *ins, Space space);
+int vector_operand(Parser *p, PtxType type, bool source, Operand *into, int most);
+int64_t integer(Parser *p);
+bool next_is(Parser *p, char c);
+int label_number(Parser *p, Word name);
+
+typedef struct Modifiers {
+    Word at[12];
+    int n, next;
+} Modifiers;
+Modifiers split(Word mnemonic);
+bool take(Modifiers *m, const char *name);
+bool take_any(Modifiers *m, const char *const *names, int n, int *which);
+PtxType take_type(Parser *p, Modifiers *m);
+
+// Rows of ops.def: the one of this spelling, or NULL.
+typedef struct Op {
+    const char *name;
+    Exec *run;
+    uint8_t nsrc;
+    PtxType result, src[4];
+} Op;
+const Op *find_op(Parser *p, Word spelling);
+Exec *compare_exec(PtxType type); // of setp; NULL: no such type
+bool op_is_fma_f32(const Ins *ins);
+Exec exec_select, exec_move, exec_pack, exec_unpack, exec_convert, exec_load, exec_store, exec_atom,
+    exec_cp_async, exec_commit, exec_wait, exec_barrier, exec_arrive, exec_warp_barrier,
+    exec_shuffle, exec_vote, exec_ballot, exec_active, exec_redux, exec_branch, exec_return,
+    exec_nothing, exec_trap, exec_lop3, exec_pred_and, exec_pred_or, exec_pred_xor, exec_pred_not,
+    exec_pred_move;
+
+// --- Running -------------------------------------------------------------------------------------
+
+enum { LANES = 32, BARRIERS = 16, SHARED_BASE = 1024 };
+
+// Who accessed some bytes last: block, thread, and the clock of its warp. 0: nobody.
+typedef uint64_t Access;
+
+// The order of accesses to a granule of 4 bytes, or of 1 byte once something smaller was accessed.
+typedef struct Cell {
+    Access writer, reader, reader2; // two readers, of different warps if possible
+    int writer_line, reader_line;
+    uint32_t touched; // 1: loaded, 2: stored in this launch
+} Cell;
+
+enum { PAGE_CELLS = 1024 };
+typedef struct Shadow {
+    Cell **page;
+    size_t npages;
+    int shift; // 2: cells of 4 bytes; 0: of one
+} Shadow;
+
+// A cp.async that was issued and not waited for.
+typedef struct Copy {
+    uint64_t source;
+    uint32_t target;
+    uint8_t bytes, source_bytes;
+    uint8_t lane;
+    int line;
+    uint8_t data[16], defined[16]; // of the source when it was issued
+    int group;                     // number of the commit that closed it; -1: still open
+} Copy;
+
+typedef struct Group { // of threads of a warp with one program counter
+    uint32_t mask;
+    int pc;
+} Group;
+
+// Checked bytes of memory: their data, whether they are defined, and the order of accesses.
+typedef struct Place {
+    uint8_t *data, *state;
+    Shadow *shadow;
+    EmuBuffer *buffer; // NULL: not global
+    size_t offset, size;
+} Place;
+
+struct Warp {
+    Machine *m;
+    int index; // in the block
+    uint8_t *rows;
+    uint32_t *defined, *pred; // by id of a register
+    Group groups[LANES];
+    int ngroups, current;
+    uint32_t live, born; // threads that have not returned; that exist
+    int waits;           // for this barrier; -1: runs
+    uint32_t clock;
+    uint32_t *seen; // clocks of the other warps that happened before
+    int hole_line;  // of the last load of undefined bytes, and where they are; 0: none
+    Place hole;
+    VEC(Copy) copies;
+    int groups_committed[LANES];
+    uint8_t *local;
+};
+
+typedef struct Barrier {
+    uint32_t arrived, waiting; // warps
+    uint32_t clock[LANES];     // of all that arrived
+    int threads;               // that have arrived
+    int expected;              // 0: nobody is there yet
+    int line;
+} Barrier;
+
+struct Machine {
+    Arena *arena;
+    const EmuModule *module;
+    const Entry *entry;
+    const EmuLaunch *launch;
+    EmuMemory *memory;
+    EmuCounts *counts;
+    EmuError *error;
+    jmp_buf failed;
+    uint8_t *params;
+    // The block that runs.
+    uint32_t block[3];
+    uint32_t block_number; // from 1
+    int threads, nwarps;
+    Warp *warps;
+    Barrier barriers[BARRIERS];
+    uint32_t shared_bytes;
+    uint8_t *shared;
+    uint8_t *shared_state; // per byte: STATE_UNDEFINED ...
+    Shadow shared_shadow;
+    Shadow *global_shadow; // by slot
+    const Ins *current;
+    int64_t steps;
+};
+
+enum { STATE_UNDEFINED, STATE_DEFINED, STATE_IN_FLIGHT };
+
+static inline void *row_of(const Warp *w, const Operand *o) {
+    return (o->constant ? w->m->entry->constants : w->rows) + o->row;
+}
+static inline uint32_t lane_u32(const Warp *w, const Operand *o, int lane) {
+    return ((const uint32_t *)row_of(w, o))[lane];
+}
+// The bits of a lane, whatever the width of its register.
+static inline uint64_t lane_bits(const Warp *w, const Operand *o, int lane) {
+    return o->bits == 64 ? ((const uint64_t *)row_of(w, o))[lane] : lane_u32(w, o, lane);
+}
+static inline void set_lane(const Warp *w, const Operand *o, int lane, uint64_t bits) {
+    if (o->bits == 64)
+        ((uint64_t *)row_of(w, o))[lane] = bits;
+    else
+        ((uint32_t *)row_of(w, o))[lane] = (uint32_t)bits;
+}
+static inline uint32_t pred_mask(const Warp *w, const Operand *o) {
+    return o->negated ? ~w->pred[o->id] : w->pred[o->id];
+}
+static inline void define(Warp *w, const Operand *o, uint32_t mask, uint32_t defined) {
+    w->defined[o->id] = (w->defined[o->id] & ~mask) | (mask & defined);
+}
+
+// Ends the launch: `format` says what the thread did wrong.
+__attribute__((format(printf, 3, 4))) _Noreturn void fault(Warp *w, int lane, const char *format,
+                                                           ...);
+// The same: `what` of the undefined register `o`, and the load that it may come from.
+_Noreturn void fault_undefined(Warp *w, int lane, const char *what, const Operand *o);
+_Noreturn void fault_block(Machine *m, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+// Checks bounds and alignment.
+Place locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool aligned);
+
+// Order, shadow.c: reports a race of this access with earlier ones, and notes it.
+typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_ATOMIC_READ } AccessKind;
+void shadow_reset(Machine *m, Shadow *s, size_t bytes);
+void shadow_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind, bool same_value);
+void describe_place(const Machine *m, const Place *at, char *into, size_t size);
+
+// Counting, count.c.
+int wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal);
+int sectors(const uint64_t *address, uint32_t mask, int bytes);
+
+uint64_t convert_bits(const Ins *ins, uint64_t bits);
+uint16_t round_f16(double value); // to nearest even
+uint16_t round_bf16(double value);
+double widen_f16(uint16_t bits);
+double widen_bf16(uint16_t bits);
+
+void warp_sync(Warp *w); // its earlier accesses happen before its later ones
+
+#endif

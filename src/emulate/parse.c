@@ -1,0 +1,664 @@
+// The text of a module: directives, declarations, labels, and statements, which decode.c reads.
+#include "emulate/impl.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_REGISTERS = 1 << 16,
+    MAX_CODE = 1 << 20,
+    MAX_BYTES = 1 << 20, // of shared or local memory that a text may declare
+};
+
+_Noreturn void refuse(Parser *p, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(p->error->text, sizeof p->error->text, format, args);
+    va_end(args);
+    p->error->line = p->line;
+    longjmp(p->refused, 1);
+}
+
+// --- Words ---------------------------------------------------------------------------------------
+
+bool word_is(Word w, const char *s) { return strlen(s) == w.len && memcmp(w.s, s, w.len) == 0; }
+
+void skip_blanks(Parser *p) {
+    while (p->at < p->end) {
+        if (*p->at == '\n') p->line++;
+        if (isspace((unsigned char)*p->at)) {
+            p->at++;
+        } else if (p->end - p->at > 1 && p->at[0] == '/' && p->at[1] == '/') {
+            while (p->at < p->end && *p->at != '\n') p->at++;
+        } else if (p->end - p->at > 1 && p->at[0] == '/' && p->at[1] == '*') {
+            for (p->at += 2; p->end - p->at > 1 && !(p->at[0] == '*' && p->at[1] == '/'); p->at++)
+                if (*p->at == '\n') p->line++;
+            p->at = p->end - p->at > 1 ? p->at + 2 : p->end;
+        } else {
+            return;
+        }
+    }
+}
+
+bool next_is(Parser *p, char c) {
+    skip_blanks(p);
+    return p->at < p->end && *p->at == c;
+}
+
+bool accept(Parser *p, char c) {
+    if (!next_is(p, c)) return false;
+    p->at++;
+    return true;
+}
+
+void expect(Parser *p, char c) {
+    if (accept(p, c)) return;
+    if (p->at == p->end) refuse(p, "expected '%c', found the end of the text", c);
+    refuse(p, "expected '%c', found '%c'", c, *p->at);
+}
+
+static bool in_word(char c) {
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
+}
+
+Word identifier(Parser *p) {
+    skip_blanks(p);
+    Word w = {p->at, 0};
+    while (p->at < p->end && in_word(*p->at)) p->at++;
+    w.len = (size_t)(p->at - w.s);
+    if (!w.len) refuse(p, "expected a name");
+    return w;
+}
+
+// Extends a word by dots and what follows them: "ld.global.L1::no_allocate.f32", "%tid.x".
+static Word dotted(Parser *p, Word w) {
+    while (p->at < p->end) {
+        bool twice = *p->at == ':' && p->end - p->at > 1 && p->at[1] == ':';
+        if (twice) p->at++;
+        if (!twice && *p->at != '.' && !in_word(*p->at)) break;
+        p->at++;
+    }
+    w.len = (size_t)(p->at - w.s);
+    return w;
+}
+
+// A word after a dot: ".reg".
+static Word directive(Parser *p) {
+    expect(p, '.');
+    return identifier(p);
+}
+
+int64_t integer(Parser *p) {
+    skip_blanks(p);
+    bool negative = accept(p, '-');
+    skip_blanks(p);
+    char digits[32];
+    int n = 0;
+    while (p->at < p->end && isalnum((unsigned char)*p->at) && n < 30) digits[n++] = *p->at++;
+    digits[n] = 0;
+    if (n > 1 && (digits[n - 1] == 'U' || digits[n - 1] == 'u')) digits[--n] = 0;
+    char *end;
+    uint64_t value = strtoull(digits, &end, 0);
+    if (!n || *end) refuse(p, "expected an integer, found '%s'", digits);
+    return (int64_t)(negative ? 0 - value : value);
+}
+
+// --- Constants -----------------------------------------------------------------------------------
+
+Operand constant_row(Parser *p, uint64_t value, int bits) {
+    if (bits < 32) bits = 32;
+    int *head = &p->constant_head[(value ^ value >> 29 ^ value >> 23) & 255];
+    for (int i = *head; i; i = p->constants.at[i - 1].next)
+        if (p->constants.at[i - 1].value == value && p->constants.at[i - 1].bits == bits)
+            return (Operand){
+                .row = p->constants.at[i - 1].row, .bits = (uint16_t)bits, .constant = true};
+    Constant c = {value, bits, p->constant_bytes, *head};
+    p->constant_bytes += (uint32_t)(LANES * bits / 8);
+    vec_push(p->arena, &p->constants, c);
+    *head = p->constants.n;
+    return (Operand){.row = c.row, .bits = (uint16_t)bits, .constant = true};
+}
+
+static uint8_t *constant_rows(Parser *p) {
+    uint8_t *rows = arena_alloc(p->arena, p->constant_bytes + 8);
+    for (int i = 0; i < p->constants.n; i++) {
+        Constant c = p->constants.at[i];
+        for (size_t l = 0; l < LANES; l++)
+            memcpy(rows + c.row + l * (size_t)c.bits / 8, &c.value, (size_t)c.bits / 8);
+    }
+    return rows;
+}
+
+static bool is_hex(const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!isxdigit((unsigned char)s[i])) return false;
+    return true;
+}
+
+// The bits of a literal of this type: 0fXXXXXXXX and 0dXXXXXXXXXXXXXXXX give bits, 1.5 a value.
+static uint64_t literal(Parser *p, PtxType type) {
+    skip_blanks(p);
+    char text[40];
+    int n = 0;
+    const char *s = p->at;
+    while (s < p->end && n < 38 &&
+           (isalnum((unsigned char)*s) || *s == '.' || (*s == '-' && n == 0) ||
+            ((*s == '-' || *s == '+') && n && (text[n - 1] | 32) == 'e' &&
+             !(n > 1 && text[1] == 'x'))))
+        text[n++] = *s++;
+    text[n] = 0;
+    char kind = n > 2 && text[0] == '0' ? text[1] : 0;
+    if ((kind == 'f' || kind == 'F') && n == 10 && is_hex(text + 2, 8)) {
+        p->at = s;
+        uint32_t low = (uint32_t)strtoul(text + 2, NULL, 16);
+        if (type != PTX_F64) return low;
+        float f;
+        memcpy(&f, &low, 4);
+        double d = f;
+        uint64_t bits;
+        memcpy(&bits, &d, 8);
+        return bits;
+    }
+    if ((kind == 'd' || kind == 'D') && n == 18 && is_hex(text + 2, 16)) {
+        p->at = s;
+        return strtoull(text + 2, NULL, 16);
+    }
+    if (!strchr(text, '.')) return (uint64_t)integer(p);
+    double d;
+    if (!text_parse_float(text, (size_t)n, false, &d))
+        refuse(p, "expected a number, found '%s'", text);
+    p->at = s;
+    float f = (float)d;
+    uint32_t low;
+    uint64_t bits;
+    memcpy(&low, &f, 4);
+    memcpy(&bits, &d, 8);
+    return type == PTX_F64 ? bits : low;
+}
+
+// --- Registers -----------------------------------------------------------------------------------
+
+static uint32_t new_row(Parser *p, int bits) {
+    uint32_t row = p->row_bytes;
+    if (bits > 1) p->row_bytes += bits == 64 ? 256 : 128;
+    return row;
+}
+
+static void declare_register(Parser *p, Word name, int bits, int64_t count) {
+    if (count < 0 || count > MAX_REGISTERS || p->names.n + count > MAX_REGISTERS)
+        refuse(p, "more than %d registers", MAX_REGISTERS);
+    Reg r = {.name = name.s, .len = name.len, .count = count ? (int)count : -1, .bits = bits};
+    r.id = (uint32_t)p->names.n;
+    r.row = p->row_bytes;
+    for (int64_t i = 0; i < (count ? count : 1); i++) {
+        new_row(p, bits);
+        vec_push(p->arena, &p->names, NULL);
+    }
+    vec_push(p->arena, &p->regs, r);
+}
+
+// .reg .b32 %r<10>, %x;
+static void parse_registers(Parser *p) {
+    Word type = directive(p);
+    PtxType t = ptx_type(type.s, type.len);
+    if (t == PTX_NONE) refuse(p, "no registers of type .%.*s", (int)type.len, type.s);
+    do {
+        Word name = identifier(p);
+        int64_t count = 0;
+        if (accept(p, '<')) {
+            count = integer(p);
+            expect(p, '>');
+            if (count <= 0) refuse(p, "a range of no registers");
+        }
+        declare_register(p, name, ptx_info[t].bits, count);
+    } while (accept(p, ','));
+    expect(p, ';');
+}
+
+static bool find_register(Parser *p, Word name, Operand *into) {
+    size_t digits = 0;
+    while (digits < name.len && digits < 8 && isdigit((unsigned char)name.s[name.len - 1 - digits]))
+        digits++;
+    for (int i = 0; i < p->regs.n; i++) {
+        const Reg *r = &p->regs.at[i];
+        int64_t number = 0;
+        if (r->count < 0) {
+            if (r->len != name.len || memcmp(r->name, name.s, name.len) != 0) continue;
+        } else {
+            if (r->len >= name.len || memcmp(r->name, name.s, r->len) != 0 ||
+                name.len - r->len > digits)
+                continue;
+            for (size_t k = r->len; k < name.len; k++) number = number * 10 + (name.s[k] - '0');
+            if (number >= r->count) continue;
+        }
+        uint32_t width = r->bits == 1 ? 0 : r->bits == 64 ? 256 : 128;
+        *into = (Operand){.row = r->row + (uint32_t)number * width,
+                          .id = r->id + (uint32_t)number,
+                          .bits = (uint16_t)(r->bits == 8 ? 16 : r->bits)};
+        if (!p->names.at[into->id])
+            p->names.at[into->id] = arena_strndup(p->arena, name.s, name.len);
+        return true;
+    }
+    return false;
+}
+
+static const char *const special_names[SPECIAL_COUNT] = {
+    "%tid.x",    "%tid.y",    "%tid.z",   "%ntid.x",  "%ntid.y",
+    "%ntid.z",   "%ctaid.x",  "%ctaid.y", "%ctaid.z", "%nctaid.x",
+    "%nctaid.y", "%nctaid.z", "%laneid",  "%warpid",  "%lanemask_lt"};
+
+static bool find_special(Parser *p, Word name, Operand *into) {
+    for (int i = 0; i < SPECIAL_COUNT; i++) {
+        if (!word_is(name, special_names[i])) continue;
+        uint32_t *row = &p->entry->special[i];
+        if (!*row) *row = new_row(p, 32) + 1;
+        *into = (Operand){.row = *row - 1, .bits = 32};
+        return true;
+    }
+    return false;
+}
+
+static int register_bits(PtxType type) {
+    int bits = ptx_info[type].bits;
+    return bits == 8 ? 16 : bits;
+}
+
+static void check_width(Parser *p, Word name, Operand o, PtxType type, bool wider) {
+    int bits = register_bits(type);
+    bool fits = wider && bits > 1 ? o.bits >= bits : o.bits == bits;
+    if (!fits)
+        refuse(p, "register %.*s has %d bits, but .%s needs %d", (int)name.len, name.s, o.bits,
+               ptx_info[type].name, ptx_info[type].bits);
+}
+
+Operand register_operand(Parser *p, PtxType type, bool wider) {
+    Word name = identifier(p);
+    Operand o;
+    if (!find_register(p, name, &o))
+        refuse(p, "no register is called '%.*s'", (int)name.len, name.s);
+    check_width(p, name, o, type, wider);
+    return o;
+}
+
+static const Symbol *find_symbol(const Parser *p, Word name) {
+    for (int i = p->symbols.n - 1; i >= 0; i--)
+        if (word_is(name, p->symbols.at[i].name)) return &p->symbols.at[i];
+    return NULL;
+}
+
+static uint64_t symbol_address(Parser *p, const Symbol *s) {
+    if (s->space == SPACE_LOCAL) return s->offset;
+    if (!s->dynamic) return SHARED_BASE + s->offset;
+    p->dynamic_used = true;
+    return SHARED_BASE + ((p->shared + s->align - 1) / s->align * s->align);
+}
+
+Operand source_operand(Parser *p, PtxType type, bool wider) {
+    skip_blanks(p);
+    if (p->at == p->end) refuse(p, "expected an operand, found the end of the text");
+    if (isdigit((unsigned char)*p->at) || *p->at == '-' || *p->at == '.')
+        return constant_row(p, literal(p, type), register_bits(type));
+    Word name = identifier(p);
+    Operand o;
+    if (find_register(p, name, &o)) {
+        check_width(p, name, o, type, wider);
+        return o;
+    }
+    if (*name.s == '%') {
+        name = dotted(p, name);
+        if (find_special(p, name, &o)) {
+            check_width(p, name, o, type, wider);
+            return o;
+        }
+    }
+    const Symbol *s = find_symbol(p, name);
+    if (!s) refuse(p, "nothing is called '%.*s'", (int)name.len, name.s);
+    return constant_row(p, symbol_address(p, s), register_bits(type));
+}
+
+Operand predicate_operand(Parser *p, bool may_negate) {
+    bool negated = may_negate && accept(p, '!');
+    Operand o = register_operand(p, PTX_PRED, false);
+    o.negated = negated;
+    return o;
+}
+
+// [%r1], [%r1+16], [smem-4], [param]
+void address_operand(Parser *p, Ins *ins, Space space) {
+    expect(p, '[');
+    skip_blanks(p);
+    Word name = identifier(p);
+    Operand o;
+    const Symbol *s = find_symbol(p, name);
+    const Param *param = NULL;
+    for (int i = 0; i < p->params.n; i++)
+        if (word_is(name, p->params.at[i].name)) param = &p->params.at[i];
+    ins->offset = 0;
+    if (space == SPACE_PARAM) {
+        if (!param) refuse(p, "no parameter is called '%.*s'", (int)name.len, name.s);
+        o = constant_row(p, param->offset, 64);
+    } else if (find_register(p, name, &o)) {
+        bool narrow = o.bits == 32 && space != SPACE_GLOBAL;
+        if (o.bits != 64 && !narrow)
+            refuse(p, "register %.*s has %d bits: it cannot hold this address", (int)name.len,
+                   name.s, o.bits);
+    } else if (s && s->space == space) {
+        o = constant_row(p, symbol_address(p, s), 64);
+    } else if (isdigit((unsigned char)*name.s)) {
+        p->at = name.s;
+        o = constant_row(p, (uint64_t)integer(p), 64);
+    } else {
+        refuse(p, "'%.*s' is no address in this memory", (int)name.len, name.s);
+    }
+    if (accept(p, '+'))
+        ins->offset = integer(p);
+    else if (next_is(p, '-'))
+        ins->offset = integer(p);
+    if (ins->offset < -(1 << 23) || ins->offset >= 1 << 23)
+        refuse(p, "the offset of an address must fit 24 bits");
+    expect(p, ']');
+    ins->src[0] = o;
+    ins->nsrc = 1;
+}
+
+int vector_operand(Parser *p, PtxType type, bool source, Operand *into, int most) {
+    int n = 0;
+    expect(p, '{');
+    do {
+        if (n == most) refuse(p, "a vector of more than %d operands", most);
+        into[n++] = source ? source_operand(p, type, true) : register_operand(p, type, true);
+    } while (accept(p, ','));
+    expect(p, '}');
+    return n;
+}
+
+// --- Labels --------------------------------------------------------------------------------------
+
+int label_number(Parser *p, Word name) {
+    for (int i = 0; i < p->labels.n; i++)
+        if (p->labels.at[i].len == name.len && memcmp(p->labels.at[i].name, name.s, name.len) == 0)
+            return i;
+    Label l = {name.s, name.len, -1, p->line};
+    vec_push(p->arena, &p->labels, l);
+    return p->labels.n - 1;
+}
+
+static void resolve_labels(Parser *p) {
+    for (int i = 0; i < p->labels.n; i++)
+        if (p->labels.at[i].pc < 0) {
+            p->line = p->labels.at[i].line;
+            refuse(p, "no label is called '%.*s'", (int)p->labels.at[i].len, p->labels.at[i].name);
+        }
+    for (int i = 0; i < p->code.n; i++)
+        if (p->code.at[i].run == exec_branch)
+            p->code.at[i].offset = p->labels.at[p->code.at[i].offset].pc;
+}
+
+// --- Declarations --------------------------------------------------------------------------------
+
+static int64_t array_elements(Parser *p, bool *open) {
+    int64_t count = 1;
+    *open = false;
+    while (accept(p, '[')) {
+        if (accept(p, ']')) {
+            *open = true;
+            continue;
+        }
+        int64_t n = integer(p);
+        if (n < 0 || n > MAX_BYTES || (n && count > MAX_BYTES / n))
+            refuse(p, "an array of more than %d elements", MAX_BYTES);
+        count *= n;
+        expect(p, ']');
+    }
+    return count;
+}
+
+// .align 16 .b8 name[64]; after .shared or .local
+static void parse_variable(Parser *p, Space space) {
+    int64_t align = 0;
+    Word w = directive(p);
+    if (word_is(w, "align")) {
+        align = integer(p);
+        w = directive(p);
+    }
+    PtxType type = ptx_type(w.s, w.len);
+    if (type == PTX_NONE || type == PTX_PRED)
+        refuse(p, "expected a type, found .%.*s", (int)w.len, w.s);
+    Word name = identifier(p);
+    bool open;
+    int64_t bytes = array_elements(p, &open) * ptx_info[type].bits / 8;
+    if (align == 0) align = ptx_info[type].bits / 8;
+    if (align < 1 || align > 4096 || (align & (align - 1)))
+        refuse(p, "the alignment must be a power of two");
+    Symbol s = {arena_strndup(p->arena, name.s, name.len),
+                space,
+                0,
+                (uint32_t)bytes,
+                (uint32_t)align,
+                open};
+    uint32_t *used = space == SPACE_SHARED ? &p->shared : &p->local;
+    if (open && space != SPACE_SHARED) refuse(p, "an array needs a size");
+    if (!open) {
+        if (space == SPACE_SHARED && p->dynamic_used)
+            refuse(p, "'%s' moves the dynamic shared memory, whose address was used above", s.name);
+        s.offset = (uint32_t)((*used + align - 1) / align * align);
+        if (s.offset + bytes > MAX_BYTES) refuse(p, "more than %d bytes of variables", MAX_BYTES);
+        *used = s.offset + (uint32_t)bytes;
+    }
+    vec_push(p->arena, &p->symbols, s);
+    expect(p, ';');
+}
+
+// .param .align 64 .b8 map[128], and so on
+static void parse_param(Parser *p) {
+    int64_t align = 0;
+    PtxType type = PTX_NONE;
+    if (!word_is(directive(p), "param")) refuse(p, "expected .param");
+    while (next_is(p, '.')) {
+        Word w = directive(p);
+        if (word_is(w, "align"))
+            align = integer(p);
+        else if (ptx_type(w.s, w.len) != PTX_NONE)
+            type = ptx_type(w.s, w.len);
+        else if (!word_is(w, "ptr") && !word_is(w, "global"))
+            refuse(p, "unknown property .%.*s of a parameter", (int)w.len, w.s);
+    }
+    if (type == PTX_NONE || type == PTX_PRED) refuse(p, "a parameter needs a type");
+    Word name = identifier(p);
+    bool open;
+    uint32_t size = (uint32_t)ptx_info[type].bits / 8;
+    if (align < size) align = size;
+    int64_t bytes = array_elements(p, &open) * size;
+    if (align > 4096 || bytes > 4096 || open) refuse(p, "a parameter of more than 4096 bytes");
+    uint32_t end = p->params.n ? vec_last(&p->params).offset + vec_last(&p->params).bytes : 0;
+    uint32_t offset = (uint32_t)((end + align - 1) / align * align);
+    Param param = {arena_strndup(p->arena, name.s, name.len), offset, (uint32_t)bytes};
+    if (offset + bytes > 32764) refuse(p, "more than 32764 bytes of parameters");
+    vec_push(p->arena, &p->params, param);
+}
+
+static int64_t product_of_three(Parser *p) {
+    int64_t n = integer(p);
+    for (int i = 1; i < 3 && accept(p, ','); i++) {
+        int64_t m = integer(p);
+        n = n < 0 || m < 0 || n > 1 << 20 || m > 1 << 20 ? -1 : n * m;
+    }
+    if (n < 1 || n > 1 << 20) refuse(p, "a block or cluster of this size is not possible");
+    return n;
+}
+
+static void parse_entry_directives(Parser *p) {
+    EmuEntry *info = &p->entry->info;
+    while (next_is(p, '.')) {
+        Word w = directive(p);
+        if (word_is(w, "maxntid") || word_is(w, "reqntid")) {
+            info->max_threads = (int)product_of_three(p);
+            info->exact_threads = word_is(w, "reqntid");
+        } else if (word_is(w, "minnctapersm") || word_is(w, "maxnreg")) {
+            integer(p);
+        } else if (word_is(w, "reqnctapercluster")) {
+            if (product_of_three(p) > 1) refuse(p, "the emulator has no clusters");
+        } else if (!word_is(w, "explicitcluster")) {
+            refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
+        }
+    }
+}
+
+// --- Statements ----------------------------------------------------------------------------------
+
+static void skip_to(Parser *p, char c) {
+    while (p->at < p->end && *p->at != c) {
+        if (*p->at == '\n') p->line++;
+        p->at++;
+    }
+    if (p->at < p->end && c != '\n') p->at++;
+}
+
+static void parse_local_directive(Parser *p) {
+    Word w = directive(p);
+    if (word_is(w, "reg"))
+        parse_registers(p);
+    else if (word_is(w, "shared"))
+        parse_variable(p, SPACE_SHARED);
+    else if (word_is(w, "local"))
+        parse_variable(p, SPACE_LOCAL);
+    else if (word_is(w, "pragma"))
+        skip_to(p, ';');
+    else if (word_is(w, "loc"))
+        skip_to(p, '\n');
+    else
+        refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
+}
+
+static void parse_statement(Parser *p) {
+    Ins ins = {0};
+    if (accept(p, '@')) ins.guard = predicate_operand(p, true);
+    Word w = identifier(p);
+    int line = p->line;
+    if (!ins.guard.bits && next_is(p, ':') && (p->end - p->at < 2 || p->at[1] != ':')) {
+        p->at++;
+        int number = label_number(p, w);
+        Label *l = &p->labels.at[number];
+        if (l->pc >= 0) refuse(p, "the label '%.*s' is there twice", (int)w.len, w.s);
+        l->pc = p->code.n;
+        return;
+    }
+    ins.line = p->line = line;
+    p->at = w.s + w.len;
+    decode(p, dotted(p, w), &ins);
+    expect(p, ';');
+    if (p->code.n == MAX_CODE) refuse(p, "more than %d instructions", MAX_CODE);
+    vec_push(p->arena, &p->code, ins);
+}
+
+static void finish_entry(Parser *p) {
+    Entry *e = p->entry;
+    Ins last = {.run = exec_return, .line = p->line};
+    vec_push(p->arena, &p->code, last);
+    resolve_labels(p);
+    e->code = p->code.at;
+    e->ncode = p->code.n;
+    e->params = p->params.at;
+    e->info.nparams = p->params.n;
+    e->param_bytes = p->params.n ? vec_last(&p->params).offset + vec_last(&p->params).bytes : 0;
+    e->constants = constant_rows(p);
+    e->row_bytes = p->row_bytes + 128;
+    e->nregs = p->names.n;
+    e->reg_names = p->names.at;
+    e->shared_static = p->shared;
+    e->dynamic_align = 1;
+    for (int i = 0; i < p->symbols.n; i++)
+        if (p->symbols.at[i].dynamic && p->symbols.at[i].align > e->dynamic_align)
+            e->dynamic_align = p->symbols.at[i].align;
+    e->info.static_bytes = (int)p->shared;
+    e->info.local_bytes = (int)p->local;
+    e->info.registers = e->nregs - 1;
+    e->info.instructions = e->ncode - 1;
+}
+
+static void parse_entry(Parser *p) {
+    Entry blank = {0};
+    vec_push(p->arena, &p->module->entries, blank);
+    p->entry = &vec_last(&p->module->entries);
+    Word name = identifier(p);
+    p->entry->info.name = arena_strndup(p->arena, name.s, name.len);
+    uint32_t shared = p->shared;
+    p->regs.n = p->labels.n = 0;
+    memset(&p->code, 0, sizeof p->code);
+    memset(&p->params, 0, sizeof p->params);
+    memset(&p->names, 0, sizeof p->names);
+    memset(p->constant_head, 0, sizeof p->constant_head);
+    p->constants.n = 0;
+    p->row_bytes = p->constant_bytes = p->local = 0;
+    p->dynamic_used = false;
+    vec_push(p->arena, &p->names, "a constant");
+    if (accept(p, '(') && !accept(p, ')')) {
+        do parse_param(p);
+        while (accept(p, ','));
+        expect(p, ')');
+    }
+    parse_entry_directives(p);
+    expect(p, '{');
+    while (!accept(p, '}')) {
+        if (p->at == p->end) refuse(p, "the entry '%s' does not end", p->entry->info.name);
+        if (next_is(p, '.'))
+            parse_local_directive(p);
+        else if (!accept(p, ';'))
+            parse_statement(p);
+    }
+    finish_entry(p);
+    p->symbols.n = p->module_symbols;
+    p->shared = shared;
+}
+
+static void parse_module(Parser *p) {
+    for (skip_blanks(p); p->at < p->end; skip_blanks(p)) {
+        Word w = directive(p);
+        if (word_is(w, "version")) {
+            skip_to(p, '\n');
+        } else if (word_is(w, "target") || word_is(w, "file")) {
+            skip_to(p, '\n');
+        } else if (word_is(w, "address_size")) {
+            if (integer(p) != 64) refuse(p, "addresses have 64 bits");
+        } else if (word_is(w, "entry")) {
+            parse_entry(p);
+        } else if (word_is(w, "shared")) {
+            parse_variable(p, SPACE_SHARED);
+            p->module_symbols = p->symbols.n;
+        } else if (!word_is(w, "visible") && !word_is(w, "extern") && !word_is(w, "weak")) {
+            refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
+        }
+    }
+}
+
+EmuModule *emu_parse(Arena *arena, const char *text, size_t len, EmuError *e) {
+    Parser *p = arena_new(arena, Parser);
+    *e = (EmuError){0};
+    p->arena = arena;
+    p->module = arena_new(arena, EmuModule);
+    p->at = p->module->text = arena_strndup(arena, text, len);
+    p->end = p->at + len;
+    p->module->len = len;
+    p->line = 1;
+    p->error = e;
+    if (setjmp(p->refused)) return NULL;
+    parse_module(p);
+    return p->module;
+}
+
+int emu_entry_count(const EmuModule *m) { return m->entries.n; }
+const EmuEntry *emu_entry(const EmuModule *m, int i) {
+    return i >= 0 && i < m->entries.n ? &m->entries.at[i].info : NULL;
+}
+int emu_find(const EmuModule *m, const char *name) {
+    for (int i = 0; i < m->entries.n; i++)
+        if (strcmp(m->entries.at[i].info.name, name) == 0) return i;
+    return -1;
+}
+int emu_param_bytes(const EmuModule *m, int entry, int i) {
+    return (int)m->entries.at[entry].params[i].bytes;
+}

@@ -1,0 +1,304 @@
+// Launches: blocks one after the other, warps until they wait, threads of a warp in lockstep.
+#include "emulate/impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const int64_t default_limit = 10000000000;
+
+// --- Errors --------------------------------------------------------------------------------------
+
+// The statement of a line, without blanks around it.
+static int line_text(const EmuModule *m, int line, const char **at) {
+    const char *s = m->text, *end = m->text + m->len;
+    for (int i = 1; i < line && s < end; s++) i += *s == '\n';
+    while (s < end && (*s == ' ' || *s == '\t')) s++;
+    const char *stop = s;
+    while (stop < end && *stop != '\n' && stop - s < 80) stop++;
+    while (stop > s && (stop[-1] == ' ' || stop[-1] == '\r' || stop[-1] == ';')) stop--;
+    *at = s;
+    return (int)(stop - s);
+}
+
+_Noreturn static void fail(Machine *m, int line, const char *who, const char *what) {
+    const char *text;
+    int n = line_text(m->module, line, &text);
+    m->error->line = line;
+    snprintf(m->error->text, sizeof m->error->text, "kernel '%s', PTX line %d, '%.*s': %s %s",
+             m->entry->info.name, line, n, text, who, what);
+    longjmp(m->failed, 1);
+}
+
+void fault(Warp *w, int lane, const char *format, ...) {
+    Machine *m = w->m;
+    char who[128], what[512];
+    int t = w->index * LANES + lane, x = (int)m->launch->block[0], y = (int)m->launch->block[1];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    snprintf(who, sizeof who, "block (%u,%u,%u) thread (%d,%d,%d):", m->block[0], m->block[1],
+             m->block[2], t % x, t / x % y, t / x / y);
+    fail(m, m->current->line, who, what);
+}
+
+void fault_block(Machine *m, int line, const char *format, ...) {
+    char who[64], what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    snprintf(who, sizeof who, "block (%u,%u,%u):", m->block[0], m->block[1], m->block[2]);
+    fail(m, line, who, what);
+}
+
+// --- Control -------------------------------------------------------------------------------------
+
+void exec_nothing(Warp *w, const Ins *ins, uint32_t mask) { (void)w, (void)ins, (void)mask; }
+
+void exec_trap(Warp *w, const Ins *ins, uint32_t mask) {
+    (void)ins;
+    fault(w, __builtin_ctz(mask), "stops the launch");
+}
+
+void exec_branch(Warp *w, const Ins *ins, uint32_t mask) {
+    Group *g = &w->groups[w->current];
+    if (mask == g->mask) {
+        g->pc = (int)ins->offset;
+        return;
+    }
+    if (ins->flag) fault(w, __builtin_ctz(mask), "threads of the warp disagree about bra.uni");
+    g->mask &= ~mask;
+    w->groups[w->ngroups++] = (Group){mask, (int)ins->offset};
+}
+
+void exec_return(Warp *w, const Ins *ins, uint32_t mask) {
+    (void)ins;
+    Group *g = &w->groups[w->current];
+    w->live &= ~mask;
+    g->mask &= ~mask;
+    if (!g->mask) *g = w->groups[--w->ngroups];
+}
+
+// The group with the lowest program counter; groups that meet there become one.
+static void choose_group(Warp *w) {
+    int best = 0;
+    for (int i = 1; i < w->ngroups; i++)
+        if (w->groups[i].pc < w->groups[best].pc) best = i;
+    for (int i = w->ngroups - 1; i > best; i--)
+        if (w->groups[i].pc == w->groups[best].pc) {
+            w->groups[best].mask |= w->groups[i].mask;
+            w->groups[i] = w->groups[--w->ngroups];
+        }
+    w->current = best;
+}
+
+static uint32_t guarded(Warp *w, const Ins *ins, uint32_t mask) {
+    uint32_t bad = mask & ~w->defined[ins->guard.id];
+    if (bad) fault_undefined(w, __builtin_ctz(bad), "the predicate", &ins->guard);
+    return mask & pred_mask(w, &ins->guard);
+}
+
+static void step(Warp *w) {
+    Machine *m = w->m;
+    w->current = 0;
+    if (w->ngroups > 1) choose_group(w);
+    Group *g = &w->groups[w->current];
+    const Ins *ins = m->current = &m->entry->code[g->pc++];
+    uint32_t mask = g->mask;
+    if (--m->steps < 0) fault(w, __builtin_ctz(mask), "the launch does not end");
+    m->counts->instructions++;
+    if (ins->guard.bits && !(mask = guarded(w, ins, mask))) return;
+    m->counts->lane_instructions += __builtin_popcount(mask);
+    if (!ins->plain) {
+        ins->run(w, ins, mask);
+        return;
+    }
+    uint32_t defined = w->defined[ins->src[0].id];
+    for (int s = 1; s < ins->nsrc; s++) defined &= w->defined[ins->src[s].id];
+    ins->run(w, ins, mask);
+    define(w, &ins->dst[0], mask, defined);
+    if (op_is_fma_f32(ins)) m->counts->fma += __builtin_popcount(mask);
+}
+
+// --- Blocks --------------------------------------------------------------------------------------
+
+static uint32_t special_value(const Machine *m, const Warp *w, int which, int lane) {
+    uint32_t t = (uint32_t)(w->index * LANES + lane);
+    uint32_t x = m->launch->block[0], y = m->launch->block[1];
+    switch ((Special)which) {
+    case SPECIAL_TID_X: return t % x;
+    case SPECIAL_TID_Y: return t / x % y;
+    case SPECIAL_TID_Z: return t / x / y;
+    case SPECIAL_NTID_X:
+    case SPECIAL_NTID_Y:
+    case SPECIAL_NTID_Z: return m->launch->block[which - SPECIAL_NTID_X];
+    case SPECIAL_CTAID_X:
+    case SPECIAL_CTAID_Y:
+    case SPECIAL_CTAID_Z: return m->block[which - SPECIAL_CTAID_X];
+    case SPECIAL_NCTAID_X:
+    case SPECIAL_NCTAID_Y:
+    case SPECIAL_NCTAID_Z: return m->launch->grid[which - SPECIAL_NCTAID_X];
+    case SPECIAL_LANE: return (uint32_t)lane;
+    case SPECIAL_WARP: return (uint32_t)w->index;
+    default: return (1u << lane) - 1;
+    }
+}
+
+static void start_warp(Machine *m, Warp *w) {
+    const Entry *e = m->entry;
+    int threads = m->threads - w->index * LANES;
+    w->live = w->born = threads >= LANES ? ~0u : (1u << threads) - 1;
+    w->groups[0] = (Group){w->live, 0};
+    w->ngroups = 1;
+    w->waits = -1;
+    w->clock = 1;
+    w->hole_line = 0;
+    w->copies.n = 0;
+    memset(w->seen, 0, (size_t)m->nwarps * sizeof *w->seen);
+    memset(w->groups_committed, 0, sizeof w->groups_committed);
+    memset(w->defined, 0, (size_t)e->nregs * sizeof *w->defined);
+    w->defined[0] = ~0u;
+    if (w->local) memset(w->local, 0, (size_t)e->info.local_bytes * 2 * LANES);
+    for (int s = 0; s < SPECIAL_COUNT; s++)
+        for (int l = 0; e->special[s] && l < LANES; l++) {
+            Operand o = {.row = e->special[s] - 1, .bits = 32};
+            set_lane(w, &o, l, special_value(m, w, s, l));
+        }
+}
+
+_Noreturn static void deadlock(Machine *m) {
+    for (int i = 0; i < m->nwarps; i++) {
+        int id = m->warps[i].waits;
+        if (id < 0) continue;
+        const Barrier *b = &m->barriers[id];
+        fault_block(m, b->line, "barrier %d waits forever for %d of %d threads", id,
+                    b->expected - b->threads, b->expected);
+    }
+    fault_block(m, 1, "deadlock");
+}
+
+static void run_block(Machine *m) {
+    memset(m->barriers, 0, sizeof m->barriers);
+    memset(m->shared_state, STATE_UNDEFINED, m->shared_bytes);
+    shadow_reset(m, &m->shared_shadow, m->shared_bytes);
+    for (int i = 0; i < m->nwarps; i++) start_warp(m, &m->warps[i]);
+    for (bool more = true; more;) {
+        bool moved = false;
+        more = false;
+        for (int i = 0; i < m->nwarps; i++) {
+            Warp *w = &m->warps[i];
+            while (w->ngroups && w->waits < 0) {
+                step(w);
+                moved = true;
+            }
+            more = more || w->ngroups;
+        }
+        if (more && !moved) deadlock(m);
+    }
+}
+
+// --- Launches ------------------------------------------------------------------------------------
+
+static void make_warps(Machine *m) {
+    const Entry *e = m->entry;
+    m->warps = arena_new_n(m->arena, Warp, m->nwarps);
+    for (int i = 0; i < m->nwarps; i++) {
+        Warp *w = &m->warps[i];
+        w->m = m;
+        w->index = i;
+        w->rows = arena_raw(m->arena, e->row_bytes);
+        w->defined = arena_new_n(m->arena, uint32_t, e->nregs);
+        w->pred = arena_new_n(m->arena, uint32_t, e->nregs);
+        w->seen = arena_new_n(m->arena, uint32_t, m->nwarps);
+        memset(w->rows, 0, e->row_bytes);
+        if (e->info.local_bytes)
+            w->local = arena_new_n(m->arena, uint8_t, e->info.local_bytes * 2 * LANES);
+    }
+}
+
+static bool refuse_launch(EmuError *e, const Entry *entry, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static bool refuse_launch(EmuError *e, const Entry *entry, const char *format, ...) {
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    snprintf(e->text, sizeof e->text, "kernel '%s' cannot be launched: %s", entry->info.name, what);
+    return false;
+}
+
+static bool check_launch(const Entry *entry, const EmuLaunch *l, uint64_t shared, EmuError *e) {
+    static const uint64_t most_blocks[3] = {0x7fffffff, 65535, 65535};
+    static const uint64_t most_threads[3] = {1024, 1024, 64};
+    uint64_t threads = 1, blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        if (l->grid[i] < 1 || l->grid[i] > most_blocks[i])
+            return refuse_launch(e, entry, "a grid of (%u,%u,%u) blocks", l->grid[0], l->grid[1],
+                                 l->grid[2]);
+        if (l->block[i] < 1 || l->block[i] > most_threads[i])
+            return refuse_launch(e, entry, "blocks of (%u,%u,%u) threads", l->block[0], l->block[1],
+                                 l->block[2]);
+        threads *= l->block[i];
+        blocks *= l->grid[i];
+    }
+    int limit = entry->info.max_threads;
+    if (threads > 1024 || (limit && threads > (uint64_t)limit) ||
+        (entry->info.exact_threads && threads != (uint64_t)limit))
+        return refuse_launch(e, entry, "blocks of %d threads, declared for %d", (int)threads,
+                             limit ? limit : 1024);
+    if (blocks >= 1 << 27)
+        return refuse_launch(e, entry, "%llu blocks are too many for the emulator",
+                             (unsigned long long)blocks);
+    if (shared > l->shared_limit)
+        return refuse_launch(e, entry, "%llu bytes of shared memory, the limit is %u",
+                             (unsigned long long)shared, l->shared_limit);
+    return true;
+}
+
+static void run_grid(Machine *m) {
+    const uint32_t *grid = m->launch->grid;
+    for (uint32_t z = 0; z < grid[2]; z++)
+        for (uint32_t y = 0; y < grid[1]; y++)
+            for (uint32_t x = 0; x < grid[0]; x++) {
+                m->block[0] = x;
+                m->block[1] = y;
+                m->block[2] = z;
+                m->block_number++;
+                run_block(m);
+            }
+}
+
+bool emu_launch(Arena *scratch, const EmuModule *module, const EmuLaunch *l, EmuMemory *memory,
+                EmuCounts *counts, EmuError *e) {
+    const Entry *entry = &module->entries.at[l->entry];
+    *e = (EmuError){0};
+    uint64_t align = entry->dynamic_align;
+    uint64_t shared = entry->shared_static;
+    if (l->shared) shared = (shared + align - 1) / align * align + l->shared;
+    if (!check_launch(entry, l, shared, e)) return false;
+    Machine *m = arena_new(scratch, Machine);
+    m->arena = scratch;
+    m->module = module;
+    m->entry = entry;
+    m->launch = l;
+    m->memory = memory;
+    m->counts = counts;
+    m->error = e;
+    m->steps = l->limit ? l->limit : default_limit;
+    m->threads = (int)(l->block[0] * l->block[1] * l->block[2]);
+    m->nwarps = (m->threads + LANES - 1) / LANES;
+    m->shared_bytes = (uint32_t)shared;
+    m->shared = arena_new_n(scratch, uint8_t, shared + 1);
+    m->shared_state = arena_new_n(scratch, uint8_t, shared + 1);
+    m->global_shadow = arena_new_n(scratch, Shadow, memory->n + 1);
+    m->params = arena_new_n(scratch, uint8_t, entry->param_bytes + 1);
+    for (int i = 0; i < entry->info.nparams; i++)
+        memcpy(m->params + entry->params[i].offset, l->params[i], entry->params[i].bytes);
+    for (int i = 0; i < memory->n; i++) memory->at[i].traffic = (EmuTraffic){0};
+    make_warps(m);
+    if (setjmp(m->failed)) return false;
+    run_grid(m);
+    return true;
+}

@@ -1,0 +1,129 @@
+// The order of accesses: for every 4 bytes (or every byte) who wrote them last and who read them
+// since, and whether a barrier orders that access before the present one.
+//
+// Each warp counts its barriers: its clock. A barrier of the block joins what its warps have seen
+// of each other's clocks; bar.warp.sync advances the warp's own clock, which orders its threads.
+// Blocks of one launch are never ordered. Of the readers since the last write two are kept, which
+// is enough to find a race with any writer that no barrier separates from the readers.
+#include "emulate/impl.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CLOCK_BITS = 25, THREAD_SHIFT = 26, BLOCK_SHIFT = 36, ATOMIC = 1 };
+
+static Access access_now(const Warp *w, int lane, bool atomic) {
+    uint64_t thread = (uint64_t)(w->index * LANES + lane);
+    return (uint64_t)w->m->block_number << BLOCK_SHIFT | thread << THREAD_SHIFT |
+           (uint64_t)(w->clock & ((1u << CLOCK_BITS) - 1)) << 1 | (atomic ? ATOMIC : 0);
+}
+static uint32_t block_of(Access a) { return (uint32_t)(a >> BLOCK_SHIFT); }
+static int thread_of(Access a) { return (int)(a >> THREAD_SHIFT & 1023); }
+static uint32_t clock_of(Access a) { return (uint32_t)(a >> 1) & ((1u << CLOCK_BITS) - 1); }
+
+// Did it happen before the present access of this thread?
+static bool happened(const Warp *w, int lane, Access a) {
+    if (!a) return true;
+    if (block_of(a) != w->m->block_number) return false;
+    int thread = thread_of(a), warp = thread / LANES;
+    if (thread == w->index * LANES + lane) return true;
+    return warp == w->index ? clock_of(a) < w->clock : clock_of(a) <= w->seen[warp];
+}
+
+void shadow_reset(Machine *m, Shadow *s, size_t bytes) {
+    size_t pages = (bytes / (s->shift ? 4 : 1) + PAGE_CELLS) / PAGE_CELLS;
+    if (!s->page) {
+        *s = (Shadow){.npages = (bytes / 4 + PAGE_CELLS) / PAGE_CELLS, .shift = 2};
+        s->page = arena_new_n(m->arena, Cell *, s->npages);
+        return;
+    }
+    for (size_t i = 0; i < pages && i < s->npages; i++)
+        if (s->page[i]) memset(s->page[i], 0, PAGE_CELLS * sizeof(Cell));
+}
+
+// From cells of four bytes to cells of one.
+static void refine(Machine *m, Shadow *s) {
+    Shadow fine = {.npages = s->npages * 4, .shift = 0};
+    fine.page = arena_new_n(m->arena, Cell *, fine.npages);
+    for (size_t i = 0; i < s->npages; i++) {
+        if (!s->page[i]) continue;
+        for (size_t k = 0; k < 4; k++) {
+            Cell *cells = fine.page[4 * i + k] = arena_new_n(m->arena, Cell, PAGE_CELLS);
+            for (size_t c = 0; c < PAGE_CELLS; c++) cells[c] = s->page[i][(k * PAGE_CELLS + c) / 4];
+        }
+    }
+    *s = fine;
+}
+
+_Noreturn static void race(Warp *w, int lane, const Place *at, AccessKind kind, Access other,
+                           int line, bool other_writes) {
+    const Machine *m = w->m;
+    char place[128], who[64] = "another block";
+    describe_place(m, at, place, sizeof place);
+    uint32_t nx = m->launch->grid[0], ny = m->launch->grid[1], b = block_of(other) - 1;
+    int t = thread_of(other), bx = (int)m->launch->block[0], by = (int)m->launch->block[1];
+    if (b + 1 != m->block_number)
+        snprintf(who, sizeof who, "block (%u,%u,%u) thread (%d,%d,%d)", b % nx, b / nx % ny,
+                 b / nx / ny, t % bx, t / bx % by, t / bx / by);
+    else
+        snprintf(who, sizeof who, "thread (%d,%d,%d)", t % bx, t / bx % by, t / bx / by);
+    fault(w, lane, "%s %s, which %s %s in line %d without a barrier in between",
+          kind == ACCESS_READ || kind == ACCESS_ATOMIC_READ ? "reads" : "writes", place, who,
+          other_writes ? "wrote" : "read", line);
+}
+
+static void note_read(Warp *w, int lane, Cell *c, Access now, int line) {
+    bool first = happened(w, lane, c->reader), second = happened(w, lane, c->reader2);
+    if (first) {
+        c->reader = now;
+        if (second) c->reader2 = 0;
+        c->reader_line = line;
+    } else if (second) {
+        c->reader2 = now;
+    } else if (thread_of(c->reader) / LANES == thread_of(c->reader2) / LANES) {
+        c->reader2 = now;
+    }
+}
+
+static void check_cell(Warp *w, int lane, const Place *at, Cell *c, AccessKind kind,
+                       bool same_value, Access now) {
+    int line = w->m->current->line;
+    bool writes = kind == ACCESS_WRITE || kind == ACCESS_ATOMIC, atomic = now & ATOMIC;
+    bool both_atomic = atomic && (c->writer & ATOMIC);
+    if (c->writer && !both_atomic && !(writes && same_value) && !happened(w, lane, c->writer))
+        race(w, lane, at, kind, c->writer, c->writer_line, true);
+    if (!writes) {
+        note_read(w, lane, c, now, line);
+        return;
+    }
+    Access reader = !happened(w, lane, c->reader)    ? c->reader
+                    : !happened(w, lane, c->reader2) ? c->reader2
+                                                     : 0;
+    if (reader && !same_value && !(atomic && (reader & ATOMIC)))
+        race(w, lane, at, kind, reader, c->reader_line, false);
+    if (!reader) c->reader = c->reader2 = 0;
+    c->writer = now;
+    c->writer_line = line;
+}
+
+void shadow_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind,
+                   bool same_value) {
+    Shadow *s = at->shadow;
+    if (!s->page) shadow_reset(w->m, s, at->size);
+    if (s->shift && ((at->offset | (size_t)bytes) & 3)) refine(w->m, s);
+    size_t from = at->offset >> s->shift, to = (at->offset + (size_t)bytes) >> s->shift;
+    Access now = access_now(w, lane, kind >= ACCESS_ATOMIC);
+    uint32_t touch = kind == ACCESS_WRITE ? 2 : kind == ACCESS_ATOMIC ? 3 : 1;
+    for (size_t i = from; i < to; i++) {
+        Cell **page = &s->page[i / PAGE_CELLS];
+        if (!*page) *page = arena_new_n(w->m->arena, Cell, PAGE_CELLS);
+        Cell *c = &(*page)[i % PAGE_CELLS];
+        check_cell(w, lane, at, c, kind, same_value, now);
+        if (at->buffer && (c->touched & touch) != touch) {
+            int64_t size = 1 << s->shift;
+            if (touch & ~c->touched & 1) at->buffer->traffic.load_touched += size;
+            if (touch & ~c->touched & 2) at->buffer->traffic.store_touched += size;
+            c->touched |= touch;
+        }
+    }
+}
