@@ -164,7 +164,7 @@ static uint64_t spelling_hash(const char *s, size_t len) {
     return h ^ h >> 29;
 }
 
-const Op *find_op(Parser *p, Word spelling) {
+const Op *emu_find_op(Parser *p, Word spelling) {
     if (!p->ops) {
         p->ops = arena_new_n(p->arena, const Op *, OP_SLOTS);
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
@@ -175,11 +175,11 @@ const Op *find_op(Parser *p, Word spelling) {
     }
     uint64_t h = spelling_hash(spelling.s, spelling.len);
     for (; p->ops[h % OP_SLOTS]; h++)
-        if (word_is(spelling, p->ops[h % OP_SLOTS]->name)) return p->ops[h % OP_SLOTS];
+        if (ptx_word_is(spelling, p->ops[h % OP_SLOTS]->name)) return p->ops[h % OP_SLOTS];
     return NULL;
 }
 
-bool op_is_fma_f32(const Ins *ins) { return ins->run == op_fma_f32; }
+bool emu_is_fma_f32(const Ins *ins) { return ins->run == op_fma_f32; }
 
 // --- Comparisons ---------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ COMPARE(f32)
 COMPARE(f64)
 
 static void compare_half(Warp *w, const Ins *ins, uint32_t mask) {
-    double (*widen)(uint16_t) = ins->type == PTX_F16 ? widen_f16 : widen_bf16;
+    double (*widen)(uint16_t) = ins->type == PTX_F16 ? emu_widen_f16 : emu_widen_bf16;
     uint32_t lt = 0, eq = 0, unordered = 0;
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
@@ -242,7 +242,7 @@ static void compare_half(Warp *w, const Ins *ins, uint32_t mask) {
     finish_compare(w, ins, mask, lt, eq, unordered);
 }
 
-Exec *compare_exec(PtxType type) {
+Exec *emu_compare(PtxType type) {
     switch (type) {
     case PTX_S16: return compare_s16;
     case PTX_B16:
@@ -263,7 +263,7 @@ Exec *compare_exec(PtxType type) {
 
 // --- Moves ---------------------------------------------------------------------------------------
 
-void exec_move(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_move(Warp *w, const Ins *ins, uint32_t mask) {
     size_t width = ins->dst[0].bits == 64 ? 8 : 4;
     uint8_t *to = row_of(w, &ins->dst[0]);
     const uint8_t *from = row_of(w, &ins->src[0]);
@@ -276,7 +276,7 @@ void exec_move(Warp *w, const Ins *ins, uint32_t mask) {
 }
 
 // src[2] is the predicate: a value that it does not select may be undefined.
-void exec_select(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_select(Warp *w, const Ins *ins, uint32_t mask) {
     uint32_t first = pred_mask(w, &ins->src[2]);
     for (int l = 0; l < LANES; l++)
         if (mask >> l & 1)
@@ -287,7 +287,7 @@ void exec_select(Warp *w, const Ins *ins, uint32_t mask) {
 }
 
 // mov.b64 %d, {%lo, %hi}: nsrc parts of dst[0], lowest first.
-void exec_pack(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_pack(Warp *w, const Ins *ins, uint32_t mask) {
     int bits = ins->dst[0].bits / ins->nsrc;
     uint32_t defined = ~0u;
     for (int s = 0; s < ins->nsrc; s++) defined &= w->defined[ins->src[s].id];
@@ -301,7 +301,7 @@ void exec_pack(Warp *w, const Ins *ins, uint32_t mask) {
     define(w, &ins->dst[0], mask, defined);
 }
 
-void exec_unpack(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_unpack(Warp *w, const Ins *ins, uint32_t mask) {
     int bits = ins->src[0].bits / ins->ndst;
     uint64_t part = bits == 64 ? ~0ull : (1ull << bits) - 1;
     uint32_t defined = w->defined[ins->src[0].id];
@@ -315,7 +315,7 @@ void exec_unpack(Warp *w, const Ins *ins, uint32_t mask) {
 }
 
 // lop3: `what` is the table of the function.
-void exec_lop3(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_lop3(Warp *w, const Ins *ins, uint32_t mask) {
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
         uint32_t a = lane_u32(w, &ins->src[0], l), b = lane_u32(w, &ins->src[1], l);
@@ -339,18 +339,18 @@ static void set_pred(Warp *w, const Ins *ins, uint32_t mask, uint32_t value) {
 static uint32_t pred_src(const Warp *w, const Ins *ins, int s) {
     return pred_mask(w, &ins->src[s]);
 }
-void exec_pred_and(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_pred_and(Warp *w, const Ins *ins, uint32_t mask) {
     set_pred(w, ins, mask, pred_src(w, ins, 0) & pred_src(w, ins, 1));
 }
-void exec_pred_or(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_pred_or(Warp *w, const Ins *ins, uint32_t mask) {
     set_pred(w, ins, mask, pred_src(w, ins, 0) | pred_src(w, ins, 1));
 }
-void exec_pred_xor(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_pred_xor(Warp *w, const Ins *ins, uint32_t mask) {
     set_pred(w, ins, mask, pred_src(w, ins, 0) ^ pred_src(w, ins, 1));
 }
-void exec_pred_not(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_pred_not(Warp *w, const Ins *ins, uint32_t mask) {
     set_pred(w, ins, mask, ~pred_src(w, ins, 0));
 }
-void exec_pred_move(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_pred_move(Warp *w, const Ins *ins, uint32_t mask) {
     set_pred(w, ins, mask, pred_src(w, ins, 0));
 }

@@ -48,8 +48,8 @@ static uint32_t narrow(double x, Format f, int mode) {
     return sign | (uint32_t)bits;
 }
 
-uint16_t round_f16(double x) { return (uint16_t)narrow(x, format_f16, ROUND_NEAREST); }
-uint16_t round_bf16(double x) { return (uint16_t)narrow(x, format_bf16, ROUND_NEAREST); }
+uint16_t emu_round_f16(double x) { return (uint16_t)narrow(x, format_f16, ROUND_NEAREST); }
+uint16_t emu_round_bf16(double x) { return (uint16_t)narrow(x, format_bf16, ROUND_NEAREST); }
 
 static double widen(uint32_t bits, Format f) {
     uint32_t fraction = bits & ((1u << f.mantissa) - 1);
@@ -65,16 +65,16 @@ static double widen(uint32_t bits, Format f) {
         x = ldexp((double)fraction, 1 - bias - f.mantissa);
     return negative ? -x : x;
 }
-double widen_f16(uint16_t bits) { return widen(bits, format_f16); }
-double widen_bf16(uint16_t bits) { return widen(bits, format_bf16); }
+double emu_widen_f16(uint16_t bits) { return widen(bits, format_f16); }
+double emu_widen_bf16(uint16_t bits) { return widen(bits, format_bf16); }
 
 static double float_value(PtxType type, uint64_t bits) {
     float f;
     double d;
     uint32_t low = (uint32_t)bits;
     switch (type) {
-    case PTX_F16: return widen_f16((uint16_t)bits);
-    case PTX_BF16: return widen_bf16((uint16_t)bits);
+    case PTX_F16: return emu_widen_f16((uint16_t)bits);
+    case PTX_BF16: return emu_widen_bf16((uint16_t)bits);
     case PTX_F32: memcpy(&f, &low, 4); return f;
     default: memcpy(&d, &bits, 8); return d;
     }
@@ -145,7 +145,7 @@ static uint64_t int_to_float(PtxType to, __int128 x, int mode) {
     return float_bits(to, negative ? -d : d, mode);
 }
 
-uint64_t convert_bits(const Ins *ins, uint64_t bits) {
+static uint64_t convert_bits(const Ins *ins, uint64_t bits) {
     PtxType to = ins->type, from = ins->from;
     bool to_float = ptx_info[to].kind == KIND_FLOAT, from_float = ptx_info[from].kind == KIND_FLOAT;
     if (from_float) {
@@ -170,7 +170,7 @@ static uint64_t extended(PtxType type, uint64_t value, int bits) {
     return bits < 64 ? value & ((1ull << bits) - 1) : value;
 }
 
-void exec_convert(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_convert(Warp *w, const Ins *ins, uint32_t mask) {
     for (int l = 0; l < LANES; l++)
         if (mask >> l & 1)
             set_lane(w, &ins->dst[0], l,

@@ -29,7 +29,7 @@ static bool pairs_equal(const uint32_t *address, uint32_t mask, int first, int b
 // A warp's access is served in parts: all lanes at once for up to 4 bytes, half-warps for 8,
 // quarter-warps for 16. Loads of 16 bytes serve a half-warp at once if lanes l and l^1, or l and
 // l^2, read the same address throughout it. *ideal is the number of parts.
-int wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal) {
+int emu_wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal) {
     int total = 0;
     *ideal = 0;
     for (int first = 0; first < LANES;) {
@@ -50,7 +50,7 @@ int wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int
     return total;
 }
 
-int sectors(const uint64_t *address, uint32_t mask, int bytes) {
+int emu_sectors(const uint64_t *address, uint32_t mask, int bytes) {
     uint64_t kept[LANES * 2];
     int n = 0;
     for (int l = 0; l < LANES; l++) {

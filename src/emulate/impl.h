@@ -52,7 +52,7 @@ typedef struct Operand {
     bool negated; // !%p
 } Operand;
 
-typedef enum Space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM } Space;
+typedef enum Space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_CONST } Space;
 typedef enum AtomOp {
     ATOM_ADD,
     ATOM_MIN,
@@ -117,6 +117,7 @@ struct EmuModule {
     VEC(Entry) entries;
     const char *text;
     size_t len;
+    VEC(uint8_t) constants; // .const variables
 };
 
 // Rows of special registers, filled in when a warp starts.
@@ -186,40 +187,31 @@ typedef struct Parser {
     jmp_buf refused;
 } Parser;
 
-__attribute__((format(printf, 2, 3))) _Noreturn void refuse(Parser *p, const char *format, ...);
+__attribute__((format(printf, 2, 3))) _Noreturn void ptx_refuse(Parser *p, const char *format, ...);
 
 typedef struct Word {
     const char *s;
     size_t len;
 } Word;
-bool word_is(Word w, const char *s);
-void skip_blanks(Parser *p);
-bool accept(Parser *p, char c);
-void expect(Parser *p, char c);
-Word identifier(Parser *p); // refuses if there is none
-Operand constant_row(Parser *p, uint64_t value, int bits);
+bool ptx_word_is(Word w, const char *s);
+void ptx_skip_blanks(Parser *p);
+bool ptx_accept(Parser *p, char c);
+void ptx_expect(Parser *p, char c);
+Word ptx_identifier(Parser *p); // refuses if there is none
+Operand ptx_constant(Parser *p, uint64_t value, int bits);
 
 // The statement after its guard: mnemonic with its dots, operands, semicolon; fills in *ins.
-void decode(Parser *p, Word mnemonic, Ins *ins);
+void ptx_decode(Parser *p, Word mnemonic, Ins *ins);
 // Operands, for decode. `type` is the type of the instruction; a register must have its width, or
 // at least that with `wider`.
-Operand register_operand(Parser *p, PtxType type, bool wider);
-Operand source_operand(Parser *p, PtxType type, bool wider); // a register or a constant
-Operand predicate_operand(Parser *p, bool may_negate);
-void address_operand(Parser *p, Ins *ins, Space space);
-int vector_operand(Parser *p, PtxType type, bool source, Operand *into, int most);
-int64_t integer(Parser *p);
-bool next_is(Parser *p, char c);
-int label_number(Parser *p, Word name);
-
-typedef struct Modifiers {
-    Word at[12];
-    int n, next;
-} Modifiers;
-Modifiers split(Word mnemonic);
-bool take(Modifiers *m, const char *name);
-bool take_any(Modifiers *m, const char *const *names, int n, int *which);
-PtxType take_type(Parser *p, Modifiers *m);
+Operand ptx_register(Parser *p, PtxType type, bool wider);
+Operand ptx_source(Parser *p, PtxType type, bool wider); // a register or a constant
+Operand ptx_predicate(Parser *p, bool may_negate);
+void ptx_address(Parser *p, Ins *ins, Space space);
+int ptx_vector(Parser *p, PtxType type, bool source, Operand *into, int most);
+int64_t ptx_integer(Parser *p);
+bool ptx_next_is(Parser *p, char c);
+int ptx_label(Parser *p, Word name);
 
 // Rows of ops.def: the one of this spelling, or NULL.
 typedef struct Op {
@@ -228,14 +220,14 @@ typedef struct Op {
     uint8_t nsrc;
     PtxType result, src[4];
 } Op;
-const Op *find_op(Parser *p, Word spelling);
-Exec *compare_exec(PtxType type); // of setp; NULL: no such type
-bool op_is_fma_f32(const Ins *ins);
-Exec exec_select, exec_move, exec_pack, exec_unpack, exec_convert, exec_load, exec_store, exec_atom,
-    exec_cp_async, exec_commit, exec_wait, exec_barrier, exec_arrive, exec_warp_barrier,
-    exec_shuffle, exec_vote, exec_ballot, exec_active, exec_redux, exec_branch, exec_return,
-    exec_nothing, exec_trap, exec_lop3, exec_pred_and, exec_pred_or, exec_pred_xor, exec_pred_not,
-    exec_pred_move;
+const Op *emu_find_op(Parser *p, Word spelling);
+Exec *emu_compare(PtxType type); // of setp; NULL: no such type
+bool emu_is_fma_f32(const Ins *ins);
+Exec emu_do_select, emu_do_move, emu_do_pack, emu_do_unpack, emu_do_convert, emu_do_load,
+    emu_do_store, emu_do_atom, emu_do_cp_async, emu_do_commit, emu_do_wait, emu_do_barrier,
+    emu_do_arrive, emu_do_warp_barrier, emu_do_shuffle, emu_do_vote, emu_do_ballot, emu_do_active,
+    emu_do_redux, emu_do_branch, emu_do_return, emu_do_nothing, emu_do_trap, emu_do_lop3,
+    emu_do_pred_and, emu_do_pred_or, emu_do_pred_xor, emu_do_pred_not, emu_do_pred_move;
 
 // --- Running -------------------------------------------------------------------------------------
 
@@ -359,32 +351,29 @@ static inline void define(Warp *w, const Operand *o, uint32_t mask, uint32_t def
 }
 
 // Ends the launch: `format` says what the thread did wrong.
-__attribute__((format(printf, 3, 4))) _Noreturn void fault(Warp *w, int lane, const char *format,
-                                                           ...);
+__attribute__((format(printf, 3, 4))) _Noreturn void emu_fault(Warp *w, int lane,
+                                                               const char *format, ...);
 // The same: `what` of the undefined register `o`, and the load that it may come from.
-_Noreturn void fault_undefined(Warp *w, int lane, const char *what, const Operand *o);
-_Noreturn void fault_block(Machine *m, int line, const char *format, ...)
+_Noreturn void emu_fault_undefined(Warp *w, int lane, const char *what, const Operand *o);
+_Noreturn void emu_fault_block(Machine *m, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // Checks bounds and alignment.
-Place locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool aligned);
+Place emu_locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool aligned);
 
 // Order, shadow.c: reports a race of this access with earlier ones, and notes it.
 typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_ATOMIC_READ } AccessKind;
-void shadow_reset(Machine *m, Shadow *s, size_t bytes);
-void shadow_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind, bool same_value);
-void describe_place(const Machine *m, const Place *at, char *into, size_t size);
+void emu_shadow_reset(Machine *m, Shadow *s, size_t bytes);
+void emu_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind, bool same_value);
+void emu_describe(const Machine *m, const Place *at, char *into, size_t size);
 
 // Counting, count.c.
-int wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal);
-int sectors(const uint64_t *address, uint32_t mask, int bytes);
+int emu_wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal);
+int emu_sectors(const uint64_t *address, uint32_t mask, int bytes);
 
-uint64_t convert_bits(const Ins *ins, uint64_t bits);
-uint16_t round_f16(double value); // to nearest even
-uint16_t round_bf16(double value);
-double widen_f16(uint16_t bits);
-double widen_bf16(uint16_t bits);
-
-void warp_sync(Warp *w); // its earlier accesses happen before its later ones
+uint16_t emu_round_f16(double value); // to nearest even
+uint16_t emu_round_bf16(double value);
+double emu_widen_f16(uint16_t bits);
+double emu_widen_bf16(uint16_t bits);
 
 #endif

@@ -7,7 +7,7 @@
 // --- Places --------------------------------------------------------------------------------------
 
 // The name of the buffer, and the byte of it.
-void describe_place(const Machine *m, const Place *at, char *into, size_t size) {
+void emu_describe(const Machine *m, const Place *at, char *into, size_t size) {
     if (!at->buffer)
         snprintf(into, size, "byte %zu of shared memory", at->offset);
     else if (at->buffer->name)
@@ -18,34 +18,38 @@ void describe_place(const Machine *m, const Place *at, char *into, size_t size) 
 }
 
 static const char *access_name(const Ins *ins) {
-    if (ins->run == exec_load) return "reads";
-    return ins->run == exec_store ? "writes" : "accesses";
+    if (ins->run == emu_do_load) return "reads";
+    return ins->run == emu_do_store ? "writes" : "accesses";
 }
 
 _Noreturn static void outside(Warp *w, int lane, const Place *at, int64_t offset, int bytes) {
-    char name[64] = "shared memory";
+    static const char *const spaces[] = {"global memory", "shared memory", "local memory",
+                                         "the parameters", "constant memory"};
+    char name[64];
+    snprintf(name, sizeof name, "%s", spaces[w->m->current->space]);
+    if (w->m->current->run == emu_do_cp_async) snprintf(name, sizeof name, "shared memory");
     if (at->buffer && at->buffer->name)
         snprintf(name, sizeof name, "buffer '%s'", at->buffer->name);
     else if (at->buffer)
         snprintf(name, sizeof name, "buffer %d", (int)(at->buffer - w->m->memory->at));
     if (offset < 0)
-        fault(w, lane, "%s %d bytes, %lld before the beginning of %s", access_name(w->m->current),
-              bytes, (long long)-offset, name);
-    fault(w, lane, "%s %d bytes at byte %lld of %s, which has %zu", access_name(w->m->current),
-          bytes, (long long)offset, name, at->size);
+        emu_fault(w, lane, "%s %d bytes, %lld before the beginning of %s",
+                  access_name(w->m->current), bytes, (long long)-offset, name);
+    emu_fault(w, lane, "%s %d bytes at byte %lld of %s, which has %zu", access_name(w->m->current),
+              bytes, (long long)offset, name, at->size);
 }
 
 static Place locate_global(Warp *w, int lane, uint64_t address) {
     EmuMemory *memory = w->m->memory;
     uint64_t slot = (address >> EMU_SLOT_SHIFT) - 1;
     if (slot >= (uint64_t)memory->n || !memory->at[slot].address)
-        fault(w, lane, "%s address 0x%llx, which belongs to no buffer", access_name(w->m->current),
-              (unsigned long long)address);
+        emu_fault(w, lane, "%s address 0x%llx, which belongs to no buffer",
+                  access_name(w->m->current), (unsigned long long)address);
     EmuBuffer *b = &memory->at[slot];
     return (Place){b->data, b->defined, &w->m->global_shadow[slot], b, 0, b->bytes};
 }
 
-Place locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool aligned) {
+Place emu_locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool aligned) {
     Machine *m = w->m;
     Place p;
     int64_t offset;
@@ -60,6 +64,9 @@ Place locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool a
         uint8_t *data = w->local + 2 * size * (size_t)lane;
         p = (Place){data, data + size, NULL, NULL, 0, size};
         offset = (int64_t)address;
+    } else if (space == SPACE_CONST) {
+        p = (Place){m->module->constants.at, NULL, NULL, NULL, 0, (size_t)m->module->constants.n};
+        offset = (int64_t)address;
     } else {
         p = (Place){m->params, NULL, NULL, NULL, 0, m->entry->param_bytes};
         offset = (int64_t)address;
@@ -67,37 +74,38 @@ Place locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool a
     if (offset < 0 || (uint64_t)offset > p.size || (uint64_t)bytes > p.size - (uint64_t)offset)
         outside(w, lane, &p, offset, bytes);
     if (aligned && address % (uint64_t)bytes)
-        fault(w, lane, "%s %d bytes at address 0x%llx, which is not a multiple of %d",
-              access_name(m->current), bytes, (unsigned long long)address, bytes);
+        emu_fault(w, lane, "%s %d bytes at address 0x%llx, which is not a multiple of %d",
+                  access_name(m->current), bytes, (unsigned long long)address, bytes);
     p.offset = (size_t)offset;
     p.data += offset;
     if (p.state) p.state += offset;
     return p;
 }
 
-void fault_undefined(Warp *w, int lane, const char *what, const Operand *o) {
+void emu_fault_undefined(Warp *w, int lane, const char *what, const Operand *o) {
     const char *name = w->m->entry->reg_names[o->id];
     char place[128];
-    if (!w->hole_line) fault(w, lane, "%s %s is undefined", what, name);
-    describe_place(w->m, &w->hole, place, sizeof place);
-    fault(w, lane, "%s %s is undefined; line %d loaded %s, which nothing had written", what, name,
-          w->hole_line, place);
+    if (!w->hole_line) emu_fault(w, lane, "%s %s is undefined", what, name);
+    emu_describe(w->m, &w->hole, place, sizeof place);
+    emu_fault(w, lane, "%s %s is undefined; line %d loaded %s, which nothing had written", what,
+              name, w->hole_line, place);
 }
 
 // The first lane of the mask whose register is undefined ends the launch.
 static void need_defined(Warp *w, const Operand *o, uint32_t mask, const char *what) {
     uint32_t bad = mask & ~w->defined[o->id];
-    if (bad) fault_undefined(w, __builtin_ctz(bad), what, o);
+    if (bad) emu_fault_undefined(w, __builtin_ctz(bad), what, o);
 }
 
 static void not_in_flight(Warp *w, int lane, const Place *at, int bytes) {
     if (at->buffer || !at->state) return;
     for (int i = 0; i < bytes; i++)
         if (at->state[i] == STATE_IN_FLIGHT)
-            fault(w, lane,
-                  "%s byte %zu of shared memory, which a cp.async is writing: its thread has not "
-                  "waited for it yet",
-                  access_name(w->m->current), at->offset + (size_t)i);
+            emu_fault(
+                w, lane,
+                "%s byte %zu of shared memory, which a cp.async is writing: its thread has not "
+                "waited for it yet",
+                access_name(w->m->current), at->offset + (size_t)i);
 }
 
 // --- Counts --------------------------------------------------------------------------------------
@@ -109,10 +117,10 @@ static void count_access(Warp *w, const Ins *ins, uint32_t mask, const uint64_t 
         uint32_t at[LANES];
         int ideal = 0;
         for (int l = 0; l < LANES; l++) at[l] = (uint32_t)address[l];
-        c->shared_wavefronts += wavefronts(at, mask, bytes, load, &ideal);
+        c->shared_wavefronts += emu_wavefronts(at, mask, bytes, load, &ideal);
         c->shared_ideal += ideal;
     } else if (ins->space == SPACE_GLOBAL) {
-        int lanes = __builtin_popcount(mask), moved = sectors(address, mask, bytes);
+        int lanes = __builtin_popcount(mask), moved = emu_sectors(address, mask, bytes);
         EmuBuffer *b = &w->m->memory->at[(address[__builtin_ctz(mask)] >> EMU_SLOT_SHIFT) - 1];
         *(load ? &c->load_sectors : &c->store_sectors) += moved;
         *(load ? &c->load_bytes : &c->store_bytes) += lanes * bytes;
@@ -147,7 +155,7 @@ static void load_lane(Warp *w, const Ins *ins, int lane, const Place *at, uint32
     }
 }
 
-void exec_load(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_load(Warp *w, const Ins *ins, uint32_t mask) {
     int bytes = ins->count * ptx_info[ins->type].bits / 8;
     uint32_t defined[MAX_DST] = {0};
     uint64_t address[LANES];
@@ -156,10 +164,10 @@ void exec_load(Warp *w, const Ins *ins, uint32_t mask) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
         if (ins->space == SPACE_SHARED) address[l] = (uint32_t)address[l];
-        Place at = locate(w, l, ins->space, address[l], bytes, true);
+        Place at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);
-            shadow_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC_READ : ACCESS_READ, false);
+            emu_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC_READ : ACCESS_READ, false);
         }
         load_lane(w, ins, l, &at, defined);
     }
@@ -173,7 +181,7 @@ static void store_lane(Warp *w, const Ins *ins, int lane, const Place *at) {
         const Operand *o = &ins->src[1 + e];
         uint64_t value = lane_bits(w, o, lane);
         bool defined = w->defined[o->id] >> lane & 1;
-        if (!defined && at->buffer) fault_undefined(w, lane, "stores to global memory, but", o);
+        if (!defined && at->buffer) emu_fault_undefined(w, lane, "stores to global memory, but", o);
         memcpy(at->data + (size_t)e * size, &value, size);
         memset(at->state + (size_t)e * size, defined ? STATE_DEFINED : STATE_UNDEFINED, size);
     }
@@ -194,7 +202,7 @@ static bool stores_same(const Warp *w, const Ins *ins, int lane, const Place *at
     return true;
 }
 
-void exec_store(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_store(Warp *w, const Ins *ins, uint32_t mask) {
     int bytes = ins->count * ptx_info[ins->type].bits / 8;
     uint64_t address[LANES];
     need_defined(w, &ins->src[0], mask, "the address");
@@ -202,11 +210,11 @@ void exec_store(Warp *w, const Ins *ins, uint32_t mask) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
         if (ins->space == SPACE_SHARED) address[l] = (uint32_t)address[l];
-        Place at = locate(w, l, ins->space, address[l], bytes, true);
+        Place at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);
-            shadow_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC : ACCESS_WRITE,
-                          stores_same(w, ins, l, &at));
+            emu_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC : ACCESS_WRITE,
+                       stores_same(w, ins, l, &at));
         }
         store_lane(w, ins, l, &at);
     }
@@ -257,7 +265,7 @@ static uint64_t atom_value(const Ins *ins, uint64_t old, uint64_t b, uint64_t c)
     }
 }
 
-void exec_atom(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_atom(Warp *w, const Ins *ins, uint32_t mask) {
     int bytes = ptx_info[ins->type].bits / 8;
     uint64_t address[LANES];
     need_defined(w, &ins->src[0], mask, "the address");
@@ -265,11 +273,11 @@ void exec_atom(Warp *w, const Ins *ins, uint32_t mask) {
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
-        Place at = locate(w, l, ins->space, address[l], bytes, true);
+        Place at = emu_locate(w, l, ins->space, address[l], bytes, true);
         not_in_flight(w, l, &at, bytes);
-        shadow_access(w, l, &at, bytes, ACCESS_ATOMIC, false);
+        emu_access(w, l, &at, bytes, ACCESS_ATOMIC, false);
         for (int i = 0; i < bytes; i++)
-            if (!at.state[i]) fault(w, l, "an atomic operation on undefined memory");
+            if (!at.state[i]) emu_fault(w, l, "an atomic operation on undefined memory");
         uint64_t old = 0, b = lane_bits(w, &ins->src[1], l);
         uint64_t c = ins->nsrc > 2 ? lane_bits(w, &ins->src[2], l) : 0;
         memcpy(&old, at.data, (size_t)bytes);
@@ -291,29 +299,29 @@ void exec_atom(Warp *w, const Ins *ins, uint32_t mask) {
 static void issue(Warp *w, const Ins *ins, int lane, uint64_t *source_address) {
     Copy c = {.bytes = ins->what, .lane = (uint8_t)lane, .line = ins->line, .group = -1};
     uint32_t given = lane_u32(w, &ins->src[3], lane);
-    if (given > c.bytes) fault(w, lane, "cp.async of %u of %d bytes", given, c.bytes);
+    if (given > c.bytes) emu_fault(w, lane, "cp.async of %u of %d bytes", given, c.bytes);
     c.source_bytes = (uint8_t)given;
     c.target = (uint32_t)(lane_bits(w, &ins->src[0], lane) + (uint64_t)ins->offset);
     c.source = *source_address =
         lane_bits(w, &ins->src[1], lane) + lane_bits(w, &ins->src[2], lane);
     memset(c.defined, STATE_DEFINED, sizeof c.defined);
     if (given) {
-        Place from = locate(w, lane, SPACE_GLOBAL, c.source, (int)given, false);
+        Place from = emu_locate(w, lane, SPACE_GLOBAL, c.source, (int)given, false);
         if (c.source % c.bytes)
-            fault(w, lane, "copies %d bytes from address 0x%llx, which is not a multiple of %d",
-                  c.bytes, (unsigned long long)c.source, c.bytes);
-        shadow_access(w, lane, &from, (int)given, ACCESS_READ, false);
+            emu_fault(w, lane, "copies %d bytes from address 0x%llx, which is not a multiple of %d",
+                      c.bytes, (unsigned long long)c.source, c.bytes);
+        emu_access(w, lane, &from, (int)given, ACCESS_READ, false);
         memcpy(c.data, from.data, given);
         memcpy(c.defined, from.state, given);
     }
-    Place to = locate(w, lane, SPACE_SHARED, c.target, c.bytes, true);
+    Place to = emu_locate(w, lane, SPACE_SHARED, c.target, c.bytes, true);
     not_in_flight(w, lane, &to, c.bytes);
-    shadow_access(w, lane, &to, c.bytes, ACCESS_WRITE, false);
+    emu_access(w, lane, &to, c.bytes, ACCESS_WRITE, false);
     memset(to.state, STATE_IN_FLIGHT, c.bytes);
     vec_push(w->m->arena, &w->copies, c);
 }
 
-void exec_cp_async(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_cp_async(Warp *w, const Ins *ins, uint32_t mask) {
     uint64_t source[LANES] = {0};
     uint32_t reads = 0, target[LANES] = {0};
     int ideal = 0;
@@ -326,11 +334,11 @@ void exec_cp_async(Warp *w, const Ins *ins, uint32_t mask) {
     }
     Ins global = {.space = SPACE_GLOBAL};
     if (reads) count_access(w, &global, reads, source, ins->what, true);
-    w->m->counts->shared_wavefronts += wavefronts(target, mask, ins->what, false, &ideal);
+    w->m->counts->shared_wavefronts += emu_wavefronts(target, mask, ins->what, false, &ideal);
     w->m->counts->shared_ideal += ideal;
 }
 
-void exec_commit(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_commit(Warp *w, const Ins *ins, uint32_t mask) {
     (void)ins;
     for (int l = 0; l < LANES; l++)
         if (mask >> l & 1) w->groups_committed[l]++;
@@ -342,20 +350,20 @@ void exec_commit(Warp *w, const Ins *ins, uint32_t mask) {
 
 static void complete(Warp *w, const Copy *c) {
     if (c->source_bytes) {
-        Place from = locate(w, c->lane, SPACE_GLOBAL, c->source, c->source_bytes, false);
-        shadow_access(w, c->lane, &from, c->source_bytes, ACCESS_READ, false);
+        Place from = emu_locate(w, c->lane, SPACE_GLOBAL, c->source, c->source_bytes, false);
+        emu_access(w, c->lane, &from, c->source_bytes, ACCESS_READ, false);
         if (memcmp(from.data, c->data, c->source_bytes) != 0)
-            fault(w, c->lane, "the source of the cp.async in line %d changed before this wait",
-                  c->line);
+            emu_fault(w, c->lane, "the source of the cp.async in line %d changed before this wait",
+                      c->line);
     }
-    Place to = locate(w, c->lane, SPACE_SHARED, c->target, c->bytes, true);
-    shadow_access(w, c->lane, &to, c->bytes, ACCESS_WRITE, false);
+    Place to = emu_locate(w, c->lane, SPACE_SHARED, c->target, c->bytes, true);
+    emu_access(w, c->lane, &to, c->bytes, ACCESS_WRITE, false);
     memcpy(to.data, c->data, c->bytes);
     memcpy(to.state, c->defined, c->bytes);
 }
 
 // wait_group n: all but the newest n groups; wait_all: also copies without a group.
-void exec_wait(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_wait(Warp *w, const Ins *ins, uint32_t mask) {
     int kept = 0;
     for (int i = 0; i < w->copies.n; i++) {
         const Copy *c = &w->copies.at[i];

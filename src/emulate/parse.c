@@ -14,7 +14,7 @@ enum {
     MAX_BYTES = 1 << 20, // of shared or local memory that a text may declare
 };
 
-_Noreturn void refuse(Parser *p, const char *format, ...) {
+_Noreturn void ptx_refuse(Parser *p, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(p->error->text, sizeof p->error->text, format, args);
@@ -25,9 +25,9 @@ _Noreturn void refuse(Parser *p, const char *format, ...) {
 
 // --- Words ---------------------------------------------------------------------------------------
 
-bool word_is(Word w, const char *s) { return strlen(s) == w.len && memcmp(w.s, s, w.len) == 0; }
+bool ptx_word_is(Word w, const char *s) { return strlen(s) == w.len && memcmp(w.s, s, w.len) == 0; }
 
-void skip_blanks(Parser *p) {
+void ptx_skip_blanks(Parser *p) {
     while (p->at < p->end) {
         if (*p->at == '\n') p->line++;
         if (isspace((unsigned char)*p->at)) {
@@ -44,33 +44,33 @@ void skip_blanks(Parser *p) {
     }
 }
 
-bool next_is(Parser *p, char c) {
-    skip_blanks(p);
+bool ptx_next_is(Parser *p, char c) {
+    ptx_skip_blanks(p);
     return p->at < p->end && *p->at == c;
 }
 
-bool accept(Parser *p, char c) {
-    if (!next_is(p, c)) return false;
+bool ptx_accept(Parser *p, char c) {
+    if (!ptx_next_is(p, c)) return false;
     p->at++;
     return true;
 }
 
-void expect(Parser *p, char c) {
-    if (accept(p, c)) return;
-    if (p->at == p->end) refuse(p, "expected '%c', found the end of the text", c);
-    refuse(p, "expected '%c', found '%c'", c, *p->at);
+void ptx_expect(Parser *p, char c) {
+    if (ptx_accept(p, c)) return;
+    if (p->at == p->end) ptx_refuse(p, "expected '%c', found the end of the text", c);
+    ptx_refuse(p, "expected '%c', found '%c'", c, *p->at);
 }
 
 static bool in_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-Word identifier(Parser *p) {
-    skip_blanks(p);
+Word ptx_identifier(Parser *p) {
+    ptx_skip_blanks(p);
     Word w = {p->at, 0};
     while (p->at < p->end && in_word(*p->at)) p->at++;
     w.len = (size_t)(p->at - w.s);
-    if (!w.len) refuse(p, "expected a name");
+    if (!w.len) ptx_refuse(p, "expected a name");
     return w;
 }
 
@@ -88,14 +88,14 @@ static Word dotted(Parser *p, Word w) {
 
 // A word after a dot: ".reg".
 static Word directive(Parser *p) {
-    expect(p, '.');
-    return identifier(p);
+    ptx_expect(p, '.');
+    return ptx_identifier(p);
 }
 
-int64_t integer(Parser *p) {
-    skip_blanks(p);
-    bool negative = accept(p, '-');
-    skip_blanks(p);
+int64_t ptx_integer(Parser *p) {
+    ptx_skip_blanks(p);
+    bool negative = ptx_accept(p, '-');
+    ptx_skip_blanks(p);
     char digits[32];
     int n = 0;
     while (p->at < p->end && isalnum((unsigned char)*p->at) && n < 30) digits[n++] = *p->at++;
@@ -103,13 +103,13 @@ int64_t integer(Parser *p) {
     if (n > 1 && (digits[n - 1] == 'U' || digits[n - 1] == 'u')) digits[--n] = 0;
     char *end;
     uint64_t value = strtoull(digits, &end, 0);
-    if (!n || *end) refuse(p, "expected an integer, found '%s'", digits);
+    if (!n || *end) ptx_refuse(p, "expected an integer, found '%s'", digits);
     return (int64_t)(negative ? 0 - value : value);
 }
 
 // --- Constants -----------------------------------------------------------------------------------
 
-Operand constant_row(Parser *p, uint64_t value, int bits) {
+Operand ptx_constant(Parser *p, uint64_t value, int bits) {
     if (bits < 32) bits = 32;
     int *head = &p->constant_head[(value ^ value >> 29 ^ value >> 23) & 255];
     for (int i = *head; i; i = p->constants.at[i - 1].next)
@@ -141,7 +141,7 @@ static bool is_hex(const char *s, size_t n) {
 
 // The bits of a literal of this type: 0fXXXXXXXX and 0dXXXXXXXXXXXXXXXX give bits, 1.5 a value.
 static uint64_t literal(Parser *p, PtxType type) {
-    skip_blanks(p);
+    ptx_skip_blanks(p);
     char text[40];
     int n = 0;
     const char *s = p->at;
@@ -167,10 +167,10 @@ static uint64_t literal(Parser *p, PtxType type) {
         p->at = s;
         return strtoull(text + 2, NULL, 16);
     }
-    if (!strchr(text, '.')) return (uint64_t)integer(p);
+    if (!strchr(text, '.')) return (uint64_t)ptx_integer(p);
     double d;
     if (!text_parse_float(text, (size_t)n, false, &d))
-        refuse(p, "expected a number, found '%s'", text);
+        ptx_refuse(p, "expected a number, found '%s'", text);
     p->at = s;
     float f = (float)d;
     uint32_t low;
@@ -190,7 +190,7 @@ static uint32_t new_row(Parser *p, int bits) {
 
 static void declare_register(Parser *p, Word name, int bits, int64_t count) {
     if (count < 0 || count > MAX_REGISTERS || p->names.n + count > MAX_REGISTERS)
-        refuse(p, "more than %d registers", MAX_REGISTERS);
+        ptx_refuse(p, "more than %d registers", MAX_REGISTERS);
     Reg r = {.name = name.s, .len = name.len, .count = count ? (int)count : -1, .bits = bits};
     r.id = (uint32_t)p->names.n;
     r.row = p->row_bytes;
@@ -205,18 +205,18 @@ static void declare_register(Parser *p, Word name, int bits, int64_t count) {
 static void parse_registers(Parser *p) {
     Word type = directive(p);
     PtxType t = ptx_type(type.s, type.len);
-    if (t == PTX_NONE) refuse(p, "no registers of type .%.*s", (int)type.len, type.s);
+    if (t == PTX_NONE) ptx_refuse(p, "no registers of type .%.*s", (int)type.len, type.s);
     do {
-        Word name = identifier(p);
+        Word name = ptx_identifier(p);
         int64_t count = 0;
-        if (accept(p, '<')) {
-            count = integer(p);
-            expect(p, '>');
-            if (count <= 0) refuse(p, "a range of no registers");
+        if (ptx_accept(p, '<')) {
+            count = ptx_integer(p);
+            ptx_expect(p, '>');
+            if (count <= 0) ptx_refuse(p, "a range of no registers");
         }
         declare_register(p, name, ptx_info[t].bits, count);
-    } while (accept(p, ','));
-    expect(p, ';');
+    } while (ptx_accept(p, ','));
+    ptx_expect(p, ';');
 }
 
 static bool find_register(Parser *p, Word name, Operand *into) {
@@ -253,7 +253,7 @@ static const char *const special_names[SPECIAL_COUNT] = {
 
 static bool find_special(Parser *p, Word name, Operand *into) {
     for (int i = 0; i < SPECIAL_COUNT; i++) {
-        if (!word_is(name, special_names[i])) continue;
+        if (!ptx_word_is(name, special_names[i])) continue;
         uint32_t *row = &p->entry->special[i];
         if (!*row) *row = new_row(p, 32) + 1;
         *into = (Operand){.row = *row - 1, .bits = 32};
@@ -271,38 +271,38 @@ static void check_width(Parser *p, Word name, Operand o, PtxType type, bool wide
     int bits = register_bits(type);
     bool fits = wider && bits > 1 ? o.bits >= bits : o.bits == bits;
     if (!fits)
-        refuse(p, "register %.*s has %d bits, but .%s needs %d", (int)name.len, name.s, o.bits,
-               ptx_info[type].name, ptx_info[type].bits);
+        ptx_refuse(p, "register %.*s has %d bits, but .%s needs %d", (int)name.len, name.s, o.bits,
+                   ptx_info[type].name, ptx_info[type].bits);
 }
 
-Operand register_operand(Parser *p, PtxType type, bool wider) {
-    Word name = identifier(p);
+Operand ptx_register(Parser *p, PtxType type, bool wider) {
+    Word name = ptx_identifier(p);
     Operand o;
     if (!find_register(p, name, &o))
-        refuse(p, "no register is called '%.*s'", (int)name.len, name.s);
+        ptx_refuse(p, "no register is called '%.*s'", (int)name.len, name.s);
     check_width(p, name, o, type, wider);
     return o;
 }
 
 static const Symbol *find_symbol(const Parser *p, Word name) {
     for (int i = p->symbols.n - 1; i >= 0; i--)
-        if (word_is(name, p->symbols.at[i].name)) return &p->symbols.at[i];
+        if (ptx_word_is(name, p->symbols.at[i].name)) return &p->symbols.at[i];
     return NULL;
 }
 
 static uint64_t symbol_address(Parser *p, const Symbol *s) {
-    if (s->space == SPACE_LOCAL) return s->offset;
+    if (s->space == SPACE_LOCAL || s->space == SPACE_CONST) return s->offset;
     if (!s->dynamic) return SHARED_BASE + s->offset;
     p->dynamic_used = true;
     return SHARED_BASE + ((p->shared + s->align - 1) / s->align * s->align);
 }
 
-Operand source_operand(Parser *p, PtxType type, bool wider) {
-    skip_blanks(p);
-    if (p->at == p->end) refuse(p, "expected an operand, found the end of the text");
+Operand ptx_source(Parser *p, PtxType type, bool wider) {
+    ptx_skip_blanks(p);
+    if (p->at == p->end) ptx_refuse(p, "expected an operand, found the end of the text");
     if (isdigit((unsigned char)*p->at) || *p->at == '-' || *p->at == '.')
-        return constant_row(p, literal(p, type), register_bits(type));
-    Word name = identifier(p);
+        return ptx_constant(p, literal(p, type), register_bits(type));
+    Word name = ptx_identifier(p);
     Operand o;
     if (find_register(p, name, &o)) {
         check_width(p, name, o, type, wider);
@@ -316,69 +316,69 @@ Operand source_operand(Parser *p, PtxType type, bool wider) {
         }
     }
     const Symbol *s = find_symbol(p, name);
-    if (!s) refuse(p, "nothing is called '%.*s'", (int)name.len, name.s);
-    return constant_row(p, symbol_address(p, s), register_bits(type));
+    if (!s) ptx_refuse(p, "nothing is called '%.*s'", (int)name.len, name.s);
+    return ptx_constant(p, symbol_address(p, s), register_bits(type));
 }
 
-Operand predicate_operand(Parser *p, bool may_negate) {
-    bool negated = may_negate && accept(p, '!');
-    Operand o = register_operand(p, PTX_PRED, false);
+Operand ptx_predicate(Parser *p, bool may_negate) {
+    bool negated = may_negate && ptx_accept(p, '!');
+    Operand o = ptx_register(p, PTX_PRED, false);
     o.negated = negated;
     return o;
 }
 
 // [%r1], [%r1+16], [smem-4], [param]
-void address_operand(Parser *p, Ins *ins, Space space) {
-    expect(p, '[');
-    skip_blanks(p);
-    Word name = identifier(p);
+void ptx_address(Parser *p, Ins *ins, Space space) {
+    ptx_expect(p, '[');
+    ptx_skip_blanks(p);
+    Word name = ptx_identifier(p);
     Operand o;
     const Symbol *s = find_symbol(p, name);
     const Param *param = NULL;
     for (int i = 0; i < p->params.n; i++)
-        if (word_is(name, p->params.at[i].name)) param = &p->params.at[i];
+        if (ptx_word_is(name, p->params.at[i].name)) param = &p->params.at[i];
     ins->offset = 0;
     if (space == SPACE_PARAM) {
-        if (!param) refuse(p, "no parameter is called '%.*s'", (int)name.len, name.s);
-        o = constant_row(p, param->offset, 64);
+        if (!param) ptx_refuse(p, "no parameter is called '%.*s'", (int)name.len, name.s);
+        o = ptx_constant(p, param->offset, 64);
     } else if (find_register(p, name, &o)) {
         bool narrow = o.bits == 32 && space != SPACE_GLOBAL;
         if (o.bits != 64 && !narrow)
-            refuse(p, "register %.*s has %d bits: it cannot hold this address", (int)name.len,
-                   name.s, o.bits);
+            ptx_refuse(p, "register %.*s has %d bits: it cannot hold this address", (int)name.len,
+                       name.s, o.bits);
     } else if (s && s->space == space) {
-        o = constant_row(p, symbol_address(p, s), 64);
+        o = ptx_constant(p, symbol_address(p, s), 64);
     } else if (isdigit((unsigned char)*name.s)) {
         p->at = name.s;
-        o = constant_row(p, (uint64_t)integer(p), 64);
+        o = ptx_constant(p, (uint64_t)ptx_integer(p), 64);
     } else {
-        refuse(p, "'%.*s' is no address in this memory", (int)name.len, name.s);
+        ptx_refuse(p, "'%.*s' is no address in this memory", (int)name.len, name.s);
     }
-    if (accept(p, '+'))
-        ins->offset = integer(p);
-    else if (next_is(p, '-'))
-        ins->offset = integer(p);
+    if (ptx_accept(p, '+'))
+        ins->offset = ptx_integer(p);
+    else if (ptx_next_is(p, '-'))
+        ins->offset = ptx_integer(p);
     if (ins->offset < -(1 << 23) || ins->offset >= 1 << 23)
-        refuse(p, "the offset of an address must fit 24 bits");
-    expect(p, ']');
+        ptx_refuse(p, "the offset of an address must fit 24 bits");
+    ptx_expect(p, ']');
     ins->src[0] = o;
     ins->nsrc = 1;
 }
 
-int vector_operand(Parser *p, PtxType type, bool source, Operand *into, int most) {
+int ptx_vector(Parser *p, PtxType type, bool source, Operand *into, int most) {
     int n = 0;
-    expect(p, '{');
+    ptx_expect(p, '{');
     do {
-        if (n == most) refuse(p, "a vector of more than %d operands", most);
-        into[n++] = source ? source_operand(p, type, true) : register_operand(p, type, true);
-    } while (accept(p, ','));
-    expect(p, '}');
+        if (n == most) ptx_refuse(p, "a vector of more than %d operands", most);
+        into[n++] = source ? ptx_source(p, type, true) : ptx_register(p, type, true);
+    } while (ptx_accept(p, ','));
+    ptx_expect(p, '}');
     return n;
 }
 
 // --- Labels --------------------------------------------------------------------------------------
 
-int label_number(Parser *p, Word name) {
+int ptx_label(Parser *p, Word name) {
     for (int i = 0; i < p->labels.n; i++)
         if (p->labels.at[i].len == name.len && memcmp(p->labels.at[i].name, name.s, name.len) == 0)
             return i;
@@ -391,10 +391,11 @@ static void resolve_labels(Parser *p) {
     for (int i = 0; i < p->labels.n; i++)
         if (p->labels.at[i].pc < 0) {
             p->line = p->labels.at[i].line;
-            refuse(p, "no label is called '%.*s'", (int)p->labels.at[i].len, p->labels.at[i].name);
+            ptx_refuse(p, "no label is called '%.*s'", (int)p->labels.at[i].len,
+                       p->labels.at[i].name);
         }
     for (int i = 0; i < p->code.n; i++)
-        if (p->code.at[i].run == exec_branch)
+        if (p->code.at[i].run == emu_do_branch)
             p->code.at[i].offset = p->labels.at[p->code.at[i].offset].pc;
 }
 
@@ -403,16 +404,16 @@ static void resolve_labels(Parser *p) {
 static int64_t array_elements(Parser *p, bool *open) {
     int64_t count = 1;
     *open = false;
-    while (accept(p, '[')) {
-        if (accept(p, ']')) {
+    while (ptx_accept(p, '[')) {
+        if (ptx_accept(p, ']')) {
             *open = true;
             continue;
         }
-        int64_t n = integer(p);
+        int64_t n = ptx_integer(p);
         if (n < 0 || n > MAX_BYTES || (n && count > MAX_BYTES / n))
-            refuse(p, "an array of more than %d elements", MAX_BYTES);
+            ptx_refuse(p, "an array of more than %d elements", MAX_BYTES);
         count *= n;
-        expect(p, ']');
+        ptx_expect(p, ']');
     }
     return count;
 }
@@ -421,19 +422,19 @@ static int64_t array_elements(Parser *p, bool *open) {
 static void parse_variable(Parser *p, Space space) {
     int64_t align = 0;
     Word w = directive(p);
-    if (word_is(w, "align")) {
-        align = integer(p);
+    if (ptx_word_is(w, "align")) {
+        align = ptx_integer(p);
         w = directive(p);
     }
     PtxType type = ptx_type(w.s, w.len);
     if (type == PTX_NONE || type == PTX_PRED)
-        refuse(p, "expected a type, found .%.*s", (int)w.len, w.s);
-    Word name = identifier(p);
+        ptx_refuse(p, "expected a type, found .%.*s", (int)w.len, w.s);
+    Word name = ptx_identifier(p);
     bool open;
     int64_t bytes = array_elements(p, &open) * ptx_info[type].bits / 8;
     if (align == 0) align = ptx_info[type].bits / 8;
     if (align < 1 || align > 4096 || (align & (align - 1)))
-        refuse(p, "the alignment must be a power of two");
+        ptx_refuse(p, "the alignment must be a power of two");
     Symbol s = {arena_strndup(p->arena, name.s, name.len),
                 space,
                 0,
@@ -441,69 +442,110 @@ static void parse_variable(Parser *p, Space space) {
                 (uint32_t)align,
                 open};
     uint32_t *used = space == SPACE_SHARED ? &p->shared : &p->local;
-    if (open && space != SPACE_SHARED) refuse(p, "an array needs a size");
+    if (open && space != SPACE_SHARED) ptx_refuse(p, "an array needs a size");
     if (!open) {
         if (space == SPACE_SHARED && p->dynamic_used)
-            refuse(p, "'%s' moves the dynamic shared memory, whose address was used above", s.name);
+            ptx_refuse(p, "'%s' moves the dynamic shared memory, whose address was used above",
+                       s.name);
         s.offset = (uint32_t)((*used + align - 1) / align * align);
-        if (s.offset + bytes > MAX_BYTES) refuse(p, "more than %d bytes of variables", MAX_BYTES);
+        if (s.offset + bytes > MAX_BYTES)
+            ptx_refuse(p, "more than %d bytes of variables", MAX_BYTES);
         *used = s.offset + (uint32_t)bytes;
     }
     vec_push(p->arena, &p->symbols, s);
-    expect(p, ';');
+    ptx_expect(p, ';');
+}
+
+// .const .align 8 .b64 name[] = {1, 2};
+static void parse_constant(Parser *p) {
+    int64_t align = 0;
+    Word w = directive(p);
+    if (ptx_word_is(w, "align")) {
+        align = ptx_integer(p);
+        w = directive(p);
+    }
+    PtxType type = ptx_type(w.s, w.len);
+    if (type == PTX_NONE || type == PTX_PRED)
+        ptx_refuse(p, "expected a type, found .%.*s", (int)w.len, w.s);
+    int size = ptx_info[type].bits / 8;
+    if (align < size) align = size;
+    if (align > 4096 || (align & (align - 1)))
+        ptx_refuse(p, "the alignment must be a power of two");
+    Word name = ptx_identifier(p);
+    bool open;
+    array_elements(p, &open);
+    while (p->module->constants.n % align) vec_push(p->arena, &p->module->constants, 0);
+    Symbol s = {arena_strndup(p->arena, name.s, name.len),
+                SPACE_CONST,
+                (uint32_t)p->module->constants.n,
+                0,
+                (uint32_t)align,
+                false};
+    vec_push(p->arena, &p->symbols, s);
+    ptx_expect(p, '=');
+    ptx_expect(p, '{');
+    do {
+        uint64_t value = literal(p, type);
+        for (int i = 0; i < size; i++)
+            vec_push(p->arena, &p->module->constants, (uint8_t)(value >> 8 * i));
+        if (p->module->constants.n > 65536) ptx_refuse(p, "more than 65536 bytes of constants");
+    } while (ptx_accept(p, ','));
+    ptx_expect(p, '}');
+    ptx_expect(p, ';');
+    p->module_symbols = p->symbols.n;
 }
 
 // .param .align 64 .b8 map[128], and so on
 static void parse_param(Parser *p) {
     int64_t align = 0;
     PtxType type = PTX_NONE;
-    if (!word_is(directive(p), "param")) refuse(p, "expected .param");
-    while (next_is(p, '.')) {
+    if (!ptx_word_is(directive(p), "param")) ptx_refuse(p, "expected .param");
+    while (ptx_next_is(p, '.')) {
         Word w = directive(p);
-        if (word_is(w, "align"))
-            align = integer(p);
+        if (ptx_word_is(w, "align"))
+            align = ptx_integer(p);
         else if (ptx_type(w.s, w.len) != PTX_NONE)
             type = ptx_type(w.s, w.len);
-        else if (!word_is(w, "ptr") && !word_is(w, "global"))
-            refuse(p, "unknown property .%.*s of a parameter", (int)w.len, w.s);
+        else if (!ptx_word_is(w, "ptr") && !ptx_word_is(w, "global"))
+            ptx_refuse(p, "unknown property .%.*s of a parameter", (int)w.len, w.s);
     }
-    if (type == PTX_NONE || type == PTX_PRED) refuse(p, "a parameter needs a type");
-    Word name = identifier(p);
+    if (type == PTX_NONE || type == PTX_PRED) ptx_refuse(p, "a parameter needs a type");
+    Word name = ptx_identifier(p);
     bool open;
     uint32_t size = (uint32_t)ptx_info[type].bits / 8;
     if (align < size) align = size;
     int64_t bytes = array_elements(p, &open) * size;
-    if (align > 4096 || bytes > 4096 || open) refuse(p, "a parameter of more than 4096 bytes");
+    if (align > 4096 || bytes > 4096 || open) ptx_refuse(p, "a parameter of more than 4096 bytes");
     uint32_t end = p->params.n ? vec_last(&p->params).offset + vec_last(&p->params).bytes : 0;
     uint32_t offset = (uint32_t)((end + align - 1) / align * align);
     Param param = {arena_strndup(p->arena, name.s, name.len), offset, (uint32_t)bytes};
-    if (offset + bytes > 32764) refuse(p, "more than 32764 bytes of parameters");
+    if (offset + bytes > 32764) ptx_refuse(p, "more than 32764 bytes of parameters");
     vec_push(p->arena, &p->params, param);
 }
 
 static int64_t product_of_three(Parser *p) {
-    int64_t n = integer(p);
-    for (int i = 1; i < 3 && accept(p, ','); i++) {
-        int64_t m = integer(p);
+    int64_t n = ptx_integer(p);
+    for (int i = 1; i < 3 && ptx_accept(p, ','); i++) {
+        int64_t m = ptx_integer(p);
         n = n < 0 || m < 0 || n > 1 << 20 || m > 1 << 20 ? -1 : n * m;
     }
-    if (n < 1 || n > 1 << 20) refuse(p, "a block or cluster of this size is not possible");
+    if (n < 1 || n > 1 << 20) ptx_refuse(p, "a block or cluster of this size is not possible");
     return n;
 }
 
 static void parse_entry_directives(Parser *p) {
     EmuEntry *info = &p->entry->info;
-    while (next_is(p, '.')) {
+    while (ptx_next_is(p, '.')) {
         Word w = directive(p);
-        if (word_is(w, "maxntid") || word_is(w, "reqntid")) {
+        if (ptx_word_is(w, "maxntid") || ptx_word_is(w, "reqntid")) {
             info->max_threads = (int)product_of_three(p);
-            info->exact_threads = word_is(w, "reqntid");
-        } else if (word_is(w, "minnctapersm") || word_is(w, "maxnreg")) {
-            integer(p);
-        } else if (word_is(w, "reqnctapercluster")) {
-            if (product_of_three(p) > 1) refuse(p, "the emulator has no clusters");
-        } else if (!word_is(w, "explicitcluster")) {
-            refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
+            info->exact_threads = ptx_word_is(w, "reqntid");
+        } else if (ptx_word_is(w, "minnctapersm") || ptx_word_is(w, "maxnreg")) {
+            ptx_integer(p);
+        } else if (ptx_word_is(w, "reqnctapercluster")) {
+            if (product_of_three(p) > 1) ptx_refuse(p, "the emulator has no clusters");
+        } else if (!ptx_word_is(w, "explicitcluster")) {
+            ptx_refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
         }
     }
 }
@@ -520,44 +562,44 @@ static void skip_to(Parser *p, char c) {
 
 static void parse_local_directive(Parser *p) {
     Word w = directive(p);
-    if (word_is(w, "reg"))
+    if (ptx_word_is(w, "reg"))
         parse_registers(p);
-    else if (word_is(w, "shared"))
+    else if (ptx_word_is(w, "shared"))
         parse_variable(p, SPACE_SHARED);
-    else if (word_is(w, "local"))
+    else if (ptx_word_is(w, "local"))
         parse_variable(p, SPACE_LOCAL);
-    else if (word_is(w, "pragma"))
+    else if (ptx_word_is(w, "pragma"))
         skip_to(p, ';');
-    else if (word_is(w, "loc"))
+    else if (ptx_word_is(w, "loc"))
         skip_to(p, '\n');
     else
-        refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
+        ptx_refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
 }
 
 static void parse_statement(Parser *p) {
     Ins ins = {0};
-    if (accept(p, '@')) ins.guard = predicate_operand(p, true);
-    Word w = identifier(p);
+    if (ptx_accept(p, '@')) ins.guard = ptx_predicate(p, true);
+    Word w = ptx_identifier(p);
     int line = p->line;
-    if (!ins.guard.bits && next_is(p, ':') && (p->end - p->at < 2 || p->at[1] != ':')) {
+    if (!ins.guard.bits && ptx_next_is(p, ':') && (p->end - p->at < 2 || p->at[1] != ':')) {
         p->at++;
-        int number = label_number(p, w);
+        int number = ptx_label(p, w);
         Label *l = &p->labels.at[number];
-        if (l->pc >= 0) refuse(p, "the label '%.*s' is there twice", (int)w.len, w.s);
+        if (l->pc >= 0) ptx_refuse(p, "the label '%.*s' is there twice", (int)w.len, w.s);
         l->pc = p->code.n;
         return;
     }
     ins.line = p->line = line;
     p->at = w.s + w.len;
-    decode(p, dotted(p, w), &ins);
-    expect(p, ';');
-    if (p->code.n == MAX_CODE) refuse(p, "more than %d instructions", MAX_CODE);
+    ptx_decode(p, dotted(p, w), &ins);
+    ptx_expect(p, ';');
+    if (p->code.n == MAX_CODE) ptx_refuse(p, "more than %d instructions", MAX_CODE);
     vec_push(p->arena, &p->code, ins);
 }
 
 static void finish_entry(Parser *p) {
     Entry *e = p->entry;
-    Ins last = {.run = exec_return, .line = p->line};
+    Ins last = {.run = emu_do_return, .line = p->line};
     vec_push(p->arena, &p->code, last);
     resolve_labels(p);
     e->code = p->code.at;
@@ -584,7 +626,7 @@ static void parse_entry(Parser *p) {
     Entry blank = {0};
     vec_push(p->arena, &p->module->entries, blank);
     p->entry = &vec_last(&p->module->entries);
-    Word name = identifier(p);
+    Word name = ptx_identifier(p);
     p->entry->info.name = arena_strndup(p->arena, name.s, name.len);
     uint32_t shared = p->shared;
     p->regs.n = p->labels.n = 0;
@@ -596,18 +638,18 @@ static void parse_entry(Parser *p) {
     p->row_bytes = p->constant_bytes = p->local = 0;
     p->dynamic_used = false;
     vec_push(p->arena, &p->names, "a constant");
-    if (accept(p, '(') && !accept(p, ')')) {
+    if (ptx_accept(p, '(') && !ptx_accept(p, ')')) {
         do parse_param(p);
-        while (accept(p, ','));
-        expect(p, ')');
+        while (ptx_accept(p, ','));
+        ptx_expect(p, ')');
     }
     parse_entry_directives(p);
-    expect(p, '{');
-    while (!accept(p, '}')) {
-        if (p->at == p->end) refuse(p, "the entry '%s' does not end", p->entry->info.name);
-        if (next_is(p, '.'))
+    ptx_expect(p, '{');
+    while (!ptx_accept(p, '}')) {
+        if (p->at == p->end) ptx_refuse(p, "the entry '%s' does not end", p->entry->info.name);
+        if (ptx_next_is(p, '.'))
             parse_local_directive(p);
-        else if (!accept(p, ';'))
+        else if (!ptx_accept(p, ';'))
             parse_statement(p);
     }
     finish_entry(p);
@@ -616,21 +658,24 @@ static void parse_entry(Parser *p) {
 }
 
 static void parse_module(Parser *p) {
-    for (skip_blanks(p); p->at < p->end; skip_blanks(p)) {
+    for (ptx_skip_blanks(p); p->at < p->end; ptx_skip_blanks(p)) {
         Word w = directive(p);
-        if (word_is(w, "version")) {
+        if (ptx_word_is(w, "version")) {
             skip_to(p, '\n');
-        } else if (word_is(w, "target") || word_is(w, "file")) {
+        } else if (ptx_word_is(w, "target") || ptx_word_is(w, "file")) {
             skip_to(p, '\n');
-        } else if (word_is(w, "address_size")) {
-            if (integer(p) != 64) refuse(p, "addresses have 64 bits");
-        } else if (word_is(w, "entry")) {
+        } else if (ptx_word_is(w, "address_size")) {
+            if (ptx_integer(p) != 64) ptx_refuse(p, "addresses have 64 bits");
+        } else if (ptx_word_is(w, "entry")) {
             parse_entry(p);
-        } else if (word_is(w, "shared")) {
+        } else if (ptx_word_is(w, "const")) {
+            parse_constant(p);
+        } else if (ptx_word_is(w, "shared")) {
             parse_variable(p, SPACE_SHARED);
             p->module_symbols = p->symbols.n;
-        } else if (!word_is(w, "visible") && !word_is(w, "extern") && !word_is(w, "weak")) {
-            refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
+        } else if (!ptx_word_is(w, "visible") && !ptx_word_is(w, "extern") &&
+                   !ptx_word_is(w, "weak")) {
+            ptx_refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
         }
     }
 }

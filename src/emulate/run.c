@@ -29,7 +29,7 @@ _Noreturn static void fail(Machine *m, int line, const char *who, const char *wh
     longjmp(m->failed, 1);
 }
 
-void fault(Warp *w, int lane, const char *format, ...) {
+void emu_fault(Warp *w, int lane, const char *format, ...) {
     Machine *m = w->m;
     char who[128], what[512];
     int t = w->index * LANES + lane, x = (int)m->launch->block[0], y = (int)m->launch->block[1];
@@ -42,7 +42,7 @@ void fault(Warp *w, int lane, const char *format, ...) {
     fail(m, m->current->line, who, what);
 }
 
-void fault_block(Machine *m, int line, const char *format, ...) {
+void emu_fault_block(Machine *m, int line, const char *format, ...) {
     char who[64], what[512];
     va_list args;
     va_start(args, format);
@@ -54,25 +54,25 @@ void fault_block(Machine *m, int line, const char *format, ...) {
 
 // --- Control -------------------------------------------------------------------------------------
 
-void exec_nothing(Warp *w, const Ins *ins, uint32_t mask) { (void)w, (void)ins, (void)mask; }
+void emu_do_nothing(Warp *w, const Ins *ins, uint32_t mask) { (void)w, (void)ins, (void)mask; }
 
-void exec_trap(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_trap(Warp *w, const Ins *ins, uint32_t mask) {
     (void)ins;
-    fault(w, __builtin_ctz(mask), "stops the launch");
+    emu_fault(w, __builtin_ctz(mask), "stops the launch");
 }
 
-void exec_branch(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_branch(Warp *w, const Ins *ins, uint32_t mask) {
     Group *g = &w->groups[w->current];
     if (mask == g->mask) {
         g->pc = (int)ins->offset;
         return;
     }
-    if (ins->flag) fault(w, __builtin_ctz(mask), "threads of the warp disagree about bra.uni");
+    if (ins->flag) emu_fault(w, __builtin_ctz(mask), "threads of the warp disagree about bra.uni");
     g->mask &= ~mask;
     w->groups[w->ngroups++] = (Group){mask, (int)ins->offset};
 }
 
-void exec_return(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_return(Warp *w, const Ins *ins, uint32_t mask) {
     (void)ins;
     Group *g = &w->groups[w->current];
     w->live &= ~mask;
@@ -95,7 +95,7 @@ static void choose_group(Warp *w) {
 
 static uint32_t guarded(Warp *w, const Ins *ins, uint32_t mask) {
     uint32_t bad = mask & ~w->defined[ins->guard.id];
-    if (bad) fault_undefined(w, __builtin_ctz(bad), "the predicate", &ins->guard);
+    if (bad) emu_fault_undefined(w, __builtin_ctz(bad), "the predicate", &ins->guard);
     return mask & pred_mask(w, &ins->guard);
 }
 
@@ -106,7 +106,7 @@ static void step(Warp *w) {
     Group *g = &w->groups[w->current];
     const Ins *ins = m->current = &m->entry->code[g->pc++];
     uint32_t mask = g->mask;
-    if (--m->steps < 0) fault(w, __builtin_ctz(mask), "the launch does not end");
+    if (--m->steps < 0) emu_fault(w, __builtin_ctz(mask), "the launch does not end");
     m->counts->instructions++;
     if (ins->guard.bits && !(mask = guarded(w, ins, mask))) return;
     m->counts->lane_instructions += __builtin_popcount(mask);
@@ -118,7 +118,7 @@ static void step(Warp *w) {
     for (int s = 1; s < ins->nsrc; s++) defined &= w->defined[ins->src[s].id];
     ins->run(w, ins, mask);
     define(w, &ins->dst[0], mask, defined);
-    if (op_is_fma_f32(ins)) m->counts->fma += __builtin_popcount(mask);
+    if (emu_is_fma_f32(ins)) m->counts->fma += __builtin_popcount(mask);
 }
 
 // --- Blocks --------------------------------------------------------------------------------------
@@ -172,16 +172,16 @@ _Noreturn static void deadlock(Machine *m) {
         int id = m->warps[i].waits;
         if (id < 0) continue;
         const Barrier *b = &m->barriers[id];
-        fault_block(m, b->line, "barrier %d waits forever for %d of %d threads", id,
-                    b->expected - b->threads, b->expected);
+        emu_fault_block(m, b->line, "barrier %d waits forever for %d of %d threads", id,
+                        b->expected - b->threads, b->expected);
     }
-    fault_block(m, 1, "deadlock");
+    emu_fault_block(m, 1, "deadlock");
 }
 
 static void run_block(Machine *m) {
     memset(m->barriers, 0, sizeof m->barriers);
     memset(m->shared_state, STATE_UNDEFINED, m->shared_bytes);
-    shadow_reset(m, &m->shared_shadow, m->shared_bytes);
+    emu_shadow_reset(m, &m->shared_shadow, m->shared_bytes);
     for (int i = 0; i < m->nwarps; i++) start_warp(m, &m->warps[i]);
     for (bool more = true; more;) {
         bool moved = false;

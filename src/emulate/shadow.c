@@ -30,7 +30,7 @@ static bool happened(const Warp *w, int lane, Access a) {
     return warp == w->index ? clock_of(a) < w->clock : clock_of(a) <= w->seen[warp];
 }
 
-void shadow_reset(Machine *m, Shadow *s, size_t bytes) {
+void emu_shadow_reset(Machine *m, Shadow *s, size_t bytes) {
     size_t pages = (bytes / (s->shift ? 4 : 1) + PAGE_CELLS) / PAGE_CELLS;
     if (!s->page) {
         *s = (Shadow){.npages = (bytes / 4 + PAGE_CELLS) / PAGE_CELLS, .shift = 2};
@@ -59,7 +59,7 @@ _Noreturn static void race(Warp *w, int lane, const Place *at, AccessKind kind, 
                            int line, bool other_writes) {
     const Machine *m = w->m;
     char place[128], who[64] = "another block";
-    describe_place(m, at, place, sizeof place);
+    emu_describe(m, at, place, sizeof place);
     uint32_t nx = m->launch->grid[0], ny = m->launch->grid[1], b = block_of(other) - 1;
     int t = thread_of(other), bx = (int)m->launch->block[0], by = (int)m->launch->block[1];
     if (b + 1 != m->block_number)
@@ -67,9 +67,9 @@ _Noreturn static void race(Warp *w, int lane, const Place *at, AccessKind kind, 
                  b / nx / ny, t % bx, t / bx % by, t / bx / by);
     else
         snprintf(who, sizeof who, "thread (%d,%d,%d)", t % bx, t / bx % by, t / bx / by);
-    fault(w, lane, "%s %s, which %s %s in line %d without a barrier in between",
-          kind == ACCESS_READ || kind == ACCESS_ATOMIC_READ ? "reads" : "writes", place, who,
-          other_writes ? "wrote" : "read", line);
+    emu_fault(w, lane, "%s %s, which %s %s in line %d without a barrier in between",
+              kind == ACCESS_READ || kind == ACCESS_ATOMIC_READ ? "reads" : "writes", place, who,
+              other_writes ? "wrote" : "read", line);
 }
 
 static void note_read(Warp *w, int lane, Cell *c, Access now, int line) {
@@ -106,10 +106,9 @@ static void check_cell(Warp *w, int lane, const Place *at, Cell *c, AccessKind k
     c->writer_line = line;
 }
 
-void shadow_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind,
-                   bool same_value) {
+void emu_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind, bool same_value) {
     Shadow *s = at->shadow;
-    if (!s->page) shadow_reset(w->m, s, at->size);
+    if (!s->page) emu_shadow_reset(w->m, s, at->size);
     if (s->shift && ((at->offset | (size_t)bytes) & 3)) refine(w->m, s);
     size_t from = at->offset >> s->shift, to = (at->offset + (size_t)bytes) >> s->shift;
     Access now = access_now(w, lane, kind >= ACCESS_ATOMIC);

@@ -9,19 +9,20 @@ static uint32_t agreed(Warp *w, const Operand *o, uint32_t mask, const char *wha
     uint32_t value = lane_u32(w, o, first);
     for (int l = first; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        if (!(w->defined[o->id] >> l & 1)) fault(w, l, "%s is undefined", what);
+        if (!(w->defined[o->id] >> l & 1)) emu_fault(w, l, "%s is undefined", what);
         if (lane_u32(w, o, l) != value)
-            fault(w, l, "%s is %u here and %u in lane %d", what, lane_u32(w, o, l), value, first);
+            emu_fault(w, l, "%s is %u here and %u in lane %d", what, lane_u32(w, o, l), value,
+                      first);
     }
     return value;
 }
 
 static void whole_warp(Warp *w, uint32_t mask) {
     uint32_t left = w->born & ~w->live, away = w->live & ~mask;
-    if (left) fault(w, __builtin_ctz(left), "returned before this barrier of its block");
+    if (left) emu_fault(w, __builtin_ctz(left), "returned before this barrier of its block");
     if (away)
-        fault(w, __builtin_ctz(away),
-              "is elsewhere while other threads of its warp execute this barrier");
+        emu_fault(w, __builtin_ctz(away),
+                  "is elsewhere while other threads of its warp execute this barrier");
 }
 
 // --- Barriers of the block -----------------------------------------------------------------------
@@ -31,7 +32,8 @@ static void join(uint32_t *into, const uint32_t *from, int n) {
         if (from[i] > into[i]) into[i] = from[i];
 }
 
-void warp_sync(Warp *w) { w->clock++; }
+// The warp's earlier accesses happen before its later ones.
+static void warp_sync(Warp *w) { w->clock++; }
 
 static void release(Machine *m, Barrier *b) {
     for (int i = 0; i < m->nwarps; i++) {
@@ -49,16 +51,16 @@ static void arrive(Warp *w, const Ins *ins, uint32_t mask, bool waits) {
     whole_warp(w, mask);
     uint32_t id = agreed(w, &ins->src[0], mask, "the number of the barrier");
     int lane = __builtin_ctz(mask);
-    if (id >= BARRIERS) fault(w, lane, "there are %d barriers, from 0 on: %u", BARRIERS, id);
+    if (id >= BARRIERS) emu_fault(w, lane, "there are %d barriers, from 0 on: %u", BARRIERS, id);
     int expected = m->nwarps * LANES;
     if (ins->nsrc > 1) expected = (int)agreed(w, &ins->src[1], mask, "the number of threads");
     if (expected <= 0 || expected % LANES || expected > m->nwarps * LANES)
-        fault(w, lane, "a barrier of %d threads in a block of %d", expected, m->threads);
+        emu_fault(w, lane, "a barrier of %d threads in a block of %d", expected, m->threads);
     Barrier *b = &m->barriers[id];
     if (b->expected && b->expected != expected)
-        fault(w, lane, "expects %d threads at barrier %u, but line %d expects %d", expected, id,
-              b->line, b->expected);
-    if (b->arrived >> w->index & 1) fault(w, lane, "arrives twice at barrier %u", id);
+        emu_fault(w, lane, "expects %d threads at barrier %u, but line %d expects %d", expected, id,
+                  b->line, b->expected);
+    if (b->arrived >> w->index & 1) emu_fault(w, lane, "arrives twice at barrier %u", id);
     b->expected = expected;
     b->line = ins->line;
     b->arrived |= 1u << w->index;
@@ -75,8 +77,8 @@ static void arrive(Warp *w, const Ins *ins, uint32_t mask, bool waits) {
     if (b->threads >= expected) release(m, b);
 }
 
-void exec_barrier(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask, true); }
-void exec_arrive(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask, false); }
+void emu_do_barrier(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask, true); }
+void emu_do_arrive(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask, false); }
 
 // --- Within a warp -------------------------------------------------------------------------------
 
@@ -84,14 +86,15 @@ void exec_arrive(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask, 
 static void named_threads(Warp *w, const Operand *o, uint32_t mask) {
     uint32_t named = agreed(w, o, mask, "the mask of threads");
     uint32_t extra = mask & ~named, away = named & w->live & ~mask;
-    if (extra) fault(w, __builtin_ctz(extra), "is not named by the mask 0x%08x", named);
+    if (extra) emu_fault(w, __builtin_ctz(extra), "is not named by the mask 0x%08x", named);
     if (away)
-        fault(w, __builtin_ctz(away),
-              "is named by the mask 0x%08x, but does not execute this instruction with the others",
-              named);
+        emu_fault(
+            w, __builtin_ctz(away),
+            "is named by the mask 0x%08x, but does not execute this instruction with the others",
+            named);
 }
 
-void exec_warp_barrier(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_warp_barrier(Warp *w, const Ins *ins, uint32_t mask) {
     named_threads(w, &ins->src[0], mask);
     if (mask == w->live) warp_sync(w);
 }
@@ -123,12 +126,12 @@ static int shuffle_source(int mode, int lane, uint32_t b, uint32_t c, bool *insi
 
 // src: value, lane operand, segment and clamp, mask. The value of a thread that does not take part
 // is undefined.
-void exec_shuffle(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_shuffle(Warp *w, const Ins *ins, uint32_t mask) {
     uint32_t value[LANES], defined = 0, inside_mask = 0;
     named_threads(w, &ins->src[3], mask);
     for (int s = 1; s < 3; s++) {
         uint32_t bad = mask & ~w->defined[ins->src[s].id];
-        if (bad) fault(w, __builtin_ctz(bad), "the lane to read from is undefined");
+        if (bad) emu_fault(w, __builtin_ctz(bad), "the lane to read from is undefined");
     }
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
@@ -151,11 +154,11 @@ void exec_shuffle(Warp *w, const Ins *ins, uint32_t mask) {
 static uint32_t votes(Warp *w, const Ins *ins, uint32_t mask) {
     named_threads(w, &ins->src[1], mask);
     uint32_t bad = mask & ~w->defined[ins->src[0].id];
-    if (bad) fault(w, __builtin_ctz(bad), "votes with an undefined predicate");
+    if (bad) emu_fault(w, __builtin_ctz(bad), "votes with an undefined predicate");
     return pred_mask(w, &ins->src[0]) & mask;
 }
 
-void exec_vote(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_vote(Warp *w, const Ins *ins, uint32_t mask) {
     uint32_t yes = votes(w, ins, mask);
     bool result = ins->what == 0   ? yes == mask
                   : ins->what == 1 ? yes != 0
@@ -171,11 +174,11 @@ static void set_all(Warp *w, const Ins *ins, uint32_t mask, uint32_t value) {
     define(w, &ins->dst[0], mask, ~0u);
 }
 
-void exec_ballot(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_ballot(Warp *w, const Ins *ins, uint32_t mask) {
     set_all(w, ins, mask, votes(w, ins, mask));
 }
 
-void exec_active(Warp *w, const Ins *ins, uint32_t mask) { set_all(w, ins, mask, mask); }
+void emu_do_active(Warp *w, const Ins *ins, uint32_t mask) { set_all(w, ins, mask, mask); }
 
 static uint32_t reduce_two(const Ins *ins, uint32_t a, uint32_t b) {
     bool less = ins->type == PTX_S32 ? (int32_t)a < (int32_t)b : a < b;
@@ -189,10 +192,10 @@ static uint32_t reduce_two(const Ins *ins, uint32_t a, uint32_t b) {
     }
 }
 
-void exec_redux(Warp *w, const Ins *ins, uint32_t mask) {
+void emu_do_redux(Warp *w, const Ins *ins, uint32_t mask) {
     named_threads(w, &ins->src[1], mask);
     uint32_t bad = mask & ~w->defined[ins->src[0].id];
-    if (bad) fault(w, __builtin_ctz(bad), "reduces an undefined value");
+    if (bad) emu_fault(w, __builtin_ctz(bad), "reduces an undefined value");
     int first = __builtin_ctz(mask);
     uint32_t value = lane_u32(w, &ins->src[0], first);
     for (int l = first + 1; l < LANES; l++)

@@ -11,6 +11,7 @@
 static void kernel_text(char *into, size_t size, const char *body) {
     snprintf(into, size,
              "%s.extern .shared .align 16 .b8 smem[];\n"
+             ".const .align 4 .f32 table[] = {1.5, 0f40200000, 3.5, 4.5};\n"
              ".visible .entry k(.param .u64 p0, .param .u64 p1)\n.maxntid 64,1,1\n{\n"
              ".reg .b64 %%a, %%b, %%c;\n.reg .b32 %%t, %%s, %%o, %%l, %%r<10>;\n"
              ".reg .f32 %%f<10>;\n.reg .pred %%p, %%q;\n"
@@ -56,9 +57,11 @@ static const Wrong wrong[] = {
     {"mov.b64 %a, 0;\nld.global.f32 %f1, [%a];\n" STORE, "belongs to no buffer", 1},
     {LOAD "st.shared.f32 [%s+1024], %f0;\n", "at byte 1024 of shared memory, which has 1024", 1},
     {LOAD "st.shared.f32 [%s-4], %f0;\n", "4 before the beginning of shared memory", 1},
+    {"mov.u64 %c, table;\nld.const.f32 %f1, [%c+16];\n",
+     "at byte 16 of constant memory, which has 16", 1},
     // Undefined values.
     {"ld.shared.f32 %f1, [%s];\n" STORE,
-     "stores to global memory, but %f1 is undefined; line 21 loaded byte 0 of shared memory, which "
+     "stores to global memory, but %f1 is undefined; line 22 loaded byte 0 of shared memory, which "
      "nothing had written",
      1},
     {"add.rn.f32 %f1, %f0, %f0;\n" STORE, "undefined", 1},
@@ -139,6 +142,7 @@ static float parity(int t) { return (float)(t & 1); }
 static float half_zero(int t) { return t < 32 ? (float)(t + 1) : 0; }
 static float count64(int t) { return t == 0 ? 64 : 0; }
 static float loops(int t) { return (float)(t % 5 * 3); }
+static float tabled(int t) { return (float)(t % 4) + 1.5f; }
 static float votes_of(int t) { return t < 32 ? 7 : 0; }
 
 static const Right right[] = {
@@ -154,10 +158,9 @@ static const Right right[] = {
      "bra.uni $y;\n$x:\nbar.sync 1, 64;\nbar.arrive 2, 64;\n$y:\nbar.sync 0;\n" OTHER READ STORE,
      mirrored, 1},
     // Within a warp bar.warp.sync is enough.
-    {LOAD SHARE
-     "bar.warp.sync -1;\nadd.u32 %r0, %t, 1;\nand.b32 %r0, %r0, 31;\n"
-     "and.b32 %r2, %t, 32;\nor.b32 %r0, %r0, %r2;\nmov.u32 %r1, smem;\nmad.lo.u32 %r1, %r0, 4, %r1;\n" READ
-         STORE,
+    {LOAD SHARE "bar.warp.sync -1;\nadd.u32 %r0, %t, 1;\nand.b32 %r0, %r0, 31;\n"
+                "and.b32 %r2, %t, 32;\nor.b32 %r0, %r0, %r2;\nmov.u32 %r1, smem;\n"
+                "mad.lo.u32 %r1, %r0, 4, %r1;\n" READ STORE,
      rotated, 1},
     {LOAD "mov.f32 %f1, %f0;\n"
           "shfl.sync.bfly.b32 %f2, %f1, 16, 31, -1;\nadd.rn.f32 %f1, %f1, %f2;\n"
@@ -167,19 +170,25 @@ static const Right right[] = {
           "shfl.sync.bfly.b32 %f2, %f1, 1, 31, -1;\nadd.rn.f32 %f1, %f1, %f2;\n" STORE,
      warp_sum, 1},
     {LOAD "shfl.sync.up.b32 %f1, %f0, 4, 0, -1;\n" STORE, shifted_up, 1},
-    {"and.b32 %r0, %t, 1;\nsetp.ne.u32 %p, %r0, 0;\nselp.f32 %f1, 0f3F800000, 0f00000000, %p;\n" STORE,
+    {"and.b32 %r0, %t, 1;\nsetp.ne.u32 %p, %r0, 0;\nselp.f32 %f1, 0f3F800000, 0f00000000, %p;\n"
+     "" STORE,
      parity, 1},
     // A register that only some threads define, and that only they use.
-    {"setp.lt.u32 %p, %t, 32;\n@%p ld.global.f32 %f0, [%a];\nselp.f32 %f1, %f0, 0f00000000, %p;\n" STORE,
+    {"setp.lt.u32 %p, %t, 32;\n@%p ld.global.f32 %f0, [%a];\n"
+     "selp.f32 %f1, %f0, 0f00000000, %p;\n" STORE,
      half_zero, 1},
     // src-size 0 reads nothing and stores zeros.
     {"setp.lt.u32 %p, %t, 32;\nselp.u32 %r0, 4, 0, %p;\n"
-     "cp.async.ca.shared.global [%s], [%a], 4, %r0;\ncp.async.wait_all;\nld.shared.f32 %f1, [%s];\n" STORE,
+     "cp.async.ca.shared.global [%s], [%a], 4, %r0;\ncp.async.wait_all;\n"
+     "ld.shared.f32 %f1, [%s];\n" STORE,
      half_zero, 1},
     // Atomics need no barrier among themselves.
     {"mov.f32 %f1, 0f00000000;\n" STORE "bar.sync 0;\nld.param.u64 %c, [p1];\n"
      "red.global.add.f32 [%c], 0f3F800000;\n",
      count64, 1},
+    {"mov.u64 %c, table;\nand.b32 %r0, %t, 3;\nmad.wide.u32 %c, %r0, 4, %c;\n"
+     "ld.const.f32 %f1, [%c];\n" STORE,
+     tabled, 1},
     // Divergent loops reconverge.
     {"rem.u32 %r0, %t, 5;\nmov.u32 %r1, 0;\nmov.u32 %r2, 0;\n$loop:\nsetp.ge.u32 %p, %r1, %r0;\n"
      "@%p bra $done;\nadd.u32 %r2, %r2, 3;\nadd.u32 %r1, %r1, 1;\nbra $loop;\n$done:\nbar.sync 0;\n"
@@ -187,7 +196,8 @@ static const Right right[] = {
      loops, 1},
     {"setp.lt.u32 %p, %t, 3;\nvote.sync.ballot.b32 %r0, %p, -1;\ncvt.rn.f32.u32 %f1, %r0;\n" STORE,
      votes_of, 1},
-    {"mov.b64 %c, {%t, %o};\nmov.b64 {%r0, %r1}, %c;\nadd.u32 %r0, %r0, 1;\ncvt.rn.f32.u32 %f1, %r0;\n" STORE,
+    {"mov.b64 %c, {%t, %o};\nmov.b64 {%r0, %r1}, %c;\nadd.u32 %r0, %r0, 1;\n"
+     "cvt.rn.f32.u32 %f1, %r0;\n" STORE,
      plain, 1},
 };
 
@@ -205,7 +215,7 @@ TEST(emulate_runs_right_kernels) {
     emulab_close(&lab);
 }
 
-// --- Texts that are refused -----------------------------------------------------------------------
+// --- Texts that are refused ----------------------------------------------------------------------
 
 static const char *const refused[][2] = {
     {"mul.f32 %f0, %f0, %f0;\n", "does not know 'mul.f32'"},
@@ -257,7 +267,7 @@ TEST(emulate_counts_bank_conflicts) {
     DeviceCounts c = count_of(&lab, ZERO "st.shared.f32 [%s], %f1;\n");
     CHECK_INT_EQ(c.shared_wavefronts, 2);
     CHECK_INT_EQ(c.shared_ideal, 2);
-    // Eight rows 128 bytes apart, one bank: 8 wavefronts of each warp (four threads store equal words).
+    // Eight rows 128 bytes apart, one bank: 8 wavefronts per warp (threads store equal words).
     c = count_of(&lab, ZERO PITCH(128) "st.shared.f32 [%r1], %f1;\n");
     CHECK_INT_EQ(c.shared_wavefronts, 16);
     CHECK_INT_EQ(c.shared_ideal, 2);
