@@ -212,6 +212,45 @@ static PyObject *get_outputs(PyObject *o, void *unused) {
     return names;
 }
 
+static const char *type_name(DLDataType t) {
+    static const char *const names[][4] = {{"int8", "int16", "int32", "int64"},
+                                           {"uint8", "uint16", "uint32", "uint64"},
+                                           {"", "float16", "float32", "float64"}};
+    if (t.code == kDLBool) return "bool";
+    if (t.code == kDLBfloat) return "bfloat16";
+    return names[t.code][t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
+}
+
+static PyObject *texts(const char *const *text, int n) {
+    PyObject *all = PyTuple_New(n);
+    for (int i = 0; all && i < n; i++) {
+        PyObject *one = PyUnicode_FromString(text[i]);
+        if (!one) return Py_DECREF(all), NULL;
+        PyTuple_SetItem(all, i, one);
+    }
+    return all;
+}
+
+static PyObject *describe(const lw_tensor *t) {
+    static const char *const roles[] = {"input", "output", "inout", "temp"};
+    PyObject *sizes = texts(t->size, t->ndim);
+    return sizes ? Py_BuildValue("(sssN)", t->name, roles[t->role], type_name(t->dtype), sizes)
+                 : NULL;
+}
+
+static PyObject *get_tensors(PyObject *o, void *unused) {
+    const Function *f = (Function *)o;
+    size_t n = f->ninputs + f->noutputs;
+    PyObject *all = PyTuple_New((Py_ssize_t)n);
+    (void)unused;
+    for (size_t i = 0; all && i < n; i++) {
+        PyObject *one = describe(lw_function_tensor(f->f, i));
+        if (!one) return Py_DECREF(all), NULL;
+        PyTuple_SetItem(all, (Py_ssize_t)i, one);
+    }
+    return all;
+}
+
 static PyObject *get_program(PyObject *o, void *unused) {
     (void)unused;
     return program_text((Function *)o);
@@ -250,6 +289,9 @@ static PyGetSetDef attributes[] = {
     {"signature", get_signature, NULL, "types, sizes and names, as text", NULL},
     {"inputs", get_inputs, NULL, "the names of what a call takes, in order", NULL},
     {"outputs", get_outputs, NULL, "the names of the results", NULL},
+    {"tensors", get_tensors, NULL,
+     "(name, role, type, sizes) of each input and each result; sizes are texts over the parameters",
+     NULL},
     {"program", get_program, NULL, "what the compiler understood, as Program text", NULL},
     {"cache_size", get_cache_size, set_cache_size, "how many compiled kernels are kept", NULL},
     {"cached", get_cached, NULL, "how many compiled kernels there are", NULL},
