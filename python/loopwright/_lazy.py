@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -366,8 +367,7 @@ class Tensor:
 
     def torch(self) -> Any:
         """Computes the tensor, as a tensor of torch."""
-        import torch
-
+        torch: Any = importlib.import_module("torch")
         p = self._ready()
         out = torch.empty(p.shapes[0], dtype=getattr(torch, FULL[p.types[0]]))
         self._function()(*p.inputs, out=out)

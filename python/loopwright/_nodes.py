@@ -6,6 +6,7 @@ its operands, so that an expression is a directed acyclic graph.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -44,7 +45,7 @@ def numpy_type(name: str) -> Any:
     if name != "bf16":
         return np.dtype(FULL[name])
     try:
-        import ml_dtypes
+        ml_dtypes: Any = importlib.import_module("ml_dtypes")
     except ImportError as error:
         raise Error("NumPy has no bfloat16 without the package ml_dtypes; cast to float32") from error
     return np.dtype(ml_dtypes.bfloat16)

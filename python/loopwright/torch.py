@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 import keyword
 import re
 from typing import Any, Dict, List, Optional, Tuple
-
-import torch
 
 from ._operator import Gradient, Signature, only_function
 from ._types import Error
 
 __all__ = ["Operator", "op"]
 
+torch: Any = importlib.import_module("torch")  # without its types, which need not be installed
 _registered: Dict[str, "Operator"] = {}
 
 

@@ -65,6 +65,22 @@ static void dealloc(PyObject *object) {
     Py_DECREF(type);
 }
 
+const char *kernel_execute(PyObject *kernel, DLTensor *tensor, const DLTensor *const *args,
+                           size_t n) {
+    const Kernel *k = (const Kernel *)kernel;
+    const Function *f = k->f;
+    if (n != f->ninputs + f->noutputs) return "the number of arguments is not that of the kernel";
+    for (size_t i = 0; i < n; i++) {
+        tensor[i].dtype = lw_function_tensor(f->f, i)->dtype;
+        if (i < f->ninputs || lw_bound_writes_all(k->e->bound, i)) continue;
+        size_t bytes = tensor[i].dtype.bits / 8;
+        for (int d = 0; d < tensor[i].ndim; d++) bytes *= (size_t)tensor[i].shape[d];
+        memset(tensor[i].data, 0, bytes);
+    }
+    if (!lw_kernel_run(f->st->ctx, k->e->kernel, args, n, NULL)) return NULL;
+    return lw_diag_text(f->st->ctx);
+}
+
 // --- What it tells -------------------------------------------------------------------------------
 
 static PyObject *show(const Kernel *k, lw_stage stage) {

@@ -118,6 +118,9 @@ static PyMethodDef functions[] = {
      "einsum(subscripts, shapes, types, dtype, limit, as_written, path) -> (Function, steps, "
      "flops, "
      "one_nest, largest)"},
+    {"xla_handler", native_xla_handler, METH_NOARGS,
+     "xla_handler() -> capsule\n\nThe handler for XLA's foreign-function interface; its attribute "
+     "`kernel` is the address of a Kernel."},
     {NULL, NULL, 0, NULL},
 };
 

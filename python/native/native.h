@@ -12,6 +12,7 @@
 //     kernel.c     the type Kernel
 //     tune.c       Function.tune
 //     einsum.c     functions for einsum's subscripts
+//     xla.c        kernels for JAX
 //
 // Objects are only touched with the GIL held; it is released around every call of the library that
 // parses, binds, compiles, runs or tunes.
@@ -150,6 +151,11 @@ PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords);
 // --- Kernels, kernel.c ---------------------------------------------------------------------------
 PyObject *kernel_new(Function *f, Entry *e); // takes a count of the entry
 PyTypeObject *kernel_type(void);
+// Runs it on dense tensors, inputs first, whose types are filled in here; needs no GIL. NULL, or
+// an error message that lives until this thread's next call of the library.
+const char *kernel_execute(PyObject *kernel, DLTensor *tensor, const DLTensor *const *args,
+                           size_t n);
+PyObject *native_xla_handler(PyObject *module, PyObject *none); // xla.c
 
 // --- One call, frame.c ---------------------------------------------------------------------------
 typedef struct Frame {
