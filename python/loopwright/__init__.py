@@ -9,7 +9,7 @@
     C = T.matmul(A, B)                     # compiled for these shapes on first use; new arrays
     T.matmul(A, B, out=C)                  # or into existing arrays
     k = T.matmul.compile(A, B)             # a kernel: k(A, B)
-    T.matmul.tune(A, B, seconds=1)         # searches for a faster schedule; later calls use it
+    lw.tune(T.matmul, A, B, seconds=1)     # searches for a faster schedule; later calls use it
     print(T.matmul.explain())              # its loops and their code
     lw.einsum("ij,jk,kl->il", A, B, C)     # NumPy's einsum, in the cheapest order
 
@@ -41,14 +41,15 @@ from ._define import Definitions, define, tc
 from ._einsum import PathInfo, einsum, einsum_path
 from ._lazy import Tensor, cast, compute, erf, exp, log, maximum, minimum, sqrt, tanh, where
 from ._symbols import Expr, Symbol, symbols
+from ._tune import tune
 
 __all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "PathInfo", "Symbol", "Tensor", "TuneResult", "Warning", "cast", "compute",
-           "define", "einsum", "einsum_path", "erf", "exp", "log", "maximum", "minimum", "sqrt", "symbols", "tanh", "tc", "where"]
+           "define", "einsum", "einsum_path", "erf", "exp", "log", "maximum", "minimum", "sqrt", "symbols", "tanh", "tc", "tune", "where"]
 
 
 def __getattr__(name: str) -> Any:
     """The parts that are loaded when they are first used."""
-    if name not in ("jax", "nn", "torch"):
+    if name not in ("db", "jax", "nn", "torch"):
         raise AttributeError("module 'loopwright' has no attribute '%s'" % name)
     import importlib
 

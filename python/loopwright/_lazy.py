@@ -388,10 +388,10 @@ class Tensor:
         p = self._ready()
         return self._function().compile(*p.inputs)
 
-    def tune(self, seconds: float = 1, trials: int = 0) -> TuneResult:
-        """Searches for a faster schedule by measuring; later evaluations of equal expressions use it."""
+    def tune(self, seconds: float = 1, **options: Any) -> TuneResult:
+        """Searches for a faster schedule by measuring; later evaluations of equal expressions use it. The options are those of Function.tune."""
         p = self._ready()
-        return self._function().tune(*p.inputs, seconds=seconds, trials=trials)
+        return self._function().tune(*p.inputs, seconds=seconds, **options)
 
     def explain(self) -> str:
         """The schedule, the loops with their costs, and a report on the code."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, NamedTuple, Optional, Tuple
 
 
@@ -63,6 +64,22 @@ class TuneResult(NamedTuple):
     def speedup(self) -> float:
         """The speed-up over the schedule that is chosen without search."""
         return self.chosen / self.seconds if self.chosen and self.seconds else 1.0
+
+    def plot(self, ax: Any = None) -> Any:
+        """The curve of the best so far, with the chosen schedule and the bound as lines, as a figure of matplotlib, or into axes of one."""
+        if ax is None:
+            pyplot: Any = importlib.import_module("matplotlib.pyplot")
+            ax = pyplot.subplots()[1]
+        points = [p for p in self.points if p[2] > 0]
+        ax.step([p[0] for p in points] + [self.elapsed], [p[2] * 1e6 for p in points] + [self.seconds * 1e6], where="post", label="best so far")
+        for time, style, label in ((self.chosen, "--", "chosen without search"), (self.bound, ":", "lower bound")):
+            if time > 0:
+                ax.axhline(time * 1e6, linestyle=style, color="gray", label=label)
+        ax.set_xlabel("seconds of search")
+        ax.set_ylabel("microseconds per call")
+        ax.set_ylim(bottom=0)
+        ax.legend()
+        return ax.figure
 
 
 def rebuild(origin: Tuple[str, str, int], name: str, schedule: Optional[str], cache_size: int) -> Any:

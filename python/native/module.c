@@ -118,6 +118,12 @@ static PyMethodDef functions[] = {
      "einsum(subscripts, shapes, types, dtype, limit, as_written, path) -> (Function, steps, "
      "flops, "
      "one_nest, largest)"},
+    {"db_file", native_db_file, METH_NOARGS, "the file that tuning writes, or None"},
+    {"db_list", native_db_list, METH_VARARGS, "db_list(Entry, best, check, kernel) -> list"},
+    {"db_export", native_db_export, METH_VARARGS, "db_export(trials, best, kernel) -> str"},
+    {"db_import", native_db_import, METH_VARARGS, "db_import(name, text) -> counts"},
+    {"db_merge", native_db_merge, METH_VARARGS, "db_merge(file, trials) -> counts"},
+    {"db_prune", native_db_prune, METH_VARARGS, "db_prune(keep, days, trials, bad) -> counts"},
     {"xla_handler", native_xla_handler, METH_NOARGS,
      "xla_handler() -> capsule\n\nThe handler for XLA's foreign-function interface; its attribute "
      "`kernel` is the address of a Kernel."},

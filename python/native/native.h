@@ -11,6 +11,7 @@
 //     function.c   the type Function
 //     kernel.c     the type Kernel
 //     tune.c       Function.tune
+//     database.c   the tuning database
 //     einsum.c     functions for einsum's subscripts
 //     xla.c        kernels for JAX
 //
@@ -58,6 +59,13 @@ bool warn_last(State *st, int level); // level: of the frame that is named, as i
 // The functions of a module, which they own from now on, as a list.
 PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin);
 PyObject *native_einsum(PyObject *module, PyObject *args); // einsum.c
+// The tuning database, database.c
+PyObject *native_db_file(PyObject *module, PyObject *none);
+PyObject *native_db_list(PyObject *module, PyObject *args);
+PyObject *native_db_export(PyObject *module, PyObject *args);
+PyObject *native_db_import(PyObject *module, PyObject *args);
+PyObject *native_db_merge(PyObject *module, PyObject *args);
+PyObject *native_db_prune(PyObject *module, PyObject *args);
 
 // --- NumPy, numpy.c ------------------------------------------------------------------------------
 bool numpy_open(NumPy *np); // false, with an exception, where NumPy cannot be used

@@ -6,6 +6,7 @@
 
 typedef struct Search {
     PyThreadState *thread;
+    PyObject *progress; // borrowed; NULL: none
     bool interrupted;
 } Search;
 
@@ -18,6 +19,28 @@ static bool cancelled(void *user) {
     if (s->interrupted && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_Clear();
     s->thread = PyEval_SaveThread();
     return s->interrupted;
+}
+
+// What the caller wants to see. An exception that it raises ends the search, and is raised.
+static void progress(void *user, const lw_tune_state *state) {
+    Search *s = user;
+    if (s->interrupted) return;
+    PyEval_RestoreThread(s->thread);
+    PyObject *done =
+        PyObject_CallFunction(s->progress, "dLddd", state->elapsed, (long long)state->trials,
+                              state->seconds, state->bound, state->gflops);
+    if (!done) s->interrupted = true;
+    if (!done && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) PyErr_Clear();
+    Py_XDECREF(done);
+    s->thread = PyEval_SaveThread();
+}
+
+// Takes `name` out of the keywords, counted, or NULL where it is not there.
+static PyObject *take(PyObject *keywords, const char *name) {
+    PyObject *given = keywords ? PyDict_GetItemString(keywords, name) : NULL;
+    Py_XINCREF(given);
+    if (given && PyDict_DelItemString(keywords, name)) Py_CLEAR(given);
+    return given;
 }
 
 // Takes `name` out of the keywords; `otherwise` where it is not there. False with an exception.
@@ -72,14 +95,15 @@ static bool keep(Function *f, const Frame *c, const char *schedule) {
     return ok;
 }
 
-static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o) {
+static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o, PyObject *call) {
     State *st = f->st;
     const lw_tune_result *r;
     PyObject *given = f->schedule == Py_None ? NULL : PyUnicode_AsUTF8String(f->schedule);
     if (given) o->schedule = (lw_schedule_text){PyBytes_AsString(given), "<schedule>"};
     if (PyErr_Occurred()) return NULL;
-    Search s = {.thread = PyEval_SaveThread()};
+    Search s = {.thread = PyEval_SaveThread(), .progress = call};
     o->cancelled = cancelled;
+    if (call) o->progress = progress;
     o->user = &s;
     lw_status status = lw_tune(st->ctx, b, o, &r);
     PyEval_RestoreThread(s.thread);
@@ -92,23 +116,42 @@ static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o) 
     return result;
 }
 
+// The options that are not numbers; false with an exception. What they point to is in `held`.
+static bool take_options(PyObject *keywords, lw_tune_options *o, PyObject *held[3]) {
+    held[0] = take(keywords, "progress");
+    held[1] = take(keywords, "strategy");
+    held[2] = take(keywords, "again");
+    if (PyErr_Occurred()) return false;
+    if (held[0] == Py_None) Py_CLEAR(held[0]);
+    if (held[1] == Py_None) Py_CLEAR(held[1]);
+    if (held[1]) {
+        PyObject *bytes = PyUnicode_AsUTF8String(held[1]);
+        Py_DECREF(held[1]);
+        held[1] = bytes;
+        o->strategy = bytes ? PyBytes_AsString(bytes) : NULL;
+    }
+    o->again = held[2] && PyObject_IsTrue(held[2]) > 0;
+    return !PyErr_Occurred();
+}
+
 PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords) {
     Function *f = (Function *)self;
-    PyObject *rest = keywords ? PyDict_Copy(keywords) : NULL, *result = NULL;
+    PyObject *rest = keywords ? PyDict_Copy(keywords) : NULL, *result = NULL, *held[3] = {NULL};
     lw_tune_options o = {.struct_size = sizeof o, .data = true};
     double seconds = 1, trials = 0;
     Frame c = {.f = NULL};
     if (keywords && !rest) return NULL;
     if (take_number(rest, "seconds", &seconds) && take_number(rest, "trials", &trials) &&
-        frame_open_tuple(&c, f, args, rest)) {
+        take_options(rest, &o, held) && frame_open_tuple(&c, f, args, rest)) {
         o.seconds = seconds;
         o.trials = (int64_t)trials;
         o.args = c.args;
         lw_bound *b = frame_bind(&c);
-        if (b) result = search(f, &c, b, &o);
+        if (b) result = search(f, &c, b, &o, held[0]);
         lw_bound_free(b);
     }
     frame_close(&c);
+    for (int i = 0; i < 3; i++) Py_XDECREF(held[i]);
     Py_XDECREF(rest);
     return result;
 }
