@@ -23,10 +23,10 @@ typedef enum PolyStatus {
 // Why there is no isl, and the fix; NULL: there is.
 const char *poly_missing(void);
 
-// deps_test (program/deps.h), by isl: exact for everything that deps_test makes linear, with
-// numbers of any size. `witness` is filled on DEP_YES and may be NULL. POLY_BUDGET operations take
-// some ten milliseconds.
-enum { POLY_BUDGET = 200000 };
+// deps_test (program/deps.h), by isl: exact for divisions and remainders by constants, a few minima
+// and maxima, and numbers of any size. `witness` is filled on DEP_YES and may be NULL. POLY_BUDGET
+// operations take some ten milliseconds.
+enum { POLY_BUDGET = 50000 };
 DepAnswer poly_test(const DepQuery *q, DepWitness *witness);
 
 #endif

@@ -1,5 +1,6 @@
 // Questions of dependence put to isl: the points of both sides are one set, whose variables are the
-// iterators of a and then those of b. Division, remainder, minimum and maximum are isl's own.
+// iterators of a and then those of b. Each way to choose the operands of minima and maxima is a
+// set of its own; a choice that no point allows ends all ways behind it.
 #include "poly/poly.h"
 
 #include "base/checked.h"
@@ -10,70 +11,101 @@ typedef struct Question {
     const Isl *I;
     isl_space *space;
     const DepQuery *q;
-    isl_set *points;
+    PolyChoices choice;
+    DepWitness *w;
 } Question;
 
 static int first_of(const Question *k, int side) { return side ? k->q->a.niters : 0; }
+static const DepSide *side_of(const Question *k, int s) { return s ? &k->q->b : &k->q->a; }
 
-static void add(Question *k, isl_set *more) { k->points = k->I->set_intersect(k->points, more); }
+static bool subscript_counts(const Question *k, int d) {
+    return poly_is_affine(k->q->a.sub[d]) && poly_is_affine(k->q->b.sub[d]);
+}
 
-static void add_box(Question *k) {
+static bool collect_choices(Question *k) {
+    bool fit = true;
     for (int s = 0; s < 2; s++) {
-        const DepSide *side = s ? &k->q->b : &k->q->a;
-        for (int i = 0; i < side->niters; i++) {
-            unsigned at = (unsigned)(first_of(k, s) + i);
-            isl_ctx *ctx = k->I->space_get_ctx(k->space);
-            k->points = k->I->set_lower_bound_val(k->points, isl_dim_set, at,
-                                                  k->I->val_int_from_si(ctx, side->lo[i]));
-            k->points = k->I->set_upper_bound_val(k->points, isl_dim_set, at,
-                                                  k->I->val_int_from_si(ctx, side->hi[i] - 1));
-        }
+        const DepSide *side = side_of(k, s);
+        for (int c = 0; c < side->nconstraints && fit; c++)
+            if (poly_is_affine(side->constraint[c]))
+                fit = poly_choices(&k->choice, side->constraint[c], first_of(k, s));
+        for (int d = 0; d < side->rank && fit; d++)
+            if (subscript_counts(k, d))
+                fit = poly_choices(&k->choice, side->sub[d], first_of(k, s));
     }
+    return fit;
 }
 
-static isl_pw_aff *affine(Question *k, int side, const Affine *a) {
-    return poly_affine(k->I, k->space, a, first_of(k, side));
+static isl_aff *affine(const Question *k, int first, const Affine *a) {
+    return poly_affine(k->I, k->space, a, first, &k->choice);
 }
 
-static void add_side(Question *k, int s) {
-    const DepSide *side = s ? &k->q->b : &k->q->a;
+static isl_basic_set *add(const Question *k, isl_basic_set *points, isl_basic_set *more) {
+    return k->I->basic_set_intersect(points, more);
+}
+
+// a >= b, or with `by` a >= b + by
+static isl_basic_set *at_least(const Question *k, isl_aff *a, isl_aff *b, int by) {
+    return k->I->aff_ge_basic_set(a, by ? k->I->aff_add_constant_si(b, by) : b);
+}
+
+static isl_basic_set *nonnegative(const Question *k, isl_aff *a) {
+    return at_least(k, a, poly_constant(k->I, k->space, 0), 0);
+}
+
+static isl_basic_set *box(const Question *k) {
+    isl_basic_set *points = k->I->basic_set_universe(k->I->space_copy(k->space));
+    for (int s = 0; s < 2; s++)
+        for (int i = 0; i < side_of(k, s)->niters; i++) {
+            isl_aff *low = poly_constant(k->I, k->space, side_of(k, s)->lo[i]);
+            isl_aff *high = poly_constant(k->I, k->space, side_of(k, s)->hi[i]);
+            isl_aff *at = poly_variable(k->I, k->space, first_of(k, s) + i);
+            points = add(k, points, at_least(k, k->I->aff_copy(at), low, 0));
+            points = add(k, points, at_least(k, high, at, 1));
+        }
+    return points;
+}
+
+static isl_basic_set *add_side(const Question *k, isl_basic_set *points, int s) {
+    const DepSide *side = side_of(k, s);
     for (int c = 0; c < side->nconstraints; c++)
         if (poly_is_affine(side->constraint[c]))
-            add(k, k->I->pw_aff_nonneg_set(affine(k, s, side->constraint[c])));
+            points = add(k, points, nonnegative(k, affine(k, first_of(k, s), side->constraint[c])));
+    return points;
 }
 
-static void add_meeting(Question *k) {
-    for (int d = 0; d < k->q->a.rank; d++) {
-        const Affine *f = k->q->a.sub[d], *g = k->q->b.sub[d];
-        if (poly_is_affine(f) && poly_is_affine(g))
-            add(k, k->I->pw_aff_eq_set(affine(k, 0, f), affine(k, 1, g)));
-    }
+static isl_basic_set *add_meeting(const Question *k, isl_basic_set *points) {
+    for (int d = 0; d < k->q->a.rank; d++)
+        if (subscript_counts(k, d))
+            points = add(k, points,
+                         k->I->aff_eq_basic_set(affine(k, 0, k->q->a.sub[d]),
+                                                affine(k, first_of(k, 1), k->q->b.sub[d])));
+    return points;
 }
 
-static isl_pw_aff *iterator(Question *k, int at) { return poly_variable(k->I, k->space, at); }
-
-static void add_dir(Question *k, const DepDir *d) {
-    isl_pw_aff *i = iterator(k, d->a), *j = iterator(k, first_of(k, 1) + d->b);
+static isl_basic_set *direction(const Question *k, const DepDir *d) {
+    isl_aff *i = poly_variable(k->I, k->space, d->a);
+    isl_aff *j = poly_variable(k->I, k->space, first_of(k, 1) + d->b);
     switch (d->rel) {
-    case DEP_LT: add(k, k->I->pw_aff_lt_set(i, j)); return;
-    case DEP_LE: add(k, k->I->pw_aff_ge_set(j, i)); return;
-    case DEP_EQ: add(k, k->I->pw_aff_eq_set(i, j)); return;
-    case DEP_GE: add(k, k->I->pw_aff_ge_set(i, j)); return;
-    case DEP_GT: add(k, k->I->pw_aff_lt_set(j, i)); return;
+    case DEP_LT: return at_least(k, j, i, 1);
+    case DEP_LE: return at_least(k, j, i, 0);
+    case DEP_EQ: return k->I->aff_eq_basic_set(i, j);
+    case DEP_GE: return at_least(k, i, j, 0);
+    default: return at_least(k, i, j, 1);
     }
 }
 
-static void add_order(Question *k, const DepOrder *o) {
-    isl_pw_aff *sum = poly_constant(k->I, k->space, o->constant);
+static isl_basic_set *order(const Question *k, const DepOrder *o) {
+    isl_aff *sum = poly_constant(k->I, k->space, o->constant);
     for (int s = 0; s < 2; s++) {
         const int64_t *coef = s ? o->b : o->a;
-        int n = s ? k->q->b.niters : k->q->a.niters;
-        for (int i = 0; coef && i < n; i++)
-            if (coef[i])
-                sum = k->I->pw_aff_add(sum,
-                                       poly_scaled(k->I, iterator(k, first_of(k, s) + i), coef[i]));
+        for (int i = 0; coef && i < side_of(k, s)->niters; i++) {
+            if (!coef[i]) continue;
+            isl_aff *at = poly_variable(k->I, k->space, first_of(k, s) + i);
+            sum = k->I->aff_add(sum, poly_scaled(k->I, at, coef[i]));
+        }
     }
-    add(k, o->equal ? k->I->pw_aff_zero_set(sum) : k->I->pw_aff_nonneg_set(sum));
+    return o->equal ? k->I->aff_zero_basic_set(sum) : nonnegative(k, sum);
 }
 
 // The coordinates of a point of a set; false: it has none that fit.
@@ -89,31 +121,55 @@ static bool read_point(Question *k, isl_point *point, DepWitness *w) {
     return fits;
 }
 
-static DepAnswer answer(Question *k, DepWitness *w) {
-    add_box(k);
-    for (int s = 0; s < 2; s++) add_side(k, s);
-    add_meeting(k);
-    for (int i = 0; i < k->q->ndirs; i++) add_dir(k, &k->q->dirs[i]);
-    for (int i = 0; i < k->q->norders; i++) add_order(k, &k->q->orders[i]);
-    isl_bool empty = k->I->set_is_empty(k->points);
-    if (empty == isl_bool_true) return DEP_NO;
-    if (empty == isl_bool_error) return DEP_UNDECIDED;
-    isl_point *point = k->I->set_sample_point(k->I->set_copy(k->points));
-    bool found = point && k->I->point_is_void(point) == isl_bool_false && read_point(k, point, w);
+// With every choice made: is there a point? Takes the set.
+static DepAnswer decide(Question *k, isl_basic_set *points) {
+    for (int s = 0; s < 2; s++) points = add_side(k, points, s);
+    points = add_meeting(k, points);
+    for (int i = 0; i < k->q->ndirs; i++) points = add(k, points, direction(k, &k->q->dirs[i]));
+    for (int i = 0; i < k->q->norders; i++) points = add(k, points, order(k, &k->q->orders[i]));
+    isl_point *point = k->I->basic_set_sample_point(points);
+    isl_bool none = point ? k->I->point_is_void(point) : isl_bool_error;
+    bool found = none == isl_bool_false && read_point(k, point, k->w);
     k->I->point_free(point);
-    return found && deps_check(k->q, w) ? DEP_YES : DEP_UNDECIDED;
+    if (none == isl_bool_true) return DEP_NO;
+    return found && deps_check(k->q, k->w) ? DEP_YES : DEP_UNDECIDED;
+}
+
+// The operand that is chosen is the smaller (the greater) one.
+static isl_basic_set *chosen(const Question *k, int i) {
+    const Atom *t = k->choice.atom[i];
+    bool second = k->choice.second[i], least = t->kind == ATOM_MIN;
+    isl_aff *is = affine(k, k->choice.first[i], second ? t->b : t->a);
+    isl_aff *other = affine(k, k->choice.first[i], second ? t->a : t->b);
+    return least ? at_least(k, other, is, 0) : at_least(k, is, other, 0);
+}
+
+// Takes the set.
+static DepAnswer choose(Question *k, isl_basic_set *points, int i) {
+    if (i == k->choice.n) return decide(k, points);
+    DepAnswer answer = DEP_NO;
+    for (int second = 0; second < 2 && answer != DEP_YES; second++) {
+        k->choice.second[i] = second;
+        isl_basic_set *less = add(k, k->I->basic_set_copy(points), chosen(k, i));
+        isl_bool empty = k->I->basic_set_is_empty(less);
+        DepAnswer found = empty == isl_bool_false ? choose(k, less, i + 1) : DEP_NO;
+        if (empty != isl_bool_false) k->I->basic_set_free(less);
+        if (empty == isl_bool_error) found = DEP_UNDECIDED;
+        if (found != DEP_NO) answer = found;
+    }
+    k->I->basic_set_free(points);
+    return answer;
 }
 
 DepAnswer poly_test(const DepQuery *q, DepWitness *witness) {
     Isl isl, *I = &isl;
     DepWitness own;
-    isl_ctx *ctx = isl_load(I) ? isl_begin(I, POLY_BUDGET) : NULL;
+    Question k = {.I = I, .q = q, .w = witness ? witness : &own};
+    if (!collect_choices(&k) || !isl_load(I)) return DEP_UNDECIDED;
+    isl_ctx *ctx = isl_begin(I, POLY_BUDGET);
     if (!ctx) return DEP_UNDECIDED;
-    Question k = {.I = I, .q = q};
     k.space = I->space_set_alloc(ctx, 0, (unsigned)(q->a.niters + q->b.niters));
-    k.points = I->set_universe(I->space_copy(k.space));
-    DepAnswer a = answer(&k, witness ? witness : &own);
-    I->set_free(k.points);
+    DepAnswer a = choose(&k, box(&k), 0);
     I->space_free(k.space);
     isl_end(I, ctx);
     return a;

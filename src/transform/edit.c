@@ -1,15 +1,14 @@
 // Finding, rebuilding, and the one test of legality; see edit.h.
 //
 // Legality. Every leaf of the new Tree knows the old leaf that it is and the old indices as
-// functions of the new ones. For two accesses of one element that do not commute, new order and old
-// order must agree: there may be no x and y with x before y now and y before x then. "Before" is a
-// case per shared index, then the order of children, on either side; each pair of cases is one
-// question to deps.c. Then the new Tree has to verify.
+// functions of the new ones; verify/legal.h compares the orders. Before that the new Tree has to
+// verify.
 #include "transform/edit.h"
 
 #include <string.h>
 
 #include "base/bug.h"
+#include "verify/legal.h"
 #include "verify/verify.h"
 
 EditWork work_begin(const Tree *t, const char *verb, const TreeEdit *e) {
@@ -220,22 +219,13 @@ void work_replace(EditWork *w, const Node *target, const Node *const *with, int 
 
 // --- Legality ----------------------------------------------------------------------------------
 
-typedef struct Legal {
-    EditWork *w;
-    TreeFacts before, now;
-    const Use **was;       // per new use the old one; NULL: it is new
-    const Origin **origin; // per new use; NULL: its indices are the old ones
-    bool refused;
-} Legal;
-
 // Origins by statement: the old leaf of that statement, and what its loops are now.
-static void origins_by_iters(Legal *l) {
-    EditWork *w = l->w;
-    for (int i = 0; i < l->now.use.n; i++) {
-        const Leaf *leaf = l->now.use.at[i].leaf;
+static void origins_by_iters(EditWork *w, const LegalBefore *b, const TreeFacts *now) {
+    for (int i = 0; i < now->use.n; i++) {
+        const Leaf *leaf = now->use.at[i].leaf;
         const Use *was = NULL;
-        for (int k = 0; k < l->before.use.n && !was; k++)
-            if (l->before.use.at[k].leaf->stmt == leaf->stmt) was = &l->before.use.at[k];
+        for (int k = 0; k < b->facts.use.n && !was; k++)
+            if (b->facts.use.at[k].leaf->stmt == leaf->stmt) was = &b->facts.use.at[k];
         if (!was) bug("a statement comes from nowhere");
         Origin o = {leaf, was->leaf, arena_new_n(w->arena, const Affine *, w->old->nindices)};
         for (int k = 0; k < was->nindex; k++) o.value[was->index[k]->id] = leaf->iter[k];
@@ -243,138 +233,57 @@ static void origins_by_iters(Legal *l) {
     }
 }
 
-static void know_origins(Legal *l) {
-    EditWork *w = l->w;
-    if (w->by_iters) origins_by_iters(l);
-    l->was = arena_new_n(w->arena, const Use *, l->now.use.n);
-    l->origin = arena_new_n(w->arena, const Origin *, l->now.use.n);
-    for (int i = 0; i < l->now.use.n; i++) {
-        const Leaf *leaf = l->now.use.at[i].leaf;
+static void know_origins(EditWork *w, LegalBefore *b, const TreeFacts *now) {
+    if (w->by_iters) origins_by_iters(w, b, now);
+    b->was = arena_new_n(w->arena, const Use *, now->use.n);
+    b->value = arena_new_n(w->arena, const Affine **, now->use.n);
+    for (int i = 0; i < now->use.n; i++) {
+        const Leaf *leaf = now->use.at[i].leaf;
         for (int k = 0; k < w->origin.n; k++)
             if (w->origin.at[k].leaf == leaf) {
-                l->origin[i] = &w->origin.at[k];
-                leaf = l->origin[i]->old;
+                b->value[i] = w->origin.at[k].value;
+                leaf = w->origin.at[k].old;
                 break;
             }
-        for (int k = 0; k < l->before.use.n && !l->was[i]; k++)
-            if (l->before.use.at[k].leaf == leaf) l->was[i] = &l->before.use.at[k];
+        for (int k = 0; k < b->facts.use.n && !b->was[i]; k++)
+            if (b->facts.use.at[k].leaf == leaf) b->was[i] = &b->facts.use.at[k];
     }
 }
 
-// The value of an old index at an instance of the new Tree.
-static const Affine *old_value(Legal *l, System *s, const Point *p, int use, const Index *index) {
-    const Origin *o = l->origin[use];
-    const Affine *a = o ? o->value[index->id] : NULL;
-    if (!a) return p->at[index->id];
-    return system_value(s, p, a);
-}
-
-typedef struct Question {
-    const Touch *a, *b;
-    const Use *p, *q;
-    Common now, then;
-    int fixed;
-} Question;
-
-static const char *leaf_name(const Legal *l, const Leaf *leaf) {
-    const Program *p = l->w->old->program;
+static const char *leaf_name(const EditWork *w, const Leaf *leaf) {
+    const Program *p = w->old->program;
     if (p && leaf->stmt >= 0 && leaf->stmt < p->stmts.n) return p->stmts.at[leaf->stmt].label;
-    return l->w->t->buffers.at[leaf->write->tensor].name;
+    return w->t->buffers.at[leaf->write->tensor].name;
 }
 
-// x before y now, by the index at `level` (or children); y before x then, by the one at `old`.
-static bool ask(Legal *l, const Question *k, int level, int old) {
-    System s;
-    Point x, y;
-    bool last = level == k->now.indices, old_last = old == k->then.indices;
-    const Use *p = l->was[k->a->use], *q = l->was[k->b->use];
-    system_init(&s, &l->now);
-    system_enter(&s, k->p, &x, 0, NULL);
-    system_enter(&s, k->q, &y, level, &x);
-    if (!last) {
-        int id = k->p->index[level]->id;
-        system_less(&s, x.at[id], y.at[id]);
-    }
-    for (int i = 0; i < k->then.indices && i <= old; i++) {
-        if (p->index[i]->passed) continue;
-        const Affine *u = old_value(l, &s, &x, k->a->use, p->index[i]);
-        const Affine *v = old_value(l, &s, &y, k->b->use, q->index[i]);
-        if (!u || !v) {
-            s.broken = true;
-            break;
-        }
-        if (i < old)
-            system_equal(&s, u, v);
-        else
-            system_less(&s, v, u);
-    }
-    (void)old_last;
-    system_facts(&s, &x, k->a);
-    system_facts(&s, &y, k->b);
-    system_meet(&s, &x, k->a->access, &y, k->b->access);
-    DepAnswer answer = system_solve(&s);
-    if (answer == DEP_NO) return true;
-    if (answer == DEP_YES && k->a->whole && k->b->whole)
-        diag_report(l->w->e->diags, (Range){0}, DIAG_EDIT_ORDER, l->w->verb,
-                    leaf_name(l, k->q->leaf), point_show(&s, &y), leaf_name(l, k->p->leaf),
-                    point_show(&s, &x), element_show(&s, &x, k->a->access));
-    else
-        diag_report(l->w->e->diags, (Range){0}, DIAG_EDIT_NOT_PROVEN, l->w->verb,
-                    leaf_name(l, k->p->leaf), leaf_name(l, k->q->leaf));
-    l->refused = true;
-    return false;
+static void report_order(void *user, const Witness *x) {
+    const EditWork *w = user;
+    diag_report(w->e->diags, (Range){0}, DIAG_EDIT_ORDER, w->verb,
+                leaf_name(w, x->source.use->leaf), x->source.text, leaf_name(w, x->sink.use->leaf),
+                x->sink.text, x->text);
 }
 
-static bool by_child(const Use *p, const Use *q, Common c) {
-    return c.blocks && p->child[c.blocks - 1] < q->child[c.blocks - 1];
-}
-
-static void check_case(Legal *l, const Question *k, int level) {
-    const Use *p = l->was[k->a->use], *q = l->was[k->b->use];
-    for (int old = 0; old < k->then.indices && !l->refused; old++) {
-        if (p->index[old]->passed || p->index[old]->extent <= 1) continue;
-        if (kind_is_unordered(p->of[old]->kind)) continue;
-        ask(l, k, level, old);
-    }
-    if (!l->refused && by_child(q, p, k->then)) ask(l, k, level, k->then.indices);
-}
-
-// No x of a before y of b now that came after it.
-static void check_pair(Legal *l, const Touch *a, const Touch *b) {
-    Question k = {.a = a, .b = b, .p = &l->now.use.at[a->use], .q = &l->now.use.at[b->use]};
-    if (!l->was[a->use] || !l->was[b->use]) return;
-    k.now = facts_common(k.p, k.q);
-    k.then = facts_common(l->was[a->use], l->was[b->use]);
-    k.fixed = facts_fixed(&l->now, k.p, a->access->tensor);
-    for (int level = k.fixed; level < k.now.indices && !l->refused; level++) {
-        const Index *x = k.p->index[level];
-        if (x->passed || x->extent <= 1 || kind_is_unordered(k.p->of[level]->kind)) continue;
-        if (facts_aligned(&l->now, k.p, a->access, k.q, b->access, level)) continue;
-        check_case(l, &k, level);
-    }
-    if (!l->refused && by_child(k.p, k.q, k.now)) check_case(l, &k, k.now.indices);
-}
-
-static bool commute(const Legal *l, const Touch *a, const Touch *b) {
-    if (a->kind == TOUCH_READ && b->kind == TOUCH_READ) return true;
-    return a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE &&
-           l->now.use.at[a->use].leaf->op == l->now.use.at[b->use].leaf->op;
+static void report_open(void *user, const Touch *a, const Touch *b, LegalRule rule) {
+    const EditWork *w = user;
+    (void)rule;
+    diag_report(w->e->diags, (Range){0}, DIAG_EDIT_NOT_PROVEN, w->verb,
+                leaf_name(w, w->now->use.at[a->use].leaf),
+                leaf_name(w, w->now->use.at[b->use].leaf));
 }
 
 static bool keeps_order(EditWork *w) {
-    Legal l = {.w = w};
-    facts_collect(&l.before, w->arena, w->old);
-    facts_collect(&l.now, w->arena, w->t);
-    know_origins(&l);
-    for (int buffer = 0; buffer < w->t->buffers.n; buffer++)
-        for (int i = l.now.first[buffer]; i >= 0; i = l.now.touch.at[i].next)
-            for (int j = i; j >= 0 && !l.refused; j = l.now.touch.at[j].next) {
-                const Touch *a = &l.now.touch.at[i], *b = &l.now.touch.at[j];
-                if (commute(&l, a, b)) continue;
-                check_pair(&l, a, b);
-                if (a != b && !l.refused) check_pair(&l, b, a);
-            }
-    return !l.refused;
+    LegalBefore before = {0};
+    TreeFacts now;
+    facts_collect(&before.facts, w->arena, w->old);
+    facts_collect(&now, w->arena, w->t);
+    know_origins(w, &before, &now);
+    w->now = &now;
+    Legal l = {.f = &now, .before = &before, .first = true};
+    l.user = w;
+    l.found = report_order;
+    l.open = report_open;
+    legal_judge(&l);
+    return !l.refused && !l.unproven;
 }
 
 bool tree_agrees(const Tree *reference, const Tree *t, const char *verb, const TreeEdit *e) {

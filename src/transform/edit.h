@@ -20,8 +20,9 @@ typedef struct EditWork {
     const TreeEdit *e;
     const char *verb; // "split": for refusals
     VEC(Origin) origin;
-    bool same_order; // nothing runs at another time
-    bool by_iters;   // leaves are known by their statements and iterators, not by `origin`
+    bool same_order;      // nothing runs at another time
+    bool by_iters;        // leaves are known by their statements and iterators, not by `origin`
+    const TreeFacts *now; // of the new Tree, while it is judged
 } EditWork;
 
 EditWork work_begin(const Tree *t, const char *verb, const TreeEdit *e);

@@ -415,7 +415,7 @@ void system_meet(System *s, const Point *p, const Access *a, const Point *q, con
 }
 
 // One side holds everything; the other is the constant 0 that `zero` has to meet.
-DepAnswer system_solve(System *s) {
+static DepAnswer solve(System *s, bool isl) {
     Exprs *x = s->f->x;
     const Affine *nought[PROGRAM_MAX_RANK];
     for (int d = 0; d < s->nzeros; d++) nought[d] = affine_const(x, 0);
@@ -432,14 +432,17 @@ DepAnswer system_solve(System *s) {
                   .b = {.rank = s->nzeros, .sub = nought}};
     DepWitness w;
     DepAnswer answer = deps_test(s->f->arena, &q, &w);
-    if (answer == DEP_UNDECIDED) answer = poly_test(&q, &w);
+    if (answer == DEP_UNDECIDED && isl) answer = poly_test(&q, &w);
     if (answer == DEP_YES) memcpy(s->point, w.a, (size_t)s->n * sizeof *s->point);
     return answer;
 }
 
+DepAnswer system_solve(System *s) { return solve(s, false); }
+DepAnswer system_decide(System *s) { return solve(s, true); }
+
 // --- Witnesses ---------------------------------------------------------------------------------
 
-static int64_t number(const System *s, const Affine *a) {
+int64_t system_number(const System *s, const Affine *a) {
     int64_t v = 0;
     if (!affine_eval(a, s->point, NULL, NULL, NULL, &v)) v = 0;
     return v;
@@ -457,7 +460,7 @@ const char *point_show(const System *s, const Point *p) {
         for (int o = 0; o < i; o++) before += !strcmp(index_name(p->use->index[o]), index_name(x));
         text_printf(&out, "%s%s", i ? ", " : "", index_name(x));
         if (before) text_printf(&out, ".%d", before);
-        text_printf(&out, "=%lld", (long long)number(s, p->at[x->id]));
+        text_printf(&out, "=%lld", (long long)system_number(s, p->at[x->id]));
     }
     text_char(&out, ')');
     return text_str(&out);
@@ -471,7 +474,7 @@ const char *element_show(const System *s, const Point *p, const Access *a) {
         if (a->sub[d]->has_read)
             text_char(&out, '?');
         else
-            text_int(&out, number(s, system_value(s, p, a->sub[d])));
+            text_int(&out, system_number(s, system_value(s, p, a->sub[d])));
     }
     text_char(&out, ']');
     return text_str(&out);

@@ -103,8 +103,11 @@ void system_equal(System *s, const Affine *a, const Affine *b);   // a == b
 void system_facts(System *s, const Point *p, const Touch *touch); // what guards say
 // Both touch one element.
 void system_meet(System *s, const Point *p, const Access *a, const Point *q, const Access *b);
-DepAnswer system_solve(System *s);
+DepAnswer system_solve(System *s);  // by deps.c
+DepAnswer system_decide(System *s); // and, where that leaves it open, by isl
 
+// The number that an Affine over the variables of a solved system has.
+int64_t system_number(const System *s, const Affine *a);
 // "(m=3, k=0)" and "C[3, 0]", of a solved system.
 const char *point_show(const System *s, const Point *p);
 const char *element_show(const System *s, const Point *p, const Access *a);

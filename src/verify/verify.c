@@ -1,16 +1,11 @@
-// The verifier; see verify.h. Order: shape, accesses and views, pairs of accesses, what is read
-// before it is written.
-//
-// Two instances that touch one element are told apart by the first of the indices around both in
-// which they differ; an allocation starts afresh in every iteration of its block, so only indices
-// below that count. An unordered index may not tell any pair apart that conflicts. An ordered one
-// may, and with a Program it has to do so in the Program's order; where no index differs, the order
-// of children decides.
+// The verifier; see verify.h. In turn: shape, accesses and views, the order of accesses (legal.h),
+// what is read before it is written.
 #include "verify/verify_impl.h"
 
 #include "base/bug.h"
 #include "base/checked.h"
 #include "tree/special.h"
+#include "verify/legal.h"
 
 void not_proven(Verifier *v, const Node *node, const char *what) {
     v->v->undecided++;
@@ -23,6 +18,11 @@ void not_proven(Verifier *v, const Node *node, const char *what) {
 DepAnswer ask(Verifier *v, System *s) {
     v->v->questions++;
     return system_solve(s);
+}
+
+DepAnswer decide(Verifier *v, System *s) {
+    v->v->questions++;
+    return system_decide(s);
 }
 
 static const Use *use_of(const Verifier *v, const Touch *t) { return &v->f.use.at[t->use]; }
@@ -70,7 +70,7 @@ static bool find_bad(Verifier *v, const Touch *t, const Affine *bad, DiagId id, 
     system_enter(&s, u, &p, 0, NULL);
     system_facts(&s, &p, t);
     system_least(&s, system_value(&s, &p, bad));
-    DepAnswer answer = ask(v, &s);
+    DepAnswer answer = decide(v, &s);
     if (answer == DEP_NO) return false;
     if (answer == DEP_YES && t->whole) {
         diag_report(v->diags, tree_access_range(v->f.t, u->leaf, t->access), id, point_show(&s, &p),
@@ -182,7 +182,7 @@ static void check_child_view(Verifier *v, const Use *u, int at, const BlockView 
             const Affine *bad = affine_add_const(v->f.x, affine_scale(v->f.x, from, side ? 1 : -1),
                                                  side ? -room - 1 : -1);
             system_least(&s, system_value(&s, &p, bad));
-            DepAnswer answer = ask(v, &s);
+            DepAnswer answer = decide(v, &s);
             if (answer == DEP_NO) continue;
             if (answer == DEP_UNDECIDED) {
                 not_proven(v, &u->path[at]->node, "a view lies inside its parent's");
@@ -218,162 +218,56 @@ static void check_child_views(Verifier *v) {
     }
 }
 
-// --- Pairs -------------------------------------------------------------------------------------
+// --- Order -------------------------------------------------------------------------------------
 
-typedef struct Pair {
-    const Touch *a, *b;
-    const Use *p, *q;
-    Common common;
-    int fixed;
-} Pair;
-
-static int rank_of(const Leaf *leaf) { return 2 * leaf->stmt + (leaf->role != LEAF_INIT); }
-
-// -1: a's leaf comes first in the Program; 1: b's does; 0: it does not say.
-static int program_order(const Verifier *v, const Pair *pair) {
-    if (!v->f.t->program || pair->p->leaf->stmt < 0 || pair->q->leaf->stmt < 0) return 0;
-    int a = rank_of(pair->p->leaf), b = rank_of(pair->q->leaf);
-    return (a > b) - (a < b);
-}
-
-// Are there instances of both, equal in `level` common indices, with x < y (sign > 0) or y < x in
-// the next one, or, with sign 0, equal in all? Filled in for a report.
-static DepAnswer ask_pair(Verifier *v, const Pair *pair, int level, int sign, System *s, Point *x,
-                          Point *y) {
-    system_init(s, &v->f);
-    system_enter(s, pair->p, x, 0, NULL);
-    system_enter(s, pair->q, y, sign ? level : pair->common.indices, x);
-    system_facts(s, x, pair->a);
-    system_facts(s, y, pair->b);
-    system_meet(s, x, pair->a->access, y, pair->b->access);
-    if (sign) {
-        int id = pair->p->index[level]->id;
-        system_less(s, sign > 0 ? x->at[id] : y->at[id], sign > 0 ? y->at[id] : x->at[id]);
-    }
-    DepAnswer answer = ask(v, s);
-    bool exact = pair->a->whole && pair->b->whole;
-    return answer == DEP_YES && !exact ? DEP_UNDECIDED : answer;
-}
-
-static void report_unordered(Verifier *v, const Pair *pair, int level, const System *s,
-                             const Point *x, const Point *y) {
-    const Touch *a = pair->a, *b = pair->b;
-    const char *index = pair->p->index[level]->name, *kind = kind_name[pair->p->of[level]->kind];
-    const char *px = point_show(s, x), *py = point_show(s, y);
-    const char *element = element_show(s, x, a->access);
+static void report_unordered(Verifier *v, const Witness *w) {
+    const Touch *a = w->source.touch, *b = w->sink.touch;
+    const char *index = w->loop->name ? w->loop->name : "i", *kind = kind_name[w->loop_kind];
     bool second = a->kind != TOUCH_READ && b->kind == TOUCH_READ; // the read is to blame
-    Range at = tree_access_range(v->f.t, second ? pair->q->leaf : pair->p->leaf,
-                                 second ? b->access : a->access);
-    if (!index) index = "i";
+    const Instance *blamed = second ? &w->sink : &w->source;
+    Range at = tree_access_range(v->f.t, blamed->use->leaf, blamed->touch->access);
+    bool reads = a->kind == TOUCH_READ || b->kind == TOUCH_READ, first = a->kind == TOUCH_READ;
+    bool assigns = a->kind == TOUCH_ASSIGN || b->kind == TOUCH_ASSIGN;
     if (a->kind == TOUCH_ASSIGN && b->kind == TOUCH_ASSIGN)
-        diag_report(v->diags, at, DIAG_TREE_ASSIGNED_TWICE, index, kind, px, py, element);
+        diag_report(v->diags, at, DIAG_TREE_ASSIGNED_TWICE, index, kind, w->source.text,
+                    w->sink.text, w->text);
     else if (a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE)
-        diag_report(v->diags, at, DIAG_TREE_MIXED, index, kind, px, py, element,
-                    reduce_name[pair->p->leaf->op], reduce_name[pair->q->leaf->op]);
-    else if (a->kind == TOUCH_ASSIGN || b->kind == TOUCH_ASSIGN) {
-        bool reads = a->kind == TOUCH_READ || b->kind == TOUCH_READ;
-        bool first = a->kind == TOUCH_READ;
-        if (reads)
-            diag_report(v->diags, at, DIAG_TREE_READS_WRITTEN, index, kind, first ? px : py,
-                        element, first ? py : px);
-        else
-            diag_report(v->diags, at, DIAG_TREE_CARRIED, index, kind, px, py, element);
-    } else
-        diag_report(v->diags, at, DIAG_TREE_CARRIED, index, kind, px, py, element);
+        diag_report(v->diags, at, DIAG_TREE_MIXED, index, kind, w->source.text, w->sink.text,
+                    w->text, reduce_name[w->source.use->leaf->op],
+                    reduce_name[w->sink.use->leaf->op]);
+    else if (assigns && reads)
+        diag_report(v->diags, at, DIAG_TREE_READS_WRITTEN, index, kind,
+                    first ? w->source.text : w->sink.text, w->text,
+                    first ? w->sink.text : w->source.text);
+    else
+        diag_report(v->diags, at, DIAG_TREE_CARRIED, index, kind, w->source.text, w->sink.text,
+                    w->text);
+}
+
+static void report_order(void *user, const Witness *w) {
+    Verifier *v = user;
     v->refused = true;
-}
-
-// False when a fault was found.
-static bool check_unordered(Verifier *v, const Pair *pair, int level) {
-    for (int sign = 1; sign >= (pair->a == pair->b ? 1 : -1); sign -= 2) {
-        System s;
-        Point x, y;
-        DepAnswer answer = ask_pair(v, pair, level, sign, &s, &x, &y);
-        if (answer == DEP_NO) continue;
-        if (answer == DEP_YES)
-            report_unordered(v, pair, level, &s, &x, &y);
-        else
-            not_proven(v, &pair->p->leaf->node, "iterations of an unordered block do not conflict");
-        return false;
+    if (w->rule == LEGAL_UNORDERED) {
+        report_unordered(v, w);
+        return;
     }
-    return true;
+    diag_report(v->diags, tree_range(v->f.t, &w->source.use->leaf->node), DIAG_TREE_SINK_FIRST,
+                name_of_leaf(v, w->sink.use->leaf), w->sink.text,
+                name_of_leaf(v, w->source.use->leaf), w->source.text, w->text);
 }
 
-// sign: who must not come first there (see ask_pair); 0: in the order of children.
-static bool check_ordered(Verifier *v, const Pair *pair, int level, int sign, bool a_first) {
-    System s;
-    Point x, y;
-    DepAnswer answer = ask_pair(v, pair, level, sign, &s, &x, &y);
-    if (answer == DEP_NO) return true;
-    if (answer == DEP_UNDECIDED) {
-        not_proven(v, &pair->p->leaf->node, "statements run in the order of the program");
-        return false;
-    }
-    const Point *sink = a_first ? &y : &x, *source = a_first ? &x : &y;
-    diag_report(v->diags, tree_range(v->f.t, &source->use->leaf->node), DIAG_TREE_SINK_FIRST,
-                name_of_leaf(v, sink->use->leaf), point_show(&s, sink),
-                name_of_leaf(v, source->use->leaf), point_show(&s, source),
-                element_show(&s, &x, pair->a->access));
-    v->refused = true;
-    return false;
+static void report_open(void *user, const Touch *a, const Touch *b, LegalRule rule) {
+    Verifier *v = user;
+    (void)b;
+    not_proven(v, &use_of(v, a)->leaf->node,
+               rule == LEGAL_UNORDERED ? "iterations of an unordered block do not conflict"
+                                       : "statements run in the order of the program");
 }
 
-// Can x (of p) be less than y (of q), seen from bounds alone?
-static bool may_be_less(const Verifier *v, const Use *p, const Use *q, const Index *i) {
-    int64_t plo, phi, qlo, qhi;
-    facts_range(&v->f, p, i, &plo, &phi);
-    facts_range(&v->f, q, i, &qlo, &qhi);
-    return plo < qhi && plo <= phi && qlo <= qhi;
-}
-
-static void check_pair(Verifier *v, const Pair *pair) {
-    int order = program_order(v, pair);
-    for (int level = pair->fixed; level < pair->common.indices; level++) {
-        const Index *x = pair->p->index[level];
-        bool unordered = kind_is_unordered(pair->p->of[level]->kind);
-        if (x->passed || x->extent <= 1 || (!unordered && !order)) continue;
-        bool pq = may_be_less(v, pair->p, pair->q, x), qp = may_be_less(v, pair->q, pair->p, x);
-        if (unordered ? !pq && !qp : order < 0 ? !qp : !pq) continue;
-        if (facts_aligned(&v->f, pair->p, pair->a->access, pair->q, pair->b->access, level))
-            continue;
-        if (unordered ? !check_unordered(v, pair, level)
-                      : !check_ordered(v, pair, level, order < 0 ? -1 : 1, order < 0))
-            return;
-    }
-    if (!order || pair->p == pair->q || !pair->common.blocks) return;
-    int at = pair->common.blocks - 1; // equal in all indices: children in turn
-    int first = pair->p->child[at] - pair->q->child[at];
-    if (first && (first < 0) != (order < 0))
-        check_ordered(v, pair, pair->common.indices, 0, order < 0);
-}
-
-// Reductions by one operator commute, and so do reads.
-static bool commute(const Verifier *v, const Touch *a, const Touch *b) {
-    if (a->kind == TOUCH_READ && b->kind == TOUCH_READ) return true;
-    return a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE &&
-           use_of(v, a)->leaf->op == use_of(v, b)->leaf->op;
-}
-
-static bool only_read(const Verifier *v, int buffer) {
-    for (int i = v->f.first[buffer]; i >= 0; i = v->f.touch.at[i].next)
-        if (v->f.touch.at[i].kind != TOUCH_READ) return false;
-    return true;
-}
-
-// A leaf that reads its own element in every instance of an assignment conflicts no more than the
-// assignment does.
-static void check_buffer(Verifier *v, int buffer) {
-    if (only_read(v, buffer)) return;
-    for (int i = v->f.first[buffer]; i >= 0; i = v->f.touch.at[i].next)
-        for (int j = i; j >= 0; j = v->f.touch.at[j].next) {
-            Pair pair = {.a = &v->f.touch.at[i], .b = &v->f.touch.at[j]};
-            if (commute(v, pair.a, pair.b)) continue;
-            pair.p = use_of(v, pair.a);
-            pair.q = use_of(v, pair.b);
-            pair.common = facts_common(pair.p, pair.q);
-            pair.fixed = facts_fixed(&v->f, pair.p, buffer);
-            check_pair(v, &pair);
-        }
+static void check_order(Verifier *v) {
+    Legal l = {.f = &v->f, .user = v, .found = report_order, .open = report_open};
+    legal_judge(&l);
+    v->v->questions += l.questions;
 }
 
 VerifyAnswer tree_verify(Arena *scratch, const Tree *t, Verify *options, DiagList *diags) {
@@ -388,7 +282,7 @@ VerifyAnswer tree_verify(Arena *scratch, const Tree *t, Verify *options, DiagLis
         for (int i = 0; i < v.f.touch.n; i++) check_inside(&v, &v.f.touch.at[i]);
         for (int i = 0; i < v.f.touch.n; i++) check_views(&v, &v.f.touch.at[i]);
         check_child_views(&v);
-        for (int b = 0; b < t->buffers.n; b++) check_buffer(&v, b);
+        check_order(&v);
         verify_written(&v);
     }
     diags->source = before;

@@ -16,8 +16,10 @@ typedef struct Verifier {
 
 // Notes that a question about a node was left open.
 void not_proven(Verifier *v, const Node *node, const char *what);
-// The system's answer, counted.
+// The system's answer, counted: by deps.c, where there are other ways to find out; with isl, where
+// there are none.
 DepAnswer ask(Verifier *v, System *s);
+DepAnswer decide(Verifier *v, System *s);
 
 // Scope, affinity, sizes; false: nothing else can be looked at.
 bool verify_shape(Verifier *v, const Tree *t);

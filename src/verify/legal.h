@@ -1,0 +1,78 @@
+// The judge: may what runs, run in this order? One question for every transformation, for unordered
+// loops, and for Trees that somebody wrote.
+//
+// Two accesses of one element conflict unless they commute: reads do, and so do reductions by one
+// operator. A conflict of two instances x and y, told apart by a loop around both (or by the order
+// of children), is a fault
+//
+//   * if that loop is unordered (Stripe's Definition 2),
+//   * if it runs x first, and the Program's statements run y first,
+//   * if it runs x first, and the Tree that this one was made of ran y first.
+//
+// Each case is a system of integer constraints: program/deps.c decides it in microseconds, src/poly
+// (isl) the rest, both under a budget. An answer "no" has a witness, the two instances with
+// numbers and the element; a case that nothing decides is "not proven".
+//
+// The verifier, the transformations and TeML ask here; nothing else decides about order.
+#ifndef LW_VERIFY_LEGAL_H
+#define LW_VERIFY_LEGAL_H
+
+#include "tree/tree_facts.h"
+
+typedef enum LegalRule {
+    LEGAL_UNORDERED, // an unordered loop tells them apart
+    LEGAL_PROGRAM,   // the Program runs them in the other order
+    LEGAL_BEFORE,    // the Tree before ran them in the other order
+} LegalRule;
+
+// What the second of two instances does with an element that the first one has touched.
+typedef enum LegalKind {
+    LEGAL_FLOW,   // it reads what was written
+    LEGAL_ANTI,   // it overwrites what was read
+    LEGAL_OUTPUT, // it overwrites, or combines with, what was written
+} LegalKind;
+extern const char *const legal_kind_name[];
+
+// One iteration of a leaf.
+typedef struct Instance {
+    const Use *use;
+    const Touch *touch;
+    const int64_t *at;  // per index around it, outermost first
+    const int64_t *was; // of LEGAL_BEFORE: the indices around it in the Tree before
+    const char *text;   // "(m=3, k=0)"
+} Instance;
+
+typedef struct Witness {
+    LegalRule rule;
+    LegalKind kind;
+    Instance source, sink; // the source has to run first; of LEGAL_UNORDERED either may
+    const Index *loop;     // runs the sink first, or is unordered; NULL: the order of children
+    Kind loop_kind;
+    int buffer;
+    int64_t element[TREE_MAX_RANK]; // -1: from data
+    const char *text;               // "C[3, 0]"
+} Witness;
+
+// A Tree that another one was made of.
+typedef struct LegalBefore {
+    TreeFacts facts;
+    const Use **was;       // per leaf of the new Tree its old one; NULL: it is new
+    const Affine ***value; // per leaf, per old index: its value over new indices; NULL entries: the
+                           // index itself
+} LegalBefore;
+
+typedef struct Legal {
+    TreeFacts *f;
+    const LegalBefore *before; // NULL: what the Tree itself has to fulfil
+    void *user;                // Called for every fault, one for each pair of accesses:
+    void (*found)(void *user, const Witness *w);                              // with a witness,
+    void (*open)(void *user, const Touch *a, const Touch *b, LegalRule rule); // and not proven.
+    bool first;             // end with the first one
+    int64_t questions;      // counted up: those that cheap exits did not answer
+    bool refused, unproven; // the answer
+} Legal;
+
+// Judges the Tree of l->f; both answers false: it is legal.
+void legal_judge(Legal *l);
+
+#endif
