@@ -3,6 +3,7 @@
 
 #include "base/kernel_abi.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,14 @@ DeviceStatus device_fail(DeviceError *e, DeviceStatus status, const char *format
 Device *device_open(const char *name, DeviceError *e) {
     *e = (DeviceError){0};
     if (strcmp(name, "emulate") == 0) return device_open_emulated(e);
-    device_fail(e, DEVICE_ABSENT, "no device is called '%.64s'; there is emulate", name);
+    if (strcmp(name, "cuda") == 0) return device_open_cuda(0, e);
+    if (strncmp(name, "cuda:", 5) == 0 && isdigit((unsigned char)name[5]) && strlen(name) < 9) {
+        char *end;
+        long number = strtol(name + 5, &end, 10);
+        if (!*end) return device_open_cuda((int)number, e);
+    }
+    device_fail(e, DEVICE_ABSENT,
+                "no device is called '%.64s'; there are cuda:0, cuda:1 ... and emulate", name);
     return NULL;
 }
 
@@ -30,6 +38,10 @@ void device_close(Device *d) {
     if (d) d->kind->close(d);
 }
 const DeviceInfo *device_info(const Device *d) { return &d->info; }
+int device_count(DeviceError *e) {
+    *e = (DeviceError){0};
+    return cuda_count(e);
+}
 bool device_is_emulated(const Device *d) { return d->kind->counts != NULL; }
 
 // --- Memory --------------------------------------------------------------------------------------

@@ -80,6 +80,7 @@ typedef struct DeviceInfo {
 Device *device_open(const char *name, DeviceError *e);
 void device_close(Device *d);
 const DeviceInfo *device_info(const Device *d);
+int device_count(DeviceError *e); // CUDA devices; 0 with a reason if there is no driver
 bool device_is_emulated(const Device *d);
 
 // --- Memory --------------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ struct DeviceCode {
 __attribute__((format(printf, 3, 4))) DeviceStatus device_fail(DeviceError *e, DeviceStatus status,
                                                                const char *format, ...);
 Device *device_open_emulated(DeviceError *e);
+Device *device_open_cuda(int number, DeviceError *e);
+int cuda_count(DeviceError *e);
 
 // Copies of the launches of a program, and its buffers. False: no memory, *e says so.
 bool code_init(Device *d, DeviceCode *code, const DeviceProgram *p, DeviceError *e);

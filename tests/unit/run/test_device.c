@@ -1,0 +1,209 @@
+// Devices: names, memory, loading and launching. The emulator runs the kernels; run/cuda.c is
+// tested with a driver that needs no GPU (support/fake/libcuda.c).
+#include "unit/check.h"
+
+#include "base/kernel_abi.h"
+#include "run/device.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char text[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    // p[i]++ for i < n
+    ".visible .entry bump(.param .u64 p, .param .u32 n) {\n"
+    ".reg .b32 %r<4>;\n.reg .b64 %a;\n.reg .pred %p;\n"
+    "mov.u32 %r0, %tid.x;\nld.param.u32 %r1, [n];\nsetp.ge.u32 %p, %r0, %r1;\n@%p ret;\n"
+    "ld.param.u64 %a, [p];\nmad.wide.u32 %a, %r0, 4, %a;\n"
+    "ld.global.u32 %r2, [%a];\nadd.u32 %r2, %r2, 1;\nst.global.u32 [%a], %r2;\nret;\n}\n"
+    // *status = value
+    ".visible .entry tell(.param .u64 status, .param .u32 value) {\n"
+    ".reg .b32 %r;\n.reg .b64 %a;\n"
+    "ld.param.u64 %a, [status];\nld.param.u32 %r, [value];\n"
+    "st.global.u32 [%a], %r;\nret;\n}\n";
+
+// Two launches of `bump`, the second on the upper half of 8 words.
+static const DeviceParam all[] = {{.buffer = 0}, {.buffer = -1, .value = 8, .bytes = 4}};
+static const DeviceParam upper[] = {{.buffer = 0, .offset = 16},
+                                    {.buffer = -1, .value = 4, .bytes = 4}};
+static const DeviceLaunch launches[] = {{"bump", {1, 1, 1}, {32, 1, 1}, {1, 1, 1}, 0, 2, all},
+                                        {"bump", {1, 1, 1}, {32, 1, 1}, {0, 0, 0}, 0, 2, upper}};
+static const DeviceProgram program = {
+    .text = text, .len = sizeof text - 1, .nlaunches = 2, .launches = launches, .nargs = 1};
+
+TEST(device_names_are_checked) {
+    static const char *const names[] = {"",        "gpu",           "cuda:",    "cuda:x",
+                                        "cuda:-1", "cuda:12345678", "emulate:0"};
+    DeviceError e;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        CHECK(!device_open(names[i], &e));
+        CHECK(e.status == DEVICE_ABSENT && strstr(e.text, "no device is called"));
+    }
+}
+
+static void run_twice(Device *d) {
+    uint32_t words[8] = {0, 10, 20, 30, 40, 50, 60, 70}, got[8];
+    DeviceError e;
+    DeviceCode *code = device_load(d, &program, &e);
+    if (!CHECK(code != NULL)) {
+        printf("  %s\n", e.text);
+        return;
+    }
+    uint64_t p = device_alloc(d, sizeof words, &e);
+    CHECK(device_write(d, p, words, sizeof words, NULL, &e) == DEVICE_OK);
+    CHECK(device_run(d, code, &p, NULL, &e) == DEVICE_OK);
+    CHECK(device_check(d, code, NULL, &e) == DEVICE_OK);
+    CHECK(device_read(d, got, p, sizeof got, NULL, &e) == DEVICE_OK);
+    for (uint32_t i = 0; i < 8; i++) CHECK_INT_EQ(got[i], 10 * i + (i < 4 ? 1u : 2u));
+    DeviceGraph *g = device_graph_new(d, code, &p, 3, &e);
+    CHECK(g && device_graph_run(d, g, NULL, &e) == DEVICE_OK);
+    CHECK(device_read(d, got, p, sizeof got, NULL, &e) == DEVICE_OK);
+    for (uint32_t i = 0; i < 8; i++) CHECK_INT_EQ(got[i], 10 * i + 4 * (i < 4 ? 1u : 2u));
+    CHECK_STR_EQ(device_kernel_info(code, 1)->name, "bump");
+    CHECK(!device_kernel_info(code, 2));
+    device_graph_free(d, g);
+    device_free(d, p);
+    device_unload(d, code);
+}
+
+TEST(device_emulate_runs_launches_in_order) {
+    DeviceError e;
+    Device *d = device_open("emulate", &e);
+    if (!CHECK(d != NULL)) return;
+    CHECK(device_is_emulated(d));
+    CHECK_INT_EQ(device_info(d)->warp, 32);
+    run_twice(d);
+    device_close(d);
+}
+
+// A status word that a kernel sets is a bad index of that statement.
+TEST(device_status_word_names_a_statement) {
+    DeviceParam params[] = {{.buffer = 2},
+                            {.buffer = -1, .value = KERNEL_BAD_INDEX + 5, .bytes = 4}};
+    DeviceLaunch launch = {"tell", {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, 0, 2, params};
+    size_t temp = 64;
+    DeviceProgram p = {.text = text,
+                       .len = sizeof text - 1,
+                       .nlaunches = 1,
+                       .launches = &launch,
+                       .nargs = 1,
+                       .ntemps = 1,
+                       .temp_bytes = &temp,
+                       .has_status = true};
+    DeviceError e;
+    Device *d = device_open("emulate", &e);
+    DeviceCode *code = device_load(d, &p, &e);
+    uint64_t a = device_alloc(d, 4, &e);
+    if (!CHECK(code != NULL)) return;
+    CHECK(device_status_buffer(&p) == 2);
+    CHECK(device_run(d, code, &a, NULL, &e) == DEVICE_OK);
+    CHECK(device_check(d, code, NULL, &e) == DEVICE_BAD_INDEX);
+    CHECK_INT_EQ(e.statement, 5);
+    device_unload(d, code);
+    device_free(d, a);
+    device_close(d);
+}
+
+TEST(device_refuses_wrong_programs) {
+    DeviceError e;
+    Device *d = device_open("emulate", &e);
+    DeviceLaunch launch = launches[0];
+    DeviceProgram p = program;
+    p.nlaunches = 1;
+    p.launches = &launch;
+    launch.kernel = "bumpy";
+    CHECK(!device_load(d, &p, &e) && e.status == DEVICE_REFUSED &&
+          strstr(e.text, "no entry 'bumpy'"));
+    launch = launches[0];
+    launch.nparams = 1;
+    CHECK(!device_load(d, &p, &e) && strstr(e.text, "other parameters"));
+    launch = launches[0];
+    launch.block[0] = 2048;
+    DeviceCode *code = device_load(d, &p, &e);
+    uint64_t a = device_alloc(d, 32, &e);
+    CHECK(code && device_run(d, code, &a, NULL, &e) == DEVICE_FAULT && strstr(e.text, "2048"));
+    uint32_t word;
+    CHECK(device_read(d, &word, a, 4, NULL, &e) == DEVICE_FAULT); // undefined
+    CHECK(device_write(d, a + 30, &word, 4, NULL, &e) == DEVICE_FAULT);
+    device_unload(d, code);
+    device_close(d);
+}
+
+// --- CUDA ----------------------------------------------------------------------------------------
+
+// Compiles the fake driver and loads it: dlopen then takes it for libcuda.so.1. False: no compiler.
+static bool load_fake(const char *folder, int (**leaks)(void), int (**compilations)(void)) {
+    char command[1024], path[512];
+    snprintf(path, sizeof path, "%s/fake.so", folder);
+    const char *slash = strstr(__FILE__, "unit/");
+    snprintf(command, sizeof command,
+             "cc -std=gnu11 -O1 -shared -fPIC -Wl,-soname,libcuda.so.1 -o %s "
+             "%.*ssupport/fake/libcuda.c",
+             path, (int)(slash - __FILE__), __FILE__);
+    if (system(command) != 0) return false;
+    void *fake = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!fake) return false;
+    *leaks = (int (*)(void))dlsym(fake, "fake_leaks");
+    *compilations = (int (*)(void))dlsym(fake, "fake_compilations");
+    return *leaks && *compilations;
+}
+
+static void copy_much(Device *d) {
+    enum { BYTES = (19 << 20) + 3 };
+    char *from = malloc(BYTES), *to = calloc(1, BYTES);
+    DeviceError e;
+    for (size_t i = 0; i < BYTES; i++) from[i] = (char)(i * 2654435761u >> 13);
+    uint64_t p = device_alloc(d, BYTES, &e);
+    CHECK(device_write(d, p, from, BYTES, NULL, &e) == DEVICE_OK);
+    CHECK(device_read(d, to, p, BYTES, NULL, &e) == DEVICE_OK);
+    CHECK(memcmp(from, to, BYTES) == 0);
+    device_free(d, p);
+    free(from);
+    free(to);
+}
+
+static void check_failures_of_cuda(Device *d) {
+    DeviceError e;
+    DeviceProgram p = program;
+    CHECK(!device_alloc(d, (size_t)2 << 30, &e) && e.status == DEVICE_NO_MEMORY);
+    CHECK(strstr(e.text, "out of memory"));
+    p.text = "nonsense";
+    p.len = strlen(p.text);
+    CHECK(!device_load(d, &p, &e) && e.status == DEVICE_REFUSED);
+    CHECK(strstr(e.text, "does not compile: line 3: nonsense"));
+    p.text = "broken bump";
+    p.len = strlen(p.text);
+    CHECK(!device_load(d, &p, &e) && strstr(e.text, "CUDA error 200"));
+}
+
+TEST(device_cuda_uses_the_driver_well) {
+    char folder[] = "/tmp/lw-fake-XXXXXX", remove[64];
+    int (*leaks)(void), (*compilations)(void);
+    DeviceError e;
+    void *real = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (real || !CHECK(mkdtemp(folder))) return; // a machine with a GPU runs the real one
+    CHECK(!device_open("cuda", &e) && e.status == DEVICE_ABSENT);
+    CHECK(strstr(e.text, "no CUDA driver"));
+    CHECK(device_count(&e) == 0);
+    if (!load_fake(folder, &leaks, &compilations)) return;
+    setenv("LW_GPU_CACHE", folder, 1);
+    setenv("LW_GPU_COMPILER", "driver", 1);
+    CHECK_INT_EQ(device_count(&e), 2);
+    CHECK(!device_open("cuda:2", &e) && strstr(e.text, "this machine has 2 CUDA devices"));
+    for (int round = 0; round < 2; round++) {
+        Device *d = device_open("cuda:1", &e);
+        if (!CHECK(d != NULL)) return;
+        CHECK_STR_EQ(device_info(d)->name, "cuda:1");
+        CHECK_STR_EQ(device_info(d)->target, "sm_90a");
+        run_twice(d);
+        CHECK_INT_EQ(compilations(), round ? 3 : 1); // the second time it is in the cache
+        copy_much(d);
+        check_failures_of_cuda(d);
+        device_close(d);
+        CHECK_INT_EQ(leaks(), 0);
+    }
+    snprintf(remove, sizeof remove, "rm -r %s", folder);
+    CHECK(system(remove) == 0);
+}
