@@ -11,7 +11,7 @@
 // analytic choice, since a bound is most likely wrong near the best. Noise makes kernels slower:
 // the least of several short rounds counts, and more of them are run if the bound is near. Clock
 // frequencies change, so the machine is measured again if a kernel seems too fast.
-#include "api/measure.h"
+#include "api/rates.h"
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "choose/choose.h"

@@ -5,7 +5,7 @@
 // One function describes its text; it runs over the text to write and again to read, so that a file
 // is either exactly what this version writes for this processor, or ignored with a warning.
 #define _GNU_SOURCE
-#include "api/measure.h"
+#include "api/rates.h"
 #include "api/pipeline.h"
 
 #include "base/text.h"

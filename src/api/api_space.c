@@ -1,6 +1,6 @@
 // The space of a bound function, shown: what is open, how much there is, what follows from what.
 #include "api/explain.h"
-#include "api/measure.h"
+#include "api/rates.h"
 #include "api/pipeline.h"
 
 #include "base/bug.h"

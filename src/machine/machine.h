@@ -27,7 +27,7 @@ typedef enum Port {
 } Port;
 extern const char *const port_name[PORT_COUNT];
 
-// The best measured rates of this machine (api/measure.c): of one core, and of all at once.
+// The best measured rates of this machine (api/rates.c): of one core, and of all at once.
 enum { CORES_ONE, CORES_ALL, CORES_COUNT };
 enum { LEVEL_L1, LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVEL_COUNT };
 enum { MOVE_LOAD, MOVE_STORE, MOVE_COPY, MOVE_COUNT };

@@ -4,17 +4,17 @@ static const MachineCost costs[ISA_COUNT] = {
     [ISA_SCALAR] =
         {
 #define COST(type, name, scalar, avx2, avx512, unit, source, text) .name = scalar,
-#include "machine/cost.def"
+#include "machine/machine_cost.def"
         },
     [ISA_AVX2] =
         {
 #define COST(type, name, scalar, avx2, avx512, unit, source, text) .name = avx2,
-#include "machine/cost.def"
+#include "machine/machine_cost.def"
         },
     [ISA_AVX512] =
         {
 #define COST(type, name, scalar, avx2, avx512, unit, source, text) .name = avx512,
-#include "machine/cost.def"
+#include "machine/machine_cost.def"
         },
 };
 

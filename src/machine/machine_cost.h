@@ -1,4 +1,4 @@
-// What things cost on a kind of machine: the rows of cost.def as a struct.
+// What things cost on a kind of machine: the rows of machine_cost.def as a struct.
 #ifndef LW_MACHINE_MACHINE_COST_H
 #define LW_MACHINE_MACHINE_COST_H
 
@@ -6,7 +6,7 @@
 
 typedef struct MachineCost {
 #define COST(type, name, scalar, avx2, avx512, unit, source, text) type name;
-#include "machine/cost.def"
+#include "machine/machine_cost.def"
 } MachineCost;
 
 // Those of the machine's instruction set.

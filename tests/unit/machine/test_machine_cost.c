@@ -32,7 +32,7 @@ static int all_rows(Row *row) {
                      sentence,                                                                     \
                      {scalar, avx2, avx512},                                                       \
                      {READ(ISA_SCALAR, field), READ(ISA_AVX2, field), READ(ISA_AVX512, field)}};
-#include "machine/cost.def"
+#include "machine/machine_cost.def"
     return n;
 }
 

@@ -7,8 +7,8 @@
 //   tune_bound.c   the lower bound, the certificate, and its withdrawal
 //   tune_report.c  where it stands, trial by trial; reproducers of what went wrong
 //   tune_check.c   lw_check: one Schedule, compared as candidates are
-#ifndef LW_API_TUNE_H
-#define LW_API_TUNE_H
+#ifndef LW_TUNE_TUNE_H
+#define LW_TUNE_TUNE_H
 
 #include "api/pipeline.h"
 #include "search/db.h"
@@ -141,7 +141,7 @@ void tune_progress(Tune *t);
 // schedule, NULL: nothing was written.
 const char *tune_reproducer(Tune *t, const char *schedule, const char *what, const char *options);
 
-// tree_check.c: lw_check of a function that is a Tree.
+// tune_tree.c: lw_check of a function that is a Tree.
 lw_status tree_check(Call *call, const lw_bound *b, const lw_tune_options *options,
                      const lw_check_result **out);
 

@@ -5,18 +5,12 @@
 // from a slow phase is too high. Where the better rates explain the time, the certificate stands
 // with the lower bound that they give. Where they do not, the bound is wrong: there is no
 // certificate, and files that show the candidate are kept for a report.
-#include "api/tune.h"
+#include "tune/tune.h"
 
-#include "api/measure.h"
+#include "api/rates.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-// LW_TUNE_PLANT=bound=3, for tests: bounds are three times as high.
-double planted_bound(void) {
-    const char *text = getenv("LW_TUNE_PLANT"), *at = text ? strstr(text, "bound=") : NULL;
-    return at ? strtod(at + strlen("bound="), NULL) : 0;
-}
 
 static double model_bound(const Tune *t, const Cand *c) { return bound_seconds(t->model, c, NULL); }
 

@@ -1,6 +1,6 @@
 // Rates of this machine, found by running small kernels.
-#ifndef LW_API_MEASURE_H
-#define LW_API_MEASURE_H
+#ifndef LW_API_RATES_H
+#define LW_API_RATES_H
 
 #include "api/api.h"
 #include "machine/machine.h"
@@ -21,7 +21,7 @@ bool measure_known(Call *call, Machine *m);
 // gives. `again`: they are measured in any case, and of each rate the better one is kept.
 const lw_machine *machine_rated(Call *call, Machine *m, bool again);
 
-// What LW_TUNE_PLANT makes of lower bounds (tune_bound.c); 0: nothing.
+// The factor of LW_TUNE_PLANT for lower bounds, for tests; 0: none.
 double planted_bound(void);
 
 #endif

@@ -1,4 +1,4 @@
-#include "api/tune.h"
+#include "tune/tune.h"
 
 #include "sched/schedule.h"
 

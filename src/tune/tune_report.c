@@ -1,4 +1,4 @@
-#include "api/tune.h"
+#include "tune/tune.h"
 
 #include "base/map.h"
 #include "tree/cost.h"

@@ -1,6 +1,6 @@
 // lw_check: the result of one Schedule compared with the reference, on the data and in the process
 // that a candidate of a tuning has. So what was wrong there is wrong here, and shown.
-#include "api/tune.h"
+#include "tune/tune.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,10 +3,10 @@
 // The call makes a Program and a Space of its own, starts a worker that computes the reference
 // (search/measure.h), searches (search/search.h) and has the best checked and timed once more in a
 // fresh process. Everything that may fail by a candidate's fault fails in the worker.
-#include "api/tune.h"
+#include "tune/tune.h"
 
 #include "api/database.h"
-#include "api/measure.h"
+#include "api/rates.h"
 #include "base/checked.h"
 #include "base/map.h"
 #include "code/code.h"

@@ -1,6 +1,6 @@
 // The words among the options of a tuning: a strategy with what it takes, and the order of
 // decisions.
-#include "api/tune.h"
+#include "tune/tune.h"
 
 #include "space/cpu_space.h"
 

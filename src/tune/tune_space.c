@@ -1,6 +1,6 @@
-#include "api/tune.h"
+#include "tune/tune.h"
 
-#include "api/measure.h"
+#include "api/rates.h"
 #include "code/code.h"
 #include "choose/choose.h"
 #include "sched/schedule.h"

@@ -1,7 +1,7 @@
 // lw_check of functions that are Trees: compiled code against the tree interpreter, of a TeML
 // function on the loops before transformations. Data are powers of two, so that sums, products and
 // quotients by an argument are exact; only where something else is divided by do results round.
-#include "api/tune.h"
+#include "tune/tune.h"
 
 #include <math.h>
 
