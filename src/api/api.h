@@ -148,13 +148,13 @@ struct lw_bound {
 
 // --- Calls, context.c ----------------------------------------------------------------------------
 // Where a Schedule is from.
-typedef enum Origin {
+typedef enum ScheduleOrigin {
     ORIGIN_GIVEN,
     ORIGIN_CHOSEN,
     ORIGIN_TUNED,
     ORIGIN_NEAREST,
     ORIGIN_HAND
-} Origin;
+} ScheduleOrigin;
 extern const char *const origin_name[]; // "given", "chosen", "tuned", ...
 
 typedef struct Call {

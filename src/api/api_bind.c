@@ -362,11 +362,11 @@ static void use_access(void *user, const Access *access, bool guarded) {
 // I[b] >= 0 ? E[I[b]] : 0     negative values of I are never used as subscripts, so -1 is as valid
 //                             as an index, and data that are made up should have it
 
-typedef struct Guard {
+typedef struct IndexGuard {
     const Expr *cond;
     bool holds;
-    const struct Guard *up;
-} Guard;
+    const struct IndexGuard *up;
+} IndexGuard;
 
 static bool is_read(const Expr *e, const Access *a) {
     while (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
@@ -395,7 +395,7 @@ static int64_t kept_out(const Expr *e, bool holds, const Access *a) {
 }
 
 // Every read inside the subscripts of an access.
-static void pad_access(const Uses *u, const Access *access, const Guard *guards) {
+static void pad_access(const Uses *u, const Access *access, const IndexGuard *guards) {
     for (int d = 0; d < access->rank; d++) {
         const Affine *sub = access->sub[d];
         AccessList reads = {.arena = &u->b->arena};
@@ -406,14 +406,14 @@ static void pad_access(const Uses *u, const Access *access, const Guard *guards)
                         sub->term[0].atom->kind == ATOM_READ &&
                         sub->term[0].atom->read == reads.at.at[i];
             int64_t out = 0;
-            for (const Guard *g = guards; g && bare; g = g->up)
+            for (const IndexGuard *g = guards; g && bare; g = g->up)
                 out = min_i64(out, kept_out(g->cond, g->holds, reads.at.at[i]));
             if (r) r->least = max_i64(r->least, out);
         }
     }
 }
 
-static void pad_value(const Uses *u, const Expr *e, const Guard *guards) {
+static void pad_value(const Uses *u, const Expr *e, const IndexGuard *guards) {
     if (e->kind == EXPR_READ) pad_access(u, e->access, guards);
     if (e->kind == EXPR_INDEX) {
         AccessList reads = {.arena = &u->b->arena};
@@ -423,7 +423,7 @@ static void pad_value(const Uses *u, const Expr *e, const Guard *guards) {
     if (e->kind != EXPR_OP) return;
     bool lazy = e->op == OP_SELECT || e->op == OP_AND || e->op == OP_OR;
     for (int i = 0; i < e->n; i++) {
-        Guard g = {e->arg[0], e->op == OP_SELECT ? i == 1 : e->op == OP_AND, guards};
+        IndexGuard g = {e->arg[0], e->op == OP_SELECT ? i == 1 : e->op == OP_AND, guards};
         pad_value(u, e->arg[i], lazy && i ? &g : guards);
     }
 }

@@ -92,8 +92,9 @@ static Extent extent_of(const View *v) {
     return e;
 }
 
-static Strided strided(const View *v) {
-    return (Strided){(uintptr_t)v->data, type_info[v->type].bytes, v->rank, v->size, v->stride};
+static StridedArray strided(const View *v) {
+    return (StridedArray){(uintptr_t)v->data, type_info[v->type].bytes, v->rank, v->size,
+                          v->stride};
 }
 
 // Does output `o` share an element with argument `t`, or with itself when they are the same?
@@ -101,7 +102,7 @@ static OverlapAnswer overlap(const View *views, const Extent *extents, int o, in
                              int64_t *budget) {
     Extent a = extents[o], b = extents[t];
     if (a.from == a.to || b.from == b.to || a.to <= b.from || b.to <= a.from) return OVERLAP_NO;
-    Strided x = strided(&views[o]), y = strided(&views[t]);
+    StridedArray x = strided(&views[o]), y = strided(&views[t]);
     return o != t ? overlap_test(&x, &y, budget) : overlap_itself(&x, budget);
 }
 

@@ -34,7 +34,7 @@ typedef struct KernelCode {
     const char *isa;
     unsigned choice; // of its Way
     int threads;     // that it was chosen for; 0 where there is a Schedule
-    Origin origin;
+    ScheduleOrigin origin;
     int tuned_threads; // what else it is tuned for; 0: nothing
     const char *tuned_isa;
     double bound; // seconds that nothing can beat, as the database has it; 0: not known

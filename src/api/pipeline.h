@@ -79,7 +79,7 @@ typedef struct Compilation {
 
     // choose: the Schedule, and where it is from
     const Schedule *schedule;
-    Origin origin;
+    ScheduleOrigin origin;
     bool plain; // only orders and marks, which always lower
 
     // lower, verify

@@ -131,7 +131,7 @@ static void make_move(Asm *a, const Machine *m, int move, bool past_caches) {
 
 // --- Teams ---------------------------------------------------------------------------------------
 
-typedef struct Trial {
+typedef struct RateTrial {
     MeasureKernel *kernel;
     char *memory;  // `bytes` for each thread, twice for a copy
     int64_t bytes; // per thread, in one direction
@@ -139,7 +139,7 @@ typedef struct Trial {
     int64_t step; // bytes of one pass
     double work;  // of one pass of one thread
     double us;    // that it takes; 0: as long as usual
-} Trial;
+} RateTrial;
 
 typedef struct Team Team;
 
@@ -151,7 +151,7 @@ typedef struct Worker {
 } Worker;
 
 struct Team {
-    const Trial *trial;
+    const RateTrial *trial;
     int size;
     Worker *workers;
     atomic_int arrived, round;
@@ -203,7 +203,7 @@ static double team_clock(const Team *t) { return t->size > 1 ? now_us() : 1e6 * 
 static void *work(void *arg) {
     Worker *w = arg;
     Team *t = w->team;
-    const Trial *trial = t->trial;
+    const RateTrial *trial = t->trial;
     char *to = trial->memory + (int64_t)w->number * trial->bytes * (trial->copy ? 2 : 1);
     int64_t at = 0; // rounds go on where the one before ended: those in memory find cold lines
     pin(w->cpu);
@@ -220,7 +220,7 @@ static void *work(void *arg) {
 }
 
 // The best rate in 10^9 per second; 0 when threads could not be started.
-static double team_run(const Trial *trial, Worker *workers, const int *cpus, int size) {
+static double team_run(const RateTrial *trial, Worker *workers, const int *cpus, int size) {
     Team t = {.trial = trial, .size = size, .workers = workers, .passes = 1};
     t.deadline = now_us() + (trial->us > 0 ? trial->us : trial_us);
     int started = 0;
@@ -236,7 +236,7 @@ static double team_run(const Trial *trial, Worker *workers, const int *cpus, int
 
 // --- Measuring -----------------------------------------------------------------------------------
 
-typedef struct Measure {
+typedef struct RateMeasure {
     const Machine *m;
     ExecArena *exec; // made last: running out of memory unwinds
     Worker *workers;
@@ -245,7 +245,7 @@ typedef struct Measure {
     int cores, *cpus;
     Rates *out;
     bool failed;
-} Measure;
+} RateMeasure;
 
 static int list_cpus(int *cpus, int room) {
     cpu_set_t set;
@@ -262,7 +262,7 @@ static int list_cpus(int *cpus, int room) {
 int measure_cores(void) { return list_cpus(NULL, 0); }
 
 // Runs what `a` holds by one core or all, and keeps the better rate.
-static void try_code(Measure *s, Asm *a, Trial *trial, int cores, double *best) {
+static void try_code(RateMeasure *s, Asm *a, RateTrial *trial, int cores, double *best) {
     if (asm_finish(a) != ASM_OK) return; // an instruction that this machine does not have
     ExecBlock *block = exec_add(s->exec, a->start, asm_size(a));
     if (!block) {
@@ -277,36 +277,36 @@ static void try_code(Measure *s, Asm *a, Trial *trial, int cores, double *best) 
     if (rate > *best) *best = rate;
 }
 
-static Asm new_code(Measure *s) {
+static Asm new_code(RateMeasure *s) {
     Asm a;
     asm_init(&a, s->code, CODE_SIZE);
     return a;
 }
 
-static void measure_fma(Measure *s) {
+static void measure_fma(RateMeasure *s) {
     for (int isa = ISA_SCALAR; s->m->isa != ISA_SCALAR && isa <= (int)s->m->isa; isa++)
         for (int wide = 0; wide < 2; wide++)
             for (int cores = 0; cores < CORES_COUNT; cores++) {
                 Asm a = new_code(s);
-                Trial trial = {.memory = s->memory};
+                RateTrial trial = {.memory = s->memory};
                 trial.work = make_fma(&a, (Isa)isa, wide);
                 try_code(s, &a, &trial, cores, &s->out->fma[isa][wide][cores]);
             }
 }
 
 // Pipes, and what chains wait for.
-static void measure_pipes(Measure *s) {
+static void measure_pipes(RateMeasure *s) {
     if (s->m->isa == ISA_SCALAR) return;
     for (int isa = ISA_AVX2; isa <= (int)s->m->isa; isa++)
         for (int work = 0; work < WORK_COUNT; work++) {
             Asm a = new_code(s);
-            Trial trial = {.memory = s->memory, .us = pipe_us};
+            RateTrial trial = {.memory = s->memory, .us = pipe_us};
             trial.work = make_work(&a, (Isa)isa, (WorkKind)work);
             try_code(s, &a, &trial, CORES_ONE, &s->out->work[isa][work]);
         }
     for (int of = 0; of <= LATENCY_COUNT; of++) {
         Asm a = new_code(s);
-        Trial trial = {.memory = s->memory, .us = pipe_us};
+        RateTrial trial = {.memory = s->memory, .us = pipe_us};
         trial.work = make_chain(&a, (Latency)of);
         bool clock = of == LATENCY_COUNT;
         double rate = clock ? s->out->ghz : s->out->latency[of] > 0 ? 1e3 / s->out->latency[of] : 0;
@@ -334,13 +334,13 @@ static int64_t level_bytes(const Machine *m, int level, int team) {
     return most ? bytes : 0;
 }
 
-static void measure_move(Measure *s, int level, int move, int cores) {
+static void measure_move(RateMeasure *s, int level, int move, int cores) {
     int team = cores == CORES_ONE ? 1 : s->cores;
     bool copy = move == MOVE_COPY;
     int64_t bytes = level_bytes(s->m, level, team) / (copy ? 2 : 1);
     int64_t step = MOVE_UNROLL * s->m->vector_bytes;
     if (bytes < step) return;
-    Trial trial = {.memory = s->memory, .bytes = bytes, .copy = copy, .step = step};
+    RateTrial trial = {.memory = s->memory, .bytes = bytes, .copy = copy, .step = step};
     trial.work = (double)step * (copy ? 2 : 1);
     bool past = level >= LEVEL_L3 && move != MOVE_LOAD && s->m->vector_bytes > 8;
     for (int past_caches = 0; past_caches <= (int)past; past_caches++) {
@@ -361,7 +361,7 @@ static size_t memory_needed(const Machine *m, int cores) {
 
 // The trials, with code and data memory that no arena gives: nothing may unwind from here on. All
 // of them twice, a second apart: clocks change and others come and go, and the best counts.
-static void measure_all(Measure *s) {
+static void measure_all(RateMeasure *s) {
     enum { PASSES = 2 };
     for (int pass = 0; pass < PASSES; pass++) {
         measure_fma(s);
@@ -379,7 +379,7 @@ static void at_least_one(double rate[CORES_COUNT]) {
 }
 
 bool measure_rates(Call *call, const Machine *machine, Rates *out) {
-    Measure s = {.m = machine, .out = out, .cores = measure_cores()};
+    RateMeasure s = {.m = machine, .out = out, .cores = measure_cores()};
     *out = (Rates){.cores = s.cores};
     s.cpus = arena_new_n(call->scratch, int, s.cores);
     list_cpus(s.cpus, s.cores);

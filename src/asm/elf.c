@@ -66,16 +66,16 @@ static void put_header(uint8_t *p, const Layout *l) {
     put(p, S_NAMES, 2);
 }
 
-typedef struct Section {
+typedef struct ElfSection {
     uint32_t type;
     uint64_t flags;
     uint32_t link, info;
     uint64_t align, entry;
-} Section;
+} ElfSection;
 
 static void put_sections(uint8_t *p, const Layout *l) {
     enum { PROGBITS = 1, SYMTAB = 2, STRTAB = 3, RELOCATIONS = 4, ALLOC_EXEC = 6, INFO_LINK = 64 };
-    static const Section section[SECTIONS] = {
+    static const ElfSection section[SECTIONS] = {
         [S_TEXT] = {PROGBITS, ALLOC_EXEC, 0, 0, ALIGN, 0},
         [S_RELA] = {RELOCATIONS, INFO_LINK, S_SYMTAB, S_TEXT, 8, RELA},
         [S_SYMTAB] = {SYMTAB, 0, S_STRTAB, 1 /* the first that is global */, 8, SYMBOL},
@@ -84,7 +84,7 @@ static void put_sections(uint8_t *p, const Layout *l) {
         [S_STACK] = {PROGBITS, 0, 0, 0, 1, 0}, // the stack need not be executable
     };
     for (int i = 0; i < SECTIONS; i++) {
-        const Section *s = &section[i];
+        const ElfSection *s = &section[i];
         p = put(p, name_at[i], 4);
         p = put(p, s->type, 4);
         p = put(p, s->flags, 8);

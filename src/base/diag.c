@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct Row {
+typedef struct DiagRow {
     Severity severity;
     const char *text;
-} Row;
+} DiagRow;
 
-static const Row rows[DIAG_COUNT] = {
+static const DiagRow rows[DIAG_COUNT] = {
 #define DIAG(id, severity, text) [DIAG_##id] = {SEVERITY_##severity, text},
 #include "base/diag.def"
 #undef DIAG

@@ -22,8 +22,8 @@
 //   transpose lanes along the result or along the operand, in blocks (choose_transpose.c)
 //   threads   the outermost loops of a nest that takes long enough are parallel (choose.c)
 //
-// Costs are rows of machine/machine_cost.def, and machine/limits.h says what the generator can do: a model
-// here has no numbers of its own.
+// Costs are rows of machine/machine_cost.def, and machine/limits.h has limits of the generator: a
+// model here has no numbers of its own.
 //
 // A person could have written each choice: the Schedule reads back as decisions of the CPU space
 // (cpu_read), where tile sizes are size(), order and sharing are order(), marks are kind(), copies

@@ -1,4 +1,4 @@
-// Arithmetic on rows of lanes: an Exec for each row of ops.def, for comparisons and for moves.
+// Arithmetic on rows of lanes: an Exec for each row of ptx_ops.def, for comparisons and for moves.
 #include "emulate/impl.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ typedef uint64_t u64;
 typedef float f32;
 typedef double f64;
 
-// --- Functions of ops.def ------------------------------------------------------------------------
+// --- Functions of ptx_ops.def --------------------------------------------------------------------
 
 static u64 funnel(u32 low, u32 high) { return (u64)high << 32 | low; }
 
@@ -146,13 +146,13 @@ static inline f64 canonical_f64(f64 x) {
             for (int l = 0; l < LANES; l++)                                                        \
                 if (mask >> l & 1) LOOP(R, A, B, C, value)                                         \
     }
-#include "emulate/ops.def"
+#include "emulate/ptx_ops.def"
 #undef OP
 
 static const Op ops[] = {
 #define OP(id, name, R, n, A, B, C, value)                                                         \
     {name, op_##id, n, PTX_OF_##R, {PTX_OF_##A, PTX_OF_##B, PTX_OF_##C}},
-#include "emulate/ops.def"
+#include "emulate/ptx_ops.def"
 #undef OP
 };
 

@@ -184,7 +184,7 @@ void emu_do_convert(Warp *w, const Ins *ins, uint32_t mask) {
 const PtxInfo ptx_info[PTX_COUNT] = {
     [PTX_NONE] = {"", KIND_BITS, 0},
 #define PTX(id, name, kind, bits) [PTX_##id] = {name, KIND_##kind, bits},
-#include "emulate/types.def"
+#include "emulate/emulate_types.def"
 #undef PTX
 };
 

@@ -1,6 +1,6 @@
 // Statements: the mnemonic's modifiers and the operands of each kind of instruction.
 //
-// Arithmetic is found by its whole spelling in ops.def; here are the families that have modifiers
+// Arithmetic is found by its whole spelling in ptx_ops.def. Here are the families with modifiers
 // of their own. A modifier that does not change a result (cache hints) is skipped; one that is
 // unknown is refused.
 #include "emulate/impl.h"

@@ -7,7 +7,7 @@
 // It knows the instructions of scalar kernels: integer and float arithmetic with defined results
 // (no .approx, no .ftz), conversions, predicates and branches, loads and stores of global, shared,
 // local and parameter memory, atomics, cp.async with groups, barriers of blocks and warps, shuffles
-// and votes. ops.def lists the arithmetic, table by table. A text that uses anything else is
+// and votes. ptx_ops.def lists the arithmetic, table by table. A text that uses anything else is
 // refused with its line.
 //
 // A launch is an error, located by PTX line, block and thread, if

@@ -5,7 +5,7 @@
 // 4); constants are rows too, common to all warps. Predicates are masks of 32 lanes. Each register
 // also has a mask of the lanes whose value is defined.
 //
-// alu.c implements arithmetic from ops.def, convert.c cvt, memory.c loads and stores with their
+// alu.c implements arithmetic from ptx_ops.def, convert.c cvt, memory.c loads and stores with their
 // checks, shadow.c the order of accesses, sync.c barriers, shuffles and votes; run.c schedules.
 #ifndef LW_EMULATE_IMPL_H
 #define LW_EMULATE_IMPL_H
@@ -28,7 +28,7 @@ typedef enum Kind { KIND_BITS, KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT, KIND_PRED
 typedef enum PtxType {
     PTX_NONE,
 #define PTX(id, name, kind, bits) PTX_##id,
-#include "emulate/types.def"
+#include "emulate/emulate_types.def"
 #undef PTX
     PTX_COUNT
 } PtxType;
@@ -75,7 +75,7 @@ struct Ins {
     int line;
     Operand guard; // bits 0: none
     uint8_t ndst, nsrc;
-    bool plain;                         // of ops.def: the result is defined where all sources are
+    bool plain; // of ptx_ops.def: the result is defined where all sources are
     Operand dst[MAX_DST], src[MAX_SRC]; // of a memory access src[0] is the address
     int64_t offset;                     // of an address; pc of a branch; count of a wait
     PtxType type;                       // of elements; of cvt the result
@@ -213,7 +213,7 @@ int64_t ptx_integer(Parser *p);
 bool ptx_next_is(Parser *p, char c);
 int ptx_label(Parser *p, Word name);
 
-// Rows of ops.def: the one of this spelling, or NULL.
+// Rows of ptx_ops.def: the one of this spelling, or NULL.
 typedef struct Op {
     const char *name;
     Exec *run;
@@ -367,7 +367,7 @@ void emu_shadow_reset(Machine *m, Shadow *s, size_t bytes);
 void emu_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind, bool same_value);
 void emu_describe(const Machine *m, const Place *at, char *into, size_t size);
 
-// Counting, count.c.
+// Counting, emulate_count.c.
 int emu_wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal);
 int emu_sectors(const uint64_t *address, uint32_t mask, int bytes);
 

@@ -44,11 +44,11 @@ typedef struct Axis {
     bool one; // of size 1 while the dimension is larger: always subscripted by 0
 } Axis;
 
-typedef struct Operand {
+typedef struct EinsumInput {
     Subscripts subs;
     int rank;
     Axis axis[PROGRAM_MAX_RANK];
-} Operand;
+} EinsumInput;
 
 // What is known of a dimension.
 typedef struct Dim {
@@ -65,7 +65,7 @@ typedef struct Einsum {
     bool arrow;
     uint32_t surplus; // where the first operand that was not given begins: at its ','
     int noperands;
-    Operand *operand;
+    EinsumInput *operand;
     Subscripts output;
     int nbroadcast; // dimensions under the widest ellipsis
     Dim dim[MAX_DIMS];
@@ -167,7 +167,7 @@ static int parse(Einsum *e) {
 // --- 2. match ----------------------------------------------------------------------------------
 
 static bool match_rank(Einsum *e, int which) {
-    Operand *o = &e->operand[which];
+    EinsumInput *o = &e->operand[which];
     const Subscripts *s = &o->subs;
     if (s->nlabels > o->rank) {
         diag_report(e->diags, s->range, DIAG_EINSUM_TOO_MANY_LABELS, which, s->nlabels,
@@ -185,7 +185,7 @@ static bool match_rank(Einsum *e, int which) {
 }
 
 // Dimensions under an ellipsis are aligned at the right over all operands.
-static void match_axes(Einsum *e, Operand *o) {
+static void match_axes(Einsum *e, EinsumInput *o) {
     const Subscripts *s = &o->subs;
     int under = o->rank - s->nlabels;
     int before = under ? s->ellipsis : o->rank;
@@ -222,7 +222,7 @@ static void report_size(Einsum *e, int which, const Axis *a, int64_t size, const
 // Sizes of equal labels within one operand (a diagonal) must be equal; between operands a 1 gives
 // way.
 static void unify_operand(Einsum *e, int which, const int64_t *size) {
-    Operand *o = &e->operand[which];
+    EinsumInput *o = &e->operand[which];
     Dim mine[MAX_DIMS];
     for (int d = 0; d < o->rank; d++) mine[o->axis[d].dim].size = -1;
     for (int d = 0; d < o->rank; d++) {
@@ -306,7 +306,7 @@ static void order_dims(Einsum *e) {
 // --- 5. order ----------------------------------------------------------------------------------
 
 // Dimensions are numbered by their places.
-static DimSet dims_of(const Einsum *e, const Operand *o) {
+static DimSet dims_of(const Einsum *e, const EinsumInput *o) {
     DimSet has = 0;
     for (int d = 0; d < o->rank; d++)
         if (!o->axis[d].one) has |= DIM(e->dim[o->axis[d].dim].place);
@@ -416,7 +416,7 @@ static const Affine *place_size(const Build *b, int place) {
     return dim_size(b->p, b->e->order[place]);
 }
 
-static Factor build_input(Build *b, const Operand *o, Type type, int which) {
+static Factor build_input(Build *b, const EinsumInput *o, Type type, int which) {
     Program *p = b->p;
     const Affine *size[PROGRAM_MAX_RANK];
     Factor t = {.rank = o->rank};
@@ -606,7 +606,7 @@ Program *einsum_parse(Arena *arena, Names *names, const Source *spec, int nopera
     diags->source = spec;
     int errors = diags->errors;
     if (!check_limits(e, operands)) return NULL;
-    e->operand = arena_new_n(arena, Operand, noperands);
+    e->operand = arena_new_n(arena, EinsumInput, noperands);
     int described = parse(e);
     if (diags->errors > errors || !match(e, operands, described)) return NULL;
     unify(e, operands);

@@ -60,15 +60,15 @@ Path path_all(Arena *arena, const PathProblem *p) {
 
 // --- Greedy --------------------------------------------------------------------------------------
 
-typedef struct Term {
+typedef struct PathTerm {
     int id;
     DimSet has;
     double size;
-} Term;
+} PathTerm;
 
 typedef struct Greedy {
     const PathProblem *p;
-    Term term[PATH_MAX];
+    PathTerm term[PATH_MAX];
     int n;
     DimSet two, three;
     uint64_t random; // 0: no noise
@@ -121,7 +121,7 @@ static bool pick(Greedy *g, int *first, int *second) {
 // False: some step has too many dimensions, and no other order was found.
 static bool greedy(Arena *arena, const PathProblem *p, uint64_t random, Path *path) {
     Greedy g = {.p = p, .n = p->n, .random = random};
-    for (int i = 0; i < p->n; i++) g.term[i] = (Term){i, p->has[i], path_size(p, p->has[i])};
+    for (int i = 0; i < p->n; i++) g.term[i] = (PathTerm){i, p->has[i], path_size(p, p->has[i])};
     while (g.n > 1) {
         int a = 0, b = 0, term[PATH_MAX];
         count_dims(&g);
@@ -135,7 +135,7 @@ static bool greedy(Arena *arena, const PathProblem *p, uint64_t random, Path *pa
         term[0] = g.term[a].id, term[1] = g.term[b].id;
         add_step(arena, p, path, 2, term, all, result);
         g.term[b] = g.term[--g.n];
-        g.term[a] = (Term){p->n + path->n - 1, result, path_size(p, result)};
+        g.term[a] = (PathTerm){p->n + path->n - 1, result, path_size(p, result)};
     }
     return true;
 }

@@ -89,7 +89,7 @@ bool graph_dim_param(Graph *g, int dim) {
     return true;
 }
 
-bool graph_has_dim(const Node *n, int dim) {
+bool graph_has_dim(const GraphNode *n, int dim) {
     for (int i = 0; i < n->ndims; i++)
         if (n->dim[i] == dim) return true;
     return false;
@@ -163,7 +163,7 @@ static bool type_ok(Graph *g, Type type) {
 }
 
 // Appends; the arrays are copied.
-static int append(Graph *g, Node n) {
+static int append(Graph *g, GraphNode n) {
     if (g->nodes.n == GRAPH_MAX_NODES) {
         graph_report(g, DIAG_GRAPH_LIMIT, "nodes", GRAPH_MAX_NODES);
         return GRAPH_BAD;
@@ -182,22 +182,22 @@ static int append(Graph *g, Node n) {
 
 int graph_read(Graph *g, const char *name, Type type, int ndims, const int *dims) {
     if (!type_ok(g, type) || !dims_ok(g, ndims, dims) || !name_free(g, name)) return GRAPH_BAD;
-    return append(g, (Node){.kind = NODE_READ,
-                            .type = type,
-                            .name = name_of(g->names, name),
-                            .ndims = ndims,
-                            .dim = dims});
+    return append(g, (GraphNode){.kind = NODE_READ,
+                                 .type = type,
+                                 .name = name_of(g->names, name),
+                                 .ndims = ndims,
+                                 .dim = dims});
 }
 
 int graph_write(Graph *g, const char *name, int x, int ndims, const int *dims) {
     if (!node_ok(g, x) || !dims_ok(g, ndims, dims) || !name_free(g, name)) return GRAPH_BAD;
-    Node n = {.kind = NODE_WRITE,
-              .type = g->nodes.at[x].type,
-              .name = name_of(g->names, name),
-              .ninputs = 1,
-              .input = &x,
-              .ndims = ndims,
-              .dim = dims};
+    GraphNode n = {.kind = NODE_WRITE,
+                   .type = g->nodes.at[x].type,
+                   .name = name_of(g->names, name),
+                   .ninputs = 1,
+                   .input = &x,
+                   .ndims = ndims,
+                   .dim = dims};
     for (int i = 0; i < g->nodes.at[x].ndims; i++) {
         int d = g->nodes.at[x].dim[i];
         if (graph_has_dim(&n, d)) continue;
@@ -209,16 +209,16 @@ int graph_write(Graph *g, const char *name, int x, int ndims, const int *dims) {
 
 int graph_const(Graph *g, Type type, double value) {
     if (!type_ok(g, type)) return GRAPH_BAD;
-    return append(g, (Node){.kind = NODE_CONST,
-                            .type = type,
-                            .value = type_convert(type, TYPE_F64, (Value){.f = value})});
+    return append(g, (GraphNode){.kind = NODE_CONST,
+                                 .type = type,
+                                 .value = type_convert(type, TYPE_F64, (Value){.f = value})});
 }
 
 int graph_const_int(Graph *g, Type type, int64_t value) {
     if (!type_ok(g, type)) return GRAPH_BAD;
-    return append(g, (Node){.kind = NODE_CONST,
-                            .type = type,
-                            .value = type_convert(type, TYPE_I64, (Value){.i = value})});
+    return append(g, (GraphNode){.kind = NODE_CONST,
+                                 .type = type,
+                                 .value = type_convert(type, TYPE_I64, (Value){.i = value})});
 }
 
 // A copy of the caller's text as a Source, for diagnostics that come later.
@@ -245,7 +245,7 @@ int graph_index(Graph *g, Type type, const char *index, int ndims, const int *di
 
 int graph_index_node(Graph *g, Type type, const Affine *index, int ndims, const int *dims) {
     if (!type_ok(g, type) || !dims_ok(g, ndims, dims)) return GRAPH_BAD;
-    Node n = {.kind = NODE_INDEX, .type = type, .index = index, .ndims = ndims, .dim = dims};
+    GraphNode n = {.kind = NODE_INDEX, .type = type, .index = index, .ndims = ndims, .dim = dims};
     for (int d = 0; d < g->dims.n; d++)
         if (index_uses(index, ATOM_ITER, d) && !graph_has_dim(&n, d)) {
             graph_report(g, DIAG_GRAPH_FOREIGN_DIM, g->dims.at[d].name);
@@ -283,7 +283,7 @@ ExprOp graph_op_find(const char *word, size_t len) {
 static int union_dims(Graph *g, int n, const int *inputs, int *out) {
     int count = 0;
     for (int i = 0; i < n; i++) {
-        const Node *x = &g->nodes.at[inputs[i]];
+        const GraphNode *x = &g->nodes.at[inputs[i]];
         for (int k = 0; k < x->ndims; k++) {
             bool there = false;
             for (int j = 0; j < count; j++) there |= out[j] == x->dim[k];
@@ -330,7 +330,7 @@ int graph_op(Graph *g, ExprOp op, int ninputs, const int *inputs, int ndims, con
     }
     if (ndims < 0) ndims = nall, dims = all;
     if (!dims_ok(g, ndims, dims)) return GRAPH_BAD;
-    Node n = {.kind = NODE_OP, .op = op, .ninputs = ninputs, .input = inputs};
+    GraphNode n = {.kind = NODE_OP, .op = op, .ninputs = ninputs, .input = inputs};
     n.ndims = ndims;
     n.dim = dims;
     bool reduces = false;
@@ -356,20 +356,20 @@ int graph_op(Graph *g, ExprOp op, int ninputs, const int *inputs, int ndims, con
 
 int graph_cast(Graph *g, Type type, int x) {
     if (!node_ok(g, x) || !type_ok(g, type)) return GRAPH_BAD;
-    const Node *n = &g->nodes.at[x];
-    return append(g, (Node){.kind = NODE_OP,
-                            .op = OP_CAST,
-                            .type = type,
-                            .ninputs = 1,
-                            .input = &x,
-                            .ndims = n->ndims,
-                            .dim = n->dim});
+    const GraphNode *n = &g->nodes.at[x];
+    return append(g, (GraphNode){.kind = NODE_OP,
+                                 .op = OP_CAST,
+                                 .type = type,
+                                 .ninputs = 1,
+                                 .input = &x,
+                                 .ndims = n->ndims,
+                                 .dim = n->dim});
 }
 
 // --- Views and placements ----------------------------------------------------------------------
 
 // Every bare dimension of a relation is one of the node or of an input.
-static bool relations_ok(Graph *g, const Node *n) {
+static bool relations_ok(Graph *g, const GraphNode *n) {
     for (int r = 0; r < n->nrelations; r++)
         for (int d = 0; d < g->dims.n; d++) {
             bool mine = graph_has_dim(n, d);
@@ -419,17 +419,17 @@ int graph_view(Graph *g, int x, int ndims, const int *dims, const char *relation
 
 int graph_view_node(Graph *g, int x, int ndims, const int *dims, const Relations *r, int border) {
     if (!node_ok(g, x) || !dims_ok(g, ndims, dims) || !border_ok(g, border)) return GRAPH_BAD;
-    const Node *in = &g->nodes.at[x];
-    Node n = {.kind = NODE_VIEW,
-              .type = in->type,
-              .ninputs = 1,
-              .input = &x,
-              .ndims = ndims,
-              .dim = dims,
-              .nrelations = r->n,
-              .relation = r->at,
-              .border = border,
-              .views = in->kind == NODE_VIEW ? in->views + 1 : 1};
+    const GraphNode *in = &g->nodes.at[x];
+    GraphNode n = {.kind = NODE_VIEW,
+                   .type = in->type,
+                   .ninputs = 1,
+                   .input = &x,
+                   .ndims = ndims,
+                   .dim = dims,
+                   .nrelations = r->n,
+                   .relation = r->at,
+                   .border = border,
+                   .views = in->kind == NODE_VIEW ? in->views + 1 : 1};
     if (n.views > GRAPH_MAX_VIEWS) {
         graph_report(g, DIAG_GRAPH_LIMIT, "views of views", GRAPH_MAX_VIEWS);
         return GRAPH_BAD;
@@ -455,16 +455,16 @@ int graph_place_node(Graph *g, Reduce op, int ninputs, const int *inputs, int nd
     Type type = TYPE_NONE;
     for (int i = 0; i < ninputs; i++) type = type_promote(type, g->nodes.at[inputs[i]].type);
     if (op == REDUCE_ADD || op == REDUCE_MUL) type = type_accumulator(type);
-    Node n = {.kind = NODE_PLACE,
-              .type = type,
-              .reduce = op,
-              .ninputs = ninputs,
-              .input = inputs,
-              .ndims = ndims,
-              .dim = dims,
-              .nrelations = r->n,
-              .relation = r->at,
-              .border = border};
+    GraphNode n = {.kind = NODE_PLACE,
+                   .type = type,
+                   .reduce = op,
+                   .ninputs = ninputs,
+                   .input = inputs,
+                   .ndims = ndims,
+                   .dim = dims,
+                   .nrelations = r->n,
+                   .relation = r->at,
+                   .border = border};
     return relations_ok(g, &n) ? append(g, n) : GRAPH_BAD;
 }
 
@@ -472,12 +472,12 @@ int graph_place_node(Graph *g, Reduce op, int ninputs, const int *inputs, int nd
 
 bool graph_pre(Graph *g, int reduction, int start) {
     if (!node_ok(g, reduction) || !node_ok(g, start)) return false;
-    Node *n = &g->nodes.at[reduction];
+    GraphNode *n = &g->nodes.at[reduction];
     if (n->kind != NODE_OP || n->reduce == REDUCE_ASSIGN || start >= reduction) {
         graph_report(g, DIAG_GRAPH_PRE);
         return false;
     }
-    const Node *s = &g->nodes.at[start];
+    const GraphNode *s = &g->nodes.at[start];
     for (int i = 0; i < s->ndims; i++)
         if (!graph_has_dim(n, s->dim[i])) {
             graph_report(g, DIAG_GRAPH_PRE_DIM, g->dims.at[s->dim[i]].name);
@@ -488,14 +488,14 @@ bool graph_pre(Graph *g, int reduction, int start) {
 }
 
 // Whether the result of x may be updated in place: it has storage of its own.
-static bool updatable(const Node *n) {
+static bool updatable(const GraphNode *n) {
     return n->kind == NODE_PLACE || (n->kind == NODE_OP && (n->reduce != REDUCE_ASSIGN || n->post));
 }
 
 bool graph_post(Graph *g, int x) {
     if (!node_ok(g, x)) return false;
-    Node *n = &g->nodes.at[x];
-    const Node *in = n->ninputs ? &g->nodes.at[n->input[0]] : NULL;
+    GraphNode *n = &g->nodes.at[x];
+    const GraphNode *in = n->ninputs ? &g->nodes.at[n->input[0]] : NULL;
     bool ok = n->kind == NODE_OP && n->reduce == REDUCE_ASSIGN && in && updatable(in);
     bool same = ok && n->ndims == in->ndims && n->type == in->type;
     for (int i = 0; same && i < n->ndims; i++) same = graph_has_dim(in, n->dim[i]);
@@ -506,21 +506,21 @@ bool graph_post(Graph *g, int x) {
 
 // --- Questions ---------------------------------------------------------------------------------
 
-static const Node *node_at(const Graph *g, int x) {
+static const GraphNode *node_at(const Graph *g, int x) {
     return x >= 0 && x < g->nodes.n ? &g->nodes.at[x] : NULL;
 }
 
 int graph_rank(const Graph *g, int x) {
-    const Node *n = node_at(g, x);
+    const GraphNode *n = node_at(g, x);
     return n ? n->ndims : GRAPH_BAD;
 }
 
 int graph_node_dim(const Graph *g, int x, int i) {
-    const Node *n = node_at(g, x);
+    const GraphNode *n = node_at(g, x);
     return n && i >= 0 && i < n->ndims ? n->dim[i] : GRAPH_BAD;
 }
 
 Type graph_type(const Graph *g, int x) {
-    const Node *n = node_at(g, x);
+    const GraphNode *n = node_at(g, x);
     return n ? n->type : TYPE_NONE;
 }

@@ -43,7 +43,7 @@ typedef struct Build {
     Range range;
 } Build;
 
-static Node *node(const Build *b, int x) { return &b->g->nodes.at[x]; }
+static GraphNode *node(const Build *b, int x) { return &b->g->nodes.at[x]; }
 
 // --- 1. live, 2. fold --------------------------------------------------------------------------
 
@@ -56,7 +56,7 @@ static void use(Build *b, int x, int user) {
 static bool find_live(Build *b) {
     bool writes = false;
     for (int x = b->g->nodes.n - 1; x >= 0; x--) {
-        const Node *n = node(b, x);
+        const GraphNode *n = node(b, x);
         if (n->kind == NODE_WRITE) b->live[x] = writes = true;
         if (!b->live[x]) continue;
         for (int i = 0; i < n->ninputs; i++) use(b, n->input[i], x);
@@ -67,11 +67,11 @@ static bool find_live(Build *b) {
 }
 
 // The dimensions an op iterates over: its own, then those it reduces.
-static int op_dims(const Build *b, const Node *n, int *out) {
+static int op_dims(const Build *b, const GraphNode *n, int *out) {
     int count = n->ndims;
     memcpy(out, n->dim, (size_t)count * sizeof(int));
     for (int i = 0; i < n->ninputs; i++) {
-        const Node *in = node(b, n->input[i]);
+        const GraphNode *in = node(b, n->input[i]);
         for (int k = 0; k < in->ndims; k++) {
             bool there = false;
             for (int j = 0; j < count; j++) there |= out[j] == in->dim[k];
@@ -82,10 +82,10 @@ static int op_dims(const Build *b, const Node *n, int *out) {
 }
 
 static bool folds(const Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     if (n->kind != NODE_OP || n->reduce != REDUCE_ASSIGN || n->post || b->uses[x] != 1)
         return false;
-    const Node *c = node(b, b->user[x]);
+    const GraphNode *c = node(b, b->user[x]);
     if (c->kind != NODE_OP || c->post) return false;
     if (c->pre == x) return n->ndims == c->ndims;
     int dims[MAX_ITERS];
@@ -106,11 +106,12 @@ static int root_of(const Build *b, int x) {
 }
 
 static bool has_tensor(const Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     return b->live[x] && ((n->kind == NODE_OP && !b->folded[x]) || n->kind == NODE_PLACE);
 }
 
-static int add_tensor(Build *b, Name name, const Node *n, Role role, int ndims, const int *dims) {
+static int add_tensor(Build *b, Name name, const GraphNode *n, Role role, int ndims,
+                      const int *dims) {
     const Affine *size[PROGRAM_MAX_RANK];
     for (int i = 0; i < ndims; i++) size[i] = b->size[dims[i]];
     int t = program_tensor(b->p, name, n->type, role, ndims, size);
@@ -127,7 +128,7 @@ static Name temp_name(Build *b, int x) {
 
 static bool check_posts(Build *b) {
     for (int x = 0; x < b->g->nodes.n; x++) {
-        const Node *n = node(b, x);
+        const GraphNode *n = node(b, x);
         if (!b->live[x] || !n->post || b->uses[n->input[0]] == 1) continue;
         node_report(b->g, n, DIAG_GRAPH_POST_USES);
         return false;
@@ -137,7 +138,7 @@ static bool check_posts(Build *b) {
 
 // A write holds what it is given itself where that has no storage yet and fits.
 static void claim(Build *b, int w) {
-    const Node *n = node(b, w);
+    const GraphNode *n = node(b, w);
     b->tensor[w] = add_tensor(b, n->name, n, ROLE_OUTPUT, n->ndims, n->dim);
     b->layout[w] = n->dim;
     int root = root_of(b, n->input[0]);
@@ -149,7 +150,7 @@ static void claim(Build *b, int w) {
 static void add_tensors(Build *b) {
     int n = b->g->nodes.n;
     for (int x = 0; x < n; x++) {
-        const Node *r = node(b, x);
+        const GraphNode *r = node(b, x);
         if (r->kind != NODE_READ) continue;
         b->tensor[x] = add_tensor(b, r->name, r, ROLE_INPUT, r->ndims, r->dim);
         b->layout[x] = r->dim;
@@ -158,7 +159,7 @@ static void add_tensors(Build *b) {
         if (node(b, x)->kind == NODE_WRITE) claim(b, x);
     for (int x = 0; x < n; x++) {
         int root = root_of(b, x);
-        const Node *r = node(b, root);
+        const GraphNode *r = node(b, root);
         if (!has_tensor(b, x)) continue;
         if (b->tensor[root] < 0) {
             b->tensor[root] = add_tensor(b, temp_name(b, root), r, ROLE_TEMP, r->ndims, r->dim);
@@ -171,7 +172,7 @@ static void add_tensors(Build *b) {
 
 // --- Statements --------------------------------------------------------------------------------
 
-static void begin_stmt(Build *b, const Node *n, int ndims, const int *dims) {
+static void begin_stmt(Build *b, const GraphNode *n, int ndims, const int *dims) {
     memset(b->at, 0, (size_t)b->g->dims.n * sizeof *b->at);
     b->niters = ndims;
     b->iter = arena_new_n(b->p->arena, Iter, ndims);
@@ -249,7 +250,7 @@ static void add_guard(Build *b, Guards *out, const Affine *e) {
 }
 
 static const Mapping *view_mapping(Build *b, int x) {
-    const Node *n = node(b, x), *in = node(b, n->input[0]);
+    const GraphNode *n = node(b, x), *in = node(b, n->input[0]);
     if (!b->view[x]) {
         b->view[x] = arena_new(b->g->arena, Mapping);
         if (!mapping_solve(b->g, n, in->ndims, in->dim, n->ndims, n->dim, b->view[x])) return NULL;
@@ -267,7 +268,7 @@ static const Expr *inside_test(Build *b, const Guards *guards) {
     return all;
 }
 
-static const Expr *view_border(Build *b, const Node *n, Type want, Outside outside) {
+static const Expr *view_border(Build *b, const GraphNode *n, Type want, Outside outside) {
     if (n->border >= 0) return value(b, n->border, NULL, want, outside);
     if (outside.op != REDUCE_ASSIGN) return identity_of(b, outside.op, want);
     return zero_of(b, want);
@@ -276,7 +277,7 @@ static const Expr *view_border(Build *b, const Node *n, Type want, Outside outsi
 // What must be >= 0 for the element of the view to exist, and its input's indices.
 static Guards view_guards(Build *b, int x, const Mapping *m, const Affine *const *at,
                           const Affine **inner) {
-    const Node *n = node(b, x), *in = node(b, n->input[0]);
+    const GraphNode *n = node(b, x), *in = node(b, n->input[0]);
     Guards guards = {0};
     for (int i = 0; i < in->ndims; i++) {
         const Affine *index = affine_substitute(b->x, m->index[i], at, b->size);
@@ -295,7 +296,7 @@ static Guards view_guards(Build *b, int x, const Mapping *m, const Affine *const
 
 static const Expr *view_value(Build *b, int x, const Affine *const *at, Type want,
                               Outside outside) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     const Mapping *m = view_mapping(b, x);
     if (!m) return zero_of(b, want);
     const Affine **inner = arena_new_n(b->p->arena, const Affine *, b->g->dims.n);
@@ -314,14 +315,14 @@ static const Expr *view_value(Build *b, int x, const Affine *const *at, Type wan
     return expr_select(b->x, inside_test(b, &guards), e, view_border(b, n, want, outside));
 }
 
-static Type common_type(const Build *b, const Node *n, int from) {
+static Type common_type(const Build *b, const GraphNode *n, int from) {
     Type t = TYPE_NONE;
     for (int i = from; i < n->ninputs; i++) t = type_promote(t, node(b, n->input[i])->type);
     return t;
 }
 
 // Type of the operands of an op computed in `want`.
-static Type operand_type(const Build *b, const Node *n, Type want) {
+static Type operand_type(const Build *b, const GraphNode *n, Type want) {
     switch (op_info[n->op].class) {
     case OP_COMPARE: return common_type(b, n, 0);
     case OP_MATH: return n->type;
@@ -340,7 +341,7 @@ static const Expr *joined(Build *b, ExprOp op, int n, const Expr *const *arg) {
 }
 
 // An element-wise op on values, operands joined two by two where there are more.
-static const Expr *op_value(Build *b, const Node *n, const Affine *const *at, Type want,
+static const Expr *op_value(Build *b, const GraphNode *n, const Affine *const *at, Type want,
                             Outside outside) {
     if (n->op == OP_CAST) {
         const Expr *e = value(b, n->input[0], at, node(b, n->input[0])->type, (Outside){0});
@@ -364,7 +365,7 @@ static const Expr *op_value(Build *b, const Node *n, const Affine *const *at, Ty
 }
 
 static const Expr *value(Build *b, int x, const Affine *const *at, Type want, Outside outside) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     const Expr *e;
     if (b->tensor[x] >= 0) {
         e = expr_read(b->x, n->type, element(b, x, at));
@@ -384,14 +385,14 @@ static const Expr *value(Build *b, int x, const Affine *const *at, Type want, Ou
 // --- 4. stmts ----------------------------------------------------------------------------------
 
 static void start_reduction(Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     begin_stmt(b, n, n->ndims, n->dim);
     const Expr *e = value(b, n->pre, b->at, n->type, (Outside){0});
     end_stmt(b, element(b, x, b->at), REDUCE_ASSIGN, false, e);
 }
 
 static void build_reduction(Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     int dims[MAX_ITERS], ndims = op_dims(b, n, dims);
     if (n->pre >= 0) start_reduction(b, x);
     begin_stmt(b, n, ndims, dims);
@@ -404,7 +405,7 @@ static void build_reduction(Build *b, int x) {
 }
 
 static void build_op(Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     if (n->reduce != REDUCE_ASSIGN) {
         build_reduction(b, x);
         return;
@@ -415,7 +416,7 @@ static void build_op(Build *b, int x) {
 }
 
 static void fill(Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     const Expr *e = n->border >= 0               ? value(b, n->border, NULL, n->type, (Outside){0})
                     : n->reduce != REDUCE_ASSIGN ? identity_of(b, n->reduce, n->type)
                                                  : zero_of(b, n->type);
@@ -424,10 +425,10 @@ static void fill(Build *b, int x) {
 }
 
 static bool build_place(Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     if (n->reduce != REDUCE_ASSIGN || n->border != GRAPH_BORDER_NONE) fill(b, x);
     for (int i = 0; i < n->ninputs; i++) {
-        const Node *in = node(b, n->input[i]);
+        const GraphNode *in = node(b, n->input[i]);
         Mapping m;
         if (!mapping_solve(b->g, n, n->ndims, n->dim, in->ndims, in->dim, &m)) return false;
         begin_stmt(b, n, in->ndims, in->dim);
@@ -445,7 +446,7 @@ static bool build_place(Build *b, int x) {
 }
 
 static void build_write(Build *b, int x) {
-    const Node *n = node(b, x);
+    const GraphNode *n = node(b, x);
     if (b->tensor[x] == b->tensor[n->input[0]]) return;
     begin_stmt(b, n, n->ndims, n->dim);
     const Expr *e = value(b, n->input[0], b->at, n->type, (Outside){0});
@@ -454,7 +455,7 @@ static void build_write(Build *b, int x) {
 
 static bool build_stmts(Build *b) {
     for (int x = 0; x < b->g->nodes.n && !b->g->failed; x++) {
-        NodeKind kind = node(b, x)->kind;
+        GraphNodeKind kind = node(b, x)->kind;
         if (kind == NODE_OP && has_tensor(b, x)) build_op(b, x);
         if (kind == NODE_PLACE && has_tensor(b, x) && !build_place(b, x)) return false;
         if (kind == NODE_WRITE) build_write(b, x);
@@ -468,7 +469,7 @@ static bool build_stmts(Build *b) {
 
 static bool dim_needed(const Build *b, int d) {
     for (int x = 0; x < b->g->nodes.n; x++) {
-        const Node *n = node(b, x);
+        const GraphNode *n = node(b, x);
         if (!b->live[x] && n->kind != NODE_READ) continue;
         if (graph_has_dim(n, d)) return true;
         if (n->kind == NODE_INDEX && index_uses(n->index, ATOM_PARAM, d)) return true;

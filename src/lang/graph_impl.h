@@ -26,7 +26,7 @@ typedef struct Relation {
     Range range;
 } Relation;
 
-typedef enum NodeKind {
+typedef enum GraphNodeKind {
     NODE_READ,
     NODE_WRITE,
     NODE_CONST,
@@ -34,10 +34,10 @@ typedef enum NodeKind {
     NODE_OP,
     NODE_VIEW,
     NODE_PLACE
-} NodeKind;
+} GraphNodeKind;
 
-typedef struct Node {
-    NodeKind kind;
+typedef struct GraphNode {
+    GraphNodeKind kind;
     Type type;
     Name name;     // READ, WRITE: the tensor
     ExprOp op;     // OP
@@ -56,7 +56,7 @@ typedef struct Node {
     int views;           // VIEW: how many lie on top of each other
     const Source *source;
     Range range;
-} Node;
+} GraphNode;
 
 typedef VEC(Relation) Relations;
 
@@ -67,7 +67,7 @@ struct Graph {
     Name name;
     Exprs *exprs;
     VEC(Dimension) dims;
-    VEC(Node) nodes;
+    VEC(GraphNode) nodes;
     Relations relations;   // of sizes, not bound to a node
     VEC(Require) requires; // of the solved sizes, in the graph's pool
     bool failed, solved;
@@ -90,7 +90,7 @@ bool graph_relate_all(Graph *g, const Relations *r);
 
 const char *graph_op_name(Arena *arena, ExprOp op); // "mul": its id in lower case
 ExprOp graph_op_find(const char *word, size_t len); // OP_COUNT: there is none
-bool graph_has_dim(const Node *n, int dim);
+bool graph_has_dim(const GraphNode *n, int dim);
 int graph_find_dim(const Graph *g, Name name); // -1
 bool graph_name_ok(const char *name, size_t len);
 
@@ -129,7 +129,7 @@ typedef struct Mapping {
     bool *inside;              // per wanted dimension: within its size by construction
     VEC(const Affine *) exact; // each must be 0 for the element to exist
 } Mapping;
-bool mapping_solve(Graph *g, const Node *n, int nwanted, const int *wanted, int nknown,
+bool mapping_solve(Graph *g, const GraphNode *n, int nwanted, const int *wanted, int nknown,
                    const int *known, Mapping *out);
 
 #endif

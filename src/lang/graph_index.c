@@ -310,7 +310,7 @@ int index_sign(const Affine *e) {
 typedef struct Solver {
     Graph *g;
     Exprs *x;
-    const Node *node;
+    const GraphNode *node;
     int nwanted;
     const int *wanted;
     bool *unknown;             // per dimension: wanted, not known, not solved
@@ -448,7 +448,7 @@ static void begin(Solver *s, int nknown, const int *known) {
     }
 }
 
-bool mapping_solve(Graph *g, const Node *n, int nwanted, const int *wanted, int nknown,
+bool mapping_solve(Graph *g, const GraphNode *n, int nwanted, const int *wanted, int nknown,
                    const int *known, Mapping *out) {
     Arena *a = g->arena;
     *out = (Mapping){.index = arena_new_n(a, const Affine *, nwanted),

@@ -244,7 +244,7 @@ static bool next_parameter(Sizes *s) {
     Graph *g = s->g;
     int last = NONE, dim = NONE;
     for (int i = 0; i < g->nodes.n && dim == NONE; i++) {
-        const Node *n = &g->nodes.at[i];
+        const GraphNode *n = &g->nodes.at[i];
         for (int k = 0; n->kind == NODE_READ && k < n->ndims && dim == NONE; k++) {
             int d = n->dim[k];
             if (s->known[d]) continue;

@@ -19,7 +19,7 @@
 
 // --- Printing ----------------------------------------------------------------------------------
 
-static void print_dims(Text *out, const Graph *g, const Node *n) {
+static void print_dims(Text *out, const Graph *g, const GraphNode *n) {
     text_add(out, " [");
     for (int i = 0; i < n->ndims; i++)
         text_printf(out, "%s%s", i ? ", " : "", g->dims.at[n->dim[i]].name);
@@ -36,14 +36,14 @@ static void print_value(Text *out, Type type, Value v) {
         text_int(out, v.i);
 }
 
-static void print_border(Text *out, const Node *n) {
+static void print_border(Text *out, const GraphNode *n) {
     if (n->border == GRAPH_BORDER_IDENTITY) text_add(out, " border identity");
     if (n->border >= 0) text_printf(out, " border %%%d", n->border);
 }
 
 static const char *const place_op[] = {"", " add", " mul", " min", " max"};
 
-static void print_head(Text *out, const Node *n) {
+static void print_head(Text *out, const GraphNode *n) {
     const char *type = type_info[n->type].name;
     switch (n->kind) {
     case NODE_READ: text_printf(out, "read %s %s", n->name, type); break;
@@ -59,7 +59,7 @@ static void print_head(Text *out, const Node *n) {
     }
 }
 
-static void print_node(Text *out, const Graph *g, const Node *n) {
+static void print_node(Text *out, const Graph *g, const GraphNode *n) {
     print_head(out, n);
     if (n->kind == NODE_CONST) print_value(out, n->type, n->value);
     for (int i = 0; i < n->ninputs; i++) text_printf(out, " %%%d", n->input[i]);
@@ -102,7 +102,7 @@ void graph_dot(Text *out, const Graph *g) {
     text_printf(out, "digraph %s {\n    rankdir=TB;\n    node [fontname=\"monospace\"];\n",
                 g->name);
     for (int x = 0; x < g->nodes.n; x++) {
-        const Node *n = &g->nodes.at[x];
+        const GraphNode *n = &g->nodes.at[x];
         bool memory = n->kind == NODE_READ || n->kind == NODE_WRITE;
         bool index = n->kind == NODE_VIEW || n->kind == NODE_PLACE;
         text_printf(out, "    n%d [shape=%s%s, label=\"%%%d ", x, memory ? "box" : "ellipse",

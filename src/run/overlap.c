@@ -101,14 +101,14 @@ static OverlapAnswer solve(const Equation *e, int i, Wide low, Wide high, int64_
     return all;
 }
 
-static bool is_empty(const Strided *a) {
+static bool is_empty(const StridedArray *a) {
     for (int d = 0; d < a->rank; d++)
         if (a->size[d] <= 0) return true;
     return false;
 }
 
 // a + Σ s·x + p = b + Σ t·y + q with p, q inside an element: Σ s·x - Σ t·y lies in a range.
-OverlapAnswer overlap_test(const Strided *a, const Strided *b, int64_t *budget) {
+OverlapAnswer overlap_test(const StridedArray *a, const StridedArray *b, int64_t *budget) {
     if (is_empty(a) || is_empty(b)) return OVERLAP_NO;
     Wide apart = (Wide)b->at - (Wide)a->at;
     Equation e = {.low = apart - (a->bytes - 1), .high = apart + (b->bytes - 1)};
@@ -120,7 +120,7 @@ OverlapAnswer overlap_test(const Strided *a, const Strided *b, int64_t *budget) 
 
 // For each first dimension in which two elements differ: with a difference of 1..size-1 there, and
 // any difference in the later dimensions, can they be less than an element apart?
-OverlapAnswer overlap_itself(const Strided *a, int64_t *budget) {
+OverlapAnswer overlap_itself(const StridedArray *a, int64_t *budget) {
     if (is_empty(a)) return OVERLAP_NO;
     OverlapAnswer all = OVERLAP_NO;
     for (int k = 0; k < a->rank; k++) {

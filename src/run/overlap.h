@@ -14,19 +14,19 @@
 
 enum { OVERLAP_MAX_RANK = 16 };
 
-typedef struct Strided {
+typedef struct StridedArray {
     uintptr_t at; // of element (0, 0, ...)
     int bytes;    // of an element
     int rank;
     const int64_t *size, *stride; // in elements
-} Strided;
+} StridedArray;
 
 typedef enum OverlapAnswer { OVERLAP_NO, OVERLAP_YES, OVERLAP_UNDECIDED } OverlapAnswer;
 
 // Neither array may overflow: all bytes lie in the address space. `budget` is decremented for every
 // value tried, which takes some nanoseconds.
-OverlapAnswer overlap_test(const Strided *a, const Strided *b, int64_t *budget);
+OverlapAnswer overlap_test(const StridedArray *a, const StridedArray *b, int64_t *budget);
 // Do two elements of one array share a byte?
-OverlapAnswer overlap_itself(const Strided *a, int64_t *budget);
+OverlapAnswer overlap_itself(const StridedArray *a, int64_t *budget);
 
 #endif

@@ -33,12 +33,12 @@
 
 enum { LINE = 64, SPINS = 1000 };
 
-typedef struct Helper {
+typedef struct PoolThread {
     Pool *pool;
     pthread_t thread;
     _Atomic int bed; // the processor on which it went to sleep; -1: it has not slept
     int kept;        // the processor that it was moved away from; -1: none
-} Helper;
+} PoolThread;
 
 typedef struct Share {
     _Alignas(LINE) _Atomic int64_t next;
@@ -48,9 +48,9 @@ typedef struct Share {
 struct Pool {
     int size;
     ForkMark fork;
-    Helper *helper; // size - 1 of them
-    Share *share;   // size of them
-    cpu_set_t may;  // the allowed processors of the threads
+    PoolThread *helper; // size - 1 of them
+    Share *share;       // size of them
+    cpu_set_t may;      // the allowed processors of the threads
     _Atomic int started;
     _Atomic bool busy, stop;
     _Atomic unsigned epoch; // number of forks up to this process
@@ -139,7 +139,7 @@ static void work(Pool *p, int thread) {
 
 // Takes a ticket: the number of this thread in the loop, always the same if all take part; 0 if
 // there is none.
-static int enter(Helper *h) {
+static int enter(PoolThread *h) {
     Pool *p = h->pool;
     uint64_t gate = atomic_load_explicit(&p->gate, memory_order_acquire);
     while ((uint32_t)gate)
@@ -156,7 +156,7 @@ static void help(Pool *p, int thread) {
     if (atomic_load(&p->waiting)) futex_wake(&p->done, 1);
 }
 
-static void idle(Helper *h, uint32_t seen) {
+static void idle(PoolThread *h, uint32_t seen) {
     Pool *p = h->pool;
     for (int i = 0; i < SPINS; i++) {
         if (atomic_load_explicit(&p->signal, memory_order_acquire) != seen) return;
@@ -169,7 +169,7 @@ static void idle(Helper *h, uint32_t seen) {
 }
 
 static void *thread_main(void *arg) {
-    Helper *h = arg;
+    PoolThread *h = arg;
     Pool *p = h->pool;
     for (;;) {
         uint32_t seen = atomic_load(&p->signal);
@@ -191,7 +191,7 @@ static void start_threads(Pool *p, int want) {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; n < want; n++) {
-        Helper *h = &p->helper[n];
+        PoolThread *h = &p->helper[n];
         h->pool = p;
         atomic_store(&h->bed, -1);
         h->kept = -1;
@@ -205,7 +205,7 @@ static void start_threads(Pool *p, int want) {
 
 // Whether the helper still has its allowed processors, except the one that it was moved away from.
 // If not, another party has changed them, and it stays there.
-static bool has_processors(const Pool *p, const Helper *h) {
+static bool has_processors(const Pool *p, const PoolThread *h) {
     cpu_set_t now, ours = p->may;
     if (h->kept >= 0) CPU_CLR((size_t)h->kept, &ours);
     return !pthread_getaffinity_np(h->thread, sizeof now, &now) && CPU_EQUAL(&now, &ours);
@@ -215,7 +215,7 @@ static bool has_processors(const Pool *p, const Helper *h) {
 static void wake(Pool *p, int helpers) {
     int here = sched_getcpu(), n = atomic_load(&p->started);
     for (int i = 0; i < n && n < CPU_COUNT(&p->may); i++) {
-        Helper *h = &p->helper[i];
+        PoolThread *h = &p->helper[i];
         if (here < 0 || atomic_load(&h->bed) != here || !has_processors(p, h)) continue;
         cpu_set_t elsewhere = p->may;
         CPU_CLR((size_t)here, &elsewhere);

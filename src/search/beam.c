@@ -8,24 +8,24 @@
 // start with the best so far.
 #include "search/strategy.h"
 
-typedef struct Node {
+typedef struct BeamNode {
     Cand *at, *like; // `like`: its best completion
     double time;     // of that; INFINITY: none
-} Node;
+} BeamNode;
 
 typedef struct Beam {
     Search *q;
     Batch *batch;
-    VEC(Node) node, child; // memory is reused: the first `nnodes` and `nchildren` are valid
+    VEC(BeamNode) node, child; // memory is reused: the first `nnodes` and `nchildren` are valid
     int nnodes, nchildren, width;
     Cand *c, *ahead;
 } Beam;
 
 enum { AHEAD = 8 }; // values of the second decision that are tried
 
-static Node *slot(Beam *b, bool child, int n) {
+static BeamNode *slot(Beam *b, bool child, int n) {
     if (n == (child ? b->child.n : b->node.n)) {
-        Node made = {search_cand(b->q), search_cand(b->q), INFINITY};
+        BeamNode made = {search_cand(b->q), search_cand(b->q), INFINITY};
         if (child)
             vec_push(b->q->arena, &b->child, made);
         else
@@ -35,7 +35,7 @@ static Node *slot(Beam *b, bool child, int n) {
 }
 
 static void note(Beam *b, int child, const Cand *full, const Trial *t) {
-    Node *n = &b->child.at[child];
+    BeamNode *n = &b->child.at[child];
     if (!(trial_time(t) < n->time)) return;
     n->time = trial_time(t);
     space_copy(b->q->s, n->like, full);
@@ -80,7 +80,7 @@ static void look_ahead(Beam *b, int child, const Cand *from, const Cand *like) {
     }
 }
 
-static void judge(Beam *b, int child, const Node *parent) {
+static void judge(Beam *b, int child, const BeamNode *parent) {
     const Cand *like = isinf(parent->time) ? NULL : parent->like;
     const Cand *from = b->child.at[child].at;
     if (like) try_completion(b, child, from, like);
@@ -91,12 +91,12 @@ static void judge(Beam *b, int child, const Node *parent) {
 }
 
 // Every value of the node's next decision; a full node stays as it is.
-static void expand(Beam *b, const Node *n) {
+static void expand(Beam *b, const BeamNode *n) {
     Search *q = b->q;
     int at = 0, var = search_open(q, n->at, &at);
     uint64_t left = var < 0 ? 1 : space_domain(q->s, n->at, var);
     for (; left && !search_over(q); left &= left - 1) {
-        Node *child = slot(b, true, b->nchildren);
+        BeamNode *child = slot(b, true, b->nchildren);
         space_copy(q->s, child->at, n->at);
         child->time = INFINITY;
         if (var >= 0 && !space_keep(q->w, child->at, var, left & -left)) continue;
@@ -118,7 +118,7 @@ static void select_best(Beam *b) {
         int best = b->nnodes;
         for (int i = best + 1; i < b->nchildren; i++)
             if (b->child.at[i].time < b->child.at[best].time) best = i;
-        Node *to = slot(b, false, b->nnodes), kept = *to;
+        BeamNode *to = slot(b, false, b->nnodes), kept = *to;
         *to = b->child.at[best];
         b->child.at[best] = b->child.at[b->nnodes];
         b->child.at[b->nnodes] = kept;
@@ -133,7 +133,7 @@ static bool all_full(const Beam *b) {
 
 static void descend(Beam *b) {
     Search *q = b->q;
-    Node *root = slot(b, false, 0);
+    BeamNode *root = slot(b, false, 0);
     space_copy(q->s, root->at, q->root);
     root->time = search_best(&q->state);
     if (q->state.ntop) space_copy(q->s, root->like, q->state.top[0].cand);

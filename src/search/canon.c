@@ -416,16 +416,16 @@ double canon_distance(const Canon *c, const char *sizes) {
 }
 
 // The new value of one step.
-typedef struct Step {
+typedef struct CanonStep {
     int64_t old, now;
-} Step;
+} CanonStep;
 
 // One iterator: its extents, and its steps in the Schedule.
 typedef struct Stride {
     const Alias *alias;
     int64_t old;
     bool vector; // runs in lanes
-    VEC(Step) steps;
+    VEC(CanonStep) steps;
 } Stride;
 
 typedef struct Adapter {
@@ -465,9 +465,9 @@ static void note_loop(Adapter *a, const SchedLoop *l) {
     if (s) s->vector |= l->kind == KIND_VECTOR;
     while (s && at < s->steps.n && s->steps.at[at].old < step) at++;
     if (!s || step <= 1 || (at < s->steps.n && s->steps.at[at].old == step)) return;
-    vec_push(a->arena, &s->steps, ((Step){step, step}));
+    vec_push(a->arena, &s->steps, ((CanonStep){step, step}));
     for (int i = s->steps.n - 1; i > at; i--) s->steps.at[i] = s->steps.at[i - 1];
-    s->steps.at[at] = (Step){step, step};
+    s->steps.at[at] = (CanonStep){step, step};
 }
 
 static int64_t fit_step(int64_t step, int64_t old, int64_t now, int64_t unit) {
@@ -483,7 +483,7 @@ static int64_t fit_step(int64_t step, int64_t old, int64_t now, int64_t unit) {
 static void fit_steps(Stride *s) {
     enum { VECTOR = 16 };
     for (int i = 0; i < s->steps.n; i++) {
-        Step *step = &s->steps.at[i], *inner = i ? &s->steps.at[i - 1] : NULL;
+        CanonStep *step = &s->steps.at[i], *inner = i ? &s->steps.at[i - 1] : NULL;
         int64_t unit = s->vector ? min_i64(step->old & -step->old, VECTOR) : 1;
         if (inner && step->old % inner->old == 0) unit = inner->now;
         step->now = fit_step(step->old, s->old, s->alias->extent, unit);

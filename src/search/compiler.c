@@ -58,12 +58,12 @@ bool job_compile(const MeasureSetup *setup, Workshop *w, const Job *job, double 
 
 // The pools of an aborted compilation must not be used again: the process exits.
 static void took_too_long(void *place) {
-    Place *p = *(Place *volatile *)place;
+    MeasurePlace *p = *(MeasurePlace *volatile *)place;
     atomic_store(&p->made, MADE_DECLINED);
     child_leave();
 }
 
-static void make(Measure *m, Workshop *w, Place *p) {
+static void make(Measure *m, Workshop *w, MeasurePlace *p) {
     Board *b = m->board;
     Job job = {p->kind, place_bytes(b, p), p->size};
     JobCode code;
@@ -86,7 +86,7 @@ void compiler_main(void *arg, int in, int out) {
     Board *b = m->board;
     Workshop work;
     char what;
-    Place *volatile at = NULL;
+    MeasurePlace *volatile at = NULL;
     Alarm alarm;
     int me = m->starting;
     const Arena *pool = m->setup->program->arena;
@@ -97,7 +97,7 @@ void compiler_main(void *arg, int in, int out) {
     while (pipe_hear(in, &what)) {
         for (int i = 0; i < b->count; i++) {
             int none = MADE_NOT;
-            Place *p = &b->place[i];
+            MeasurePlace *p = &b->place[i];
             if (!atomic_compare_exchange_strong(&p->made, &none, MADE_TAKEN + me)) continue;
             at = p;
             alarm_set(&alarm, m->setup->slow_compile);
@@ -114,7 +114,7 @@ void compiler_main(void *arg, int in, int out) {
 static void give_up(Measure *m, int compiler, TrialState state) {
     child_end(&m->compiler[compiler]);
     for (int i = 0; i < m->board->count; i++) {
-        Place *p = &m->board->place[i];
+        MeasurePlace *p = &m->board->place[i];
         if (atomic_load(&p->made) != MADE_TAKEN + compiler) continue;
         p->trial = (Trial){.state = state};
         atomic_store(&p->state, PLACE_DONE);
@@ -123,7 +123,7 @@ static void give_up(Measure *m, int compiler, TrialState state) {
 
 static bool overdue(const Measure *m, int compiler) {
     for (int i = 0; i < m->board->count; i++) {
-        const Place *p = &m->board->place[i];
+        const MeasurePlace *p = &m->board->place[i];
         if (atomic_load(&p->made) == MADE_TAKEN + compiler && p->started > 0)
             return measure_clock() - p->started > m->setup->compile_seconds;
     }

@@ -17,13 +17,13 @@ static sqlite3_stmt *prepare(Db *db, DbFile *f, const char *sql) {
 
 // --- Listing -------------------------------------------------------------------------------------
 
-typedef struct Listing {
+typedef struct RowListing {
     Db *db;
     Arena *arena;
     int64_t kernel;
     bool trials;
     DbRows rows;
-} Listing;
+} RowListing;
 
 enum { KEY_COLUMNS = 9 }; // of DB_KEY_COLUMNS
 
@@ -54,7 +54,7 @@ static const DbRow unreadable = {
     .entry = {.schedule = "", .version = "", .verified = "", .origin = ""},
 };
 
-static void list_best(Listing *l, DbFile *f) {
+static void list_best(RowListing *l, DbFile *f) {
     sqlite3_stmt *s = db_prepare(l->db, f, DB_LIST);
     if (!s) return;
     sqlite3_bind_int64(s, 1, l->kernel);
@@ -72,7 +72,7 @@ static void list_best(Listing *l, DbFile *f) {
     }
 }
 
-static void list_trials(Listing *l, DbFile *f) {
+static void list_trials(RowListing *l, DbFile *f) {
     sqlite3_stmt *s = db_prepare(l->db, f, DB_LIST_TRIALS);
     if (!s) return;
     sqlite3_bind_int64(s, 1, l->kernel);
@@ -89,7 +89,7 @@ static void list_trials(Listing *l, DbFile *f) {
 }
 
 static void list(void *arg) {
-    Listing *l = arg;
+    RowListing *l = arg;
     DbFile *f = &l->db->file[0];
     if (!db_file_open(l->db, f, false)) return;
     list_best(l, f);
@@ -97,7 +97,7 @@ static void list(void *arg) {
 }
 
 DbRows db_rows(Db *db, Arena *arena, int64_t kernel, bool trials) {
-    Listing l = {.db = db, .arena = arena, .kernel = kernel, .trials = trials};
+    RowListing l = {.db = db, .arena = arena, .kernel = kernel, .trials = trials};
     db_locked(db, arena, list, &l);
     return l.rows;
 }

@@ -38,31 +38,31 @@ enum { SWEEPS = 2 }; // of the model after each batch
 enum { TRIES = 8 };  // failed walks before the aim is raised
 static const double AIM = 1.05, HIGHER = 1.1; // relative to the bound; factor when nothing improves
 
-typedef struct Tree Tree;
+typedef struct SearchTree SearchTree;
 
-typedef struct Child {
-    Tree *below; // NULL: visited at most once
+typedef struct MctsChild {
+    SearchTree *below; // NULL: visited at most once
     double bound;
     double time[TAG_K]; // the best, ascending
     int ntimes, visits;
     int8_t bit;
     bool dead;
-} Child;
+} MctsChild;
 
-struct Tree {
+struct SearchTree {
     int var; // -1: a full candidate
     int nchildren;
-    Child *child;
+    MctsChild *child;
 };
 
 typedef struct Walk {
-    VEC(Child *) path;
+    VEC(MctsChild *) path;
 } Walk;
 
 typedef struct Mcts {
     Search *q;
     Batch *batch;
-    Child root;
+    MctsChild root;
     Walk walk[SEARCH_MAX_BATCH];
     Cand *c, *from, *rival;
     Model *model; // NULL: there is no bound
@@ -70,25 +70,25 @@ typedef struct Mcts {
 
 // --- The tree ------------------------------------------------------------------------------------
 
-static Tree *expand(Mcts *m, const Cand *c) {
+static SearchTree *expand(Mcts *m, const Cand *c) {
     Search *q = m->q;
-    Tree *t = arena_new(q->arena, Tree);
+    SearchTree *t = arena_new(q->arena, SearchTree);
     int at = 0;
     t->var = search_open(q, c, &at);
     if (t->var < 0) return t;
     uint64_t left = space_domain(q->s, c, t->var);
-    t->child = arena_new_n(q->arena, Child, __builtin_popcountll(left));
+    t->child = arena_new_n(q->arena, MctsChild, __builtin_popcountll(left));
     for (; left; left &= left - 1) {
         space_copy(q->s, q->spare, c);
         if (!space_keep(q->w, q->spare, t->var, left & -left)) continue;
-        Child *k = &t->child[t->nchildren++];
+        MctsChild *k = &t->child[t->nchildren++];
         k->bit = (int8_t)__builtin_ctzll(left);
         k->bound = search_bound(q, q->spare);
     }
     return t;
 }
 
-static bool is_dead(Mcts *m, Child *k) {
+static bool is_dead(Mcts *m, MctsChild *k) {
     if (!k->dead && k->bound > 0 && k->bound >= search_best(&m->q->state)) {
         k->dead = true;
         m->q->state.cut++;
@@ -98,9 +98,9 @@ static bool is_dead(Mcts *m, Child *k) {
 
 // Updates a child from its subtree: it is dead if the whole subtree is, and its bound is the least
 // bound of its children.
-static void settle(Mcts *m, Child *k) {
+static void settle(Mcts *m, MctsChild *k) {
     double bound = INFINITY;
-    const Tree *t = k->below;
+    const SearchTree *t = k->below;
     if (!t || t->var < 0) return;
     for (int i = 0; i < t->nchildren; i++)
         if (!is_dead(m, &t->child[i])) bound = fmin(bound, t->child[i].bound);
@@ -113,7 +113,7 @@ static void settle(Mcts *m, Child *k) {
 // --- Choosing a child ----------------------------------------------------------------------------
 
 // The k-th best time below any of them.
-static double threshold(const Tree *t) {
+static double threshold(const SearchTree *t) {
     double best[TAG_K];
     int n = 0;
     for (int i = 0; i < t->nchildren; i++)
@@ -133,19 +133,19 @@ double mcts_tag_score(int s, int n, int total, int children) {
 }
 
 // Deferred: its bound is above the aim.
-static bool is_closed(const Mcts *m, const Child *k) {
+static bool is_closed(const Mcts *m, const MctsChild *k) {
     return k->dead || (k->bound > 0 && k->bound >= search_aim(m->q));
 }
 
-static Child *by_tag(Mcts *m, Tree *t) {
+static MctsChild *by_tag(Mcts *m, SearchTree *t) {
     double limit = threshold(t), best = -1;
     int total = 0, live = 0;
-    Child *chosen = NULL;
+    MctsChild *chosen = NULL;
     for (int i = 0; i < t->nchildren; i++) total += t->child[i].visits;
     for (int i = 0; i < t->nchildren; i++)
         live += !is_dead(m, &t->child[i]) && t->child[i].visits > 0;
     for (int i = 0; i < t->nchildren; i++) {
-        Child *k = &t->child[i];
+        MctsChild *k = &t->child[i];
         int s = 0;
         if (is_closed(m, k) || !k->visits) continue;
         while (s < k->ntimes && k->time[s] <= limit) s++;
@@ -159,7 +159,7 @@ static Child *by_tag(Mcts *m, Tree *t) {
 
 // A node with a bound opens more children the more it is visited, so that those with the least
 // bounds need not wait for the others.
-static bool is_wide_enough(const Mcts *m, const Tree *t) {
+static bool is_wide_enough(const Mcts *m, const SearchTree *t) {
     int open = 0, visits = 0;
     if (m->q->o.blind || !m->q->host->bound) return false;
     for (int i = 0; i < t->nchildren; i++) {
@@ -170,11 +170,11 @@ static bool is_wide_enough(const Mcts *m, const Tree *t) {
 }
 
 // An unvisited child, with probability p ~ max(aim - bound, 0); NULL: all are visited or closed.
-static Child *unvisited(Mcts *m, Tree *t) {
+static MctsChild *unvisited(Mcts *m, SearchTree *t) {
     double aim = search_aim(m->q), total = 0;
-    Child *chosen = NULL;
+    MctsChild *chosen = NULL;
     for (int i = 0; i < t->nchildren; i++) {
-        Child *k = &t->child[i];
+        MctsChild *k = &t->child[i];
         if (k->visits || is_dead(m, k) || is_closed(m, k)) continue;
         double weight = k->bound <= 0 ? 1 : isinf(aim) ? 1 / k->bound : aim - k->bound;
         weight *= search_favour(m->q, t->var, k->bit);
@@ -184,7 +184,7 @@ static Child *unvisited(Mcts *m, Tree *t) {
     return chosen;
 }
 
-static bool all_dead(const Tree *t) {
+static bool all_dead(const SearchTree *t) {
     for (int i = 0; i < t->nchildren; i++)
         if (!t->child[i].dead) return false;
     return true;
@@ -216,19 +216,19 @@ static bool roll_out(Mcts *m) {
 // Walks to a candidate in m->c; false: no candidate (a node died, or a dead end).
 static bool walk(Mcts *m, Walk *w) {
     Search *q = m->q;
-    Child *at = &m->root;
+    MctsChild *at = &m->root;
     w->path.n = 0;
     space_copy(q->s, m->c, q->root);
     for (;;) {
         vec_push(q->arena, &w->path, at);
         if (at->visits++ == 0 && at != &m->root) return roll_out(m);
         if (!at->below) at->below = expand(m, m->c);
-        Tree *t = at->below;
+        SearchTree *t = at->below;
         if (t->var < 0) {
             at->dead = true; // its one implementation is about to be measured
             return true;
         }
-        Child *next = is_wide_enough(m, t) ? NULL : unvisited(m, t);
+        MctsChild *next = is_wide_enough(m, t) ? NULL : unvisited(m, t);
         if (!next) next = by_tag(m, t);
         if (!next) next = unvisited(m, t);
         if (!next) {
@@ -240,7 +240,7 @@ static bool walk(Mcts *m, Walk *w) {
     }
 }
 
-static void add_time(Child *k, double time) {
+static void add_time(MctsChild *k, double time) {
     if (isinf(time)) return;
     int at = k->ntimes < TAG_K ? k->ntimes++ : TAG_K;
     for (; at > 0 && k->time[at - 1] > time; at--)

@@ -47,7 +47,7 @@ bool measure_cancelled(const Measure *m) {
 typedef enum Served { SERVED, SERVED_DIED, SERVED_HUNG, SERVED_CANCELLED } Served;
 
 // The current place of a worker; NULL: none.
-static Place *working(Measure *m) {
+static MeasurePlace *working(Measure *m) {
     for (int i = 0; i < m->board->count; i++)
         if (atomic_load(&m->board->place[i].state) == PLACE_WORKING) return &m->board->place[i];
     return NULL;
@@ -73,7 +73,7 @@ static Served wait_for(Measure *m, double limit) {
         if (said == CHILD_DIED) return SERVED_DIED;
         if (measure_cancelled(m)) return SERVED_CANCELLED;
         compilers_watch(m);
-        Place *p = working(m);
+        MeasurePlace *p = working(m);
         double now = measure_clock();
         if (done(m) > before) before = done(m), begin = now;
         if (p ? now - p->started > p->limit : now - begin > limit) return SERVED_HUNG;
@@ -89,20 +89,20 @@ static void drop_incumbent(Board *b) {
 
 static void post(Measure *m, int i, const Job *job, double long_seconds) {
     Board *b = m->board;
-    Place *p = &b->place[i];
+    MeasurePlace *p = &b->place[i];
     require(job->size <= b->room);
     bool counted = long_seconds <= 0 && m->setup->plant;
-    *p = (Place){.kind = job->kind,
-                 .size = job->size,
-                 .long_seconds = long_seconds,
-                 .limit = 4 * b->hang + m->setup->compile_seconds + long_seconds};
+    *p = (MeasurePlace){.kind = job->kind,
+                        .size = job->size,
+                        .long_seconds = long_seconds,
+                        .limit = 4 * b->hang + m->setup->compile_seconds + long_seconds};
     if (counted) p->plant = m->setup->plant(m->setup->user, m->numbered++);
     memcpy(place_bytes(b, p), job->bytes, job->size);
 }
 
 static void settle_rest(Measure *m, TrialState state) {
     for (int i = 0; i < m->board->count; i++) {
-        Place *p = &m->board->place[i];
+        MeasurePlace *p = &m->board->place[i];
         if (atomic_load(&p->state) == PLACE_DONE) continue;
         p->trial = (Trial){.state = state};
         atomic_store(&p->state, PLACE_DONE);
@@ -111,7 +111,7 @@ static void settle_rest(Measure *m, TrialState state) {
 
 // The worker died or must be killed: blames its current candidate.
 static void blame(Measure *m, Served how) {
-    Place *p = working(m);
+    MeasurePlace *p = working(m);
     child_end(&m->child);
     if (!p) return;
     p->trial = (Trial){.state = how == SERVED_HUNG ? TRIAL_HUNG : TRIAL_CRASHED};
@@ -149,7 +149,7 @@ static void serve(Measure *m) {
     settle_rest(m, TRIAL_CANCELLED);
 }
 
-static void account(Measure *m, const Place *p) {
+static void account(Measure *m, const MeasurePlace *p) {
     m->tally.kernels += p->kernels;
     m->tally.compile += p->compile;
     if (p->trial.state == TRIAL_TIMED) m->compiled += p->compile, m->ncompiled++;
@@ -218,7 +218,7 @@ size_t measure_room(const Measure *m) { return m->board->room; }
 
 void measure_incumbent(Measure *m, const Job *job, double seconds) {
     Board *b = m->board;
-    Place *p = &b->incumbent;
+    MeasurePlace *p = &b->incumbent;
     require(job->size <= b->room);
     b->best = seconds;
     if (p->size == job->size && p->kind == job->kind &&

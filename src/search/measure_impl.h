@@ -21,7 +21,7 @@ typedef enum PlaceState { PLACE_WAITING, PLACE_WORKING, PLACE_DONE } PlaceState;
 enum { MADE_NOT, MADE_CODE, MADE_DECLINED, MADE_TOO_LARGE, MADE_BY_WORKER, MADE_TAKEN = 100 };
 
 // One job on the board; its bytes follow the board.
-typedef struct Place {
+typedef struct MeasurePlace {
     atomic_int state, made;
     JobCode code; // of MADE_CODE, without its bytes
     JobKind kind;
@@ -34,18 +34,18 @@ typedef struct Place {
     Trial trial;
     Difference difference; // of a wrong one
     double kernels, compile;
-} Place;
+} MeasurePlace;
 
 typedef struct Board {
-    Place place[BOARD_JOBS];
-    Place incumbent; // size 0: none
-    int serial;      // changes with the incumbent
-    double best;     // its time
-    double first;    // time of its checked call, next to guard pages; or 0
-    double cut;      // seconds after which a call is abandoned; INFINITY: never
-    double hang;     // seconds after which a call counts as hung
-    double patience; // limit for a compilation in seconds; INFINITY: none
-    double leisure;  // remaining seconds for telling a slow call from an endless one
+    MeasurePlace place[BOARD_JOBS];
+    MeasurePlace incumbent; // size 0: none
+    int serial;             // changes with the incumbent
+    double best;            // its time
+    double first;           // time of its checked call, next to guard pages; or 0
+    double cut;             // seconds after which a call is abandoned; INFINITY: never
+    double hang;            // seconds after which a call counts as hung
+    double patience;        // limit for a compilation in seconds; INFINITY: none
+    double leisure;         // remaining seconds for telling a slow call from an endless one
     int count;
     atomic_int reference; // REFERENCE_*
     int checks;           // data sets on which results are compared
@@ -74,12 +74,12 @@ struct Measure {
     int64_t numbered; // candidates so far, for `plant`
 };
 
-static inline char *place_bytes(Board *b, const Place *p) {
+static inline char *place_bytes(Board *b, const MeasurePlace *p) {
     size_t i = p == &b->incumbent ? BOARD_JOBS : (size_t)(p - b->place);
     return b->bytes + i * b->room;
 }
 
-static inline char *place_code(const Measure *m, const Place *p) {
+static inline char *place_code(const Measure *m, const MeasurePlace *p) {
     return m->codes.data + (size_t)(p - m->board->place) * CODE_ROOM;
 }
 

@@ -491,19 +491,19 @@ Difference operands_difference(Operands *o, DataSet set) {
 
 // The most frequent values, approximately, in one pass (Misra and Gries).
 enum { COMMON = 3 };
-typedef struct Common {
+typedef struct CommonValues {
     double value[COMMON], apart;
     int64_t times[COMMON];
     int n; // at most COMMON
-} Common;
+} CommonValues;
 
-static int find_common(const Common *c, double v) {
+static int find_common(const CommonValues *c, double v) {
     int i = 0;
     while (i < c->n && !(c->times[i] > 0 && fabs(c->value[i] - v) <= c->apart)) i++;
     return i;
 }
 
-static void count_common(Common *c, double v) {
+static void count_common(CommonValues *c, double v) {
     int at = find_common(c, v);
     for (int i = 0; i < c->n && at == c->n; i++)
         if (c->times[i] == 0) c->value[i] = v, at = i;
@@ -528,7 +528,7 @@ static bool next_sample(const Operand *x, const Guarded *g, size_t *at, double *
 // `common` most frequent values. For a single element: a nonzero one.
 static double telling(Operand *x, DataSet set, int common) {
     const Guarded *g = &x->expected[set];
-    Common c = {.apart = rounding(x, set), .n = common};
+    CommonValues c = {.apart = rounding(x, set), .n = common};
     int64_t n = 0, tell = 0;
     double v;
     for (size_t at = 0; next_sample(x, g, &at, &v); n++)

@@ -67,16 +67,16 @@ Remote *remote_open(Arena *arena, const Messenger *messenger, Measure *m, int64_
 
 // --- Process 0 -----------------------------------------------------------------------------------
 
-typedef struct Batch {
+typedef struct RemoteBatch {
     const Job *jobs, *incumbent;
     int n, done;
     double best;
     Trial *out;
     char state[SEARCH_MAX_BATCH]; // JOB_OPEN, ...
-} Batch;
+} RemoteBatch;
 enum { JOB_OPEN, JOB_AWAY, JOB_DONE };
 
-static void take_trial(Remote *r, Batch *b, const Message *msg) {
+static void take_trial(Remote *r, RemoteBatch *b, const Message *msg) {
     if (msg->batch != r->batch || msg->job < 0 || msg->job >= b->n) return;
     if (b->state[msg->job] == JOB_DONE) return;
     b->state[msg->job] = JOB_DONE;
@@ -88,7 +88,7 @@ static void take_trial(Remote *r, Batch *b, const Message *msg) {
 }
 
 // Handles all messages that have arrived.
-static bool listen(Remote *r, Batch *b) {
+static bool listen(Remote *r, RemoteBatch *b) {
     bool any = false;
     int from;
     long size;
@@ -108,7 +108,7 @@ static bool listen(Remote *r, Batch *b) {
     return any;
 }
 
-static bool give(Remote *r, Batch *b, int to, int job) {
+static bool give(Remote *r, RemoteBatch *b, int to, int job) {
     const Job *j = &b->jobs[job], *i = b->incumbent;
     Message msg = {.tuning = r->number,
                    .kind = MESSAGE_JOB,
@@ -124,7 +124,7 @@ static bool give(Remote *r, Batch *b, int to, int job) {
     return r->messenger->send(to, r->buffer, sizeof msg + msg.size + msg.incumbent_size);
 }
 
-static void hand_out(Remote *r, Batch *b) {
+static void hand_out(Remote *r, RemoteBatch *b) {
     int next = 0;
     for (int i = 1; i < r->count; i++) {
         Rank *rank = &r->ranks[i];
@@ -139,7 +139,7 @@ static void hand_out(Remote *r, Batch *b) {
 
 // Drops ranks that were silent for too long and reopens their jobs. Returns the number of ranks
 // left.
-static int look_after(Remote *r, Batch *b) {
+static int look_after(Remote *r, RemoteBatch *b) {
     int left = 0;
     for (int i = 1; i < r->count; i++) {
         Rank *rank = &r->ranks[i];
@@ -156,7 +156,7 @@ static int look_after(Remote *r, Batch *b) {
 }
 
 // Measures one candidate in this process, because no rank is left.
-static void measure_one(Remote *r, Batch *b) {
+static void measure_one(Remote *r, RemoteBatch *b) {
     for (int i = 0; i < b->n; i++) {
         if (b->state[i] != JOB_OPEN) continue;
         if (b->incumbent) measure_incumbent(r->m, b->incumbent, b->best);
@@ -169,7 +169,7 @@ static void measure_one(Remote *r, Batch *b) {
 
 void remote_batch(Remote *r, const Job *jobs, int n, const Job *incumbent, double best, Trial *out,
                   bool (*cancelled)(void *user), void *user) {
-    Batch b = {.jobs = jobs, .incumbent = incumbent, .n = n, .best = best, .out = out};
+    RemoteBatch b = {.jobs = jobs, .incumbent = incumbent, .n = n, .best = best, .out = out};
     require(n <= SEARCH_MAX_BATCH);
     r->batch++;
     for (int i = 0; i < n; i++) out[i] = (Trial){.state = TRIAL_CANCELLED};

@@ -95,23 +95,23 @@ void search_raise_bound(Search *q, double bound) {
 
 // --- The record ----------------------------------------------------------------------------------
 
-typedef struct Known {
+typedef struct KnownCand {
     uint64_t hash;
     Trial trial;
-} Known;
+} KnownCand;
 
 static bool same_hash(const void *key, const void *item) {
-    return *(const uint64_t *)key == ((const Known *)item)->hash;
+    return *(const uint64_t *)key == ((const KnownCand *)item)->hash;
 }
 
-static Known **find_known(Search *q, const Cand *c, uint64_t *hash) {
+static KnownCand **find_known(Search *q, const Cand *c, uint64_t *hash) {
     *hash = space_hash(q->s, c);
-    return (Known **)(void *)set_find(q->arena, &q->seen, *hash, hash, same_hash);
+    return (KnownCand **)(void *)set_find(q->arena, &q->seen, *hash, hash, same_hash);
 }
 
 const Trial *search_known(Search *q, const Cand *c) {
     uint64_t hash;
-    Known *k = *find_known(q, c, &hash);
+    KnownCand *k = *find_known(q, c, &hash);
     return k ? &k->trial : NULL;
 }
 
@@ -160,7 +160,7 @@ Batch *batch_new(Search *q) {
 
 bool batch_offer(Search *q, Batch *b, const Cand *c, int tag) {
     uint64_t hash;
-    Known **slot = find_known(q, c, &hash);
+    KnownCand **slot = find_known(q, c, &hash);
     require(b->n < q->o.batch);
     if (q->o.trials > 0 && q->state.trials + q->begun + b->n >= q->o.trials) return false;
     if (*slot) {
@@ -172,8 +172,8 @@ bool batch_offer(Search *q, Batch *b, const Cand *c, int tag) {
         q->stale++;
         return false;
     }
-    *slot = arena_new(q->arena, Known);
-    **slot = (Known){hash, {.state = TRIAL_CANCELLED}};
+    *slot = arena_new(q->arena, KnownCand);
+    **slot = (KnownCand){hash, {.state = TRIAL_CANCELLED}};
     q->seen.n++;
     space_copy(q->s, b->cand[b->n], c);
     b->trial[b->n] = (Trial){.state = TRIAL_CANCELLED};

@@ -33,11 +33,11 @@ static const double hopeless = 2, hopeless_call = 1.5, loses_two = 1.08, loses_t
                     better = 0.995, just_better = 0.999, much_better = 0.85;
 
 // A kernel in memory.
-typedef struct Loaded {
+typedef struct LoadedJob {
     ExecBlock *block; // NULL: none
     Kernel *entry;
     int64_t calls; // per sample
-} Loaded;
+} LoadedJob;
 
 typedef struct Worker {
     Measure *m;
@@ -48,7 +48,7 @@ typedef struct Worker {
     Pool *pool;
     KernelEnv env;
     Guarded scratch, ordinary; // for checked calls, and for timed ones
-    Loaded incumbent;
+    LoadedJob incumbent;
     int serial; // of the board's incumbent when it was loaded
     Stopwatch watch;
     double kernels; // seconds inside kernels of the current candidate
@@ -56,7 +56,7 @@ typedef struct Worker {
     sigjmp_buf left;
     // The purpose of the next signal: 1 cut, 2 hang, 3 a compilation that takes too long.
     volatile sig_atomic_t armed;
-    Place *volatile at;
+    MeasurePlace *volatile at;
 } Worker;
 
 double measure_clock(void) { return wall_clock(); }
@@ -76,30 +76,32 @@ static bool provide_scratch(Worker *w, const JobCode *code) {
     return true;
 }
 
-static Job job_at(Board *b, const Place *p) { return (Job){p->kind, place_bytes(b, p), p->size}; }
+static Job job_at(Board *b, const MeasurePlace *p) {
+    return (Job){p->kind, place_bytes(b, p), p->size};
+}
 
-static bool put(Worker *w, const JobCode *code, Loaded *out) {
-    *out = (Loaded){.calls = 1};
+static bool put(Worker *w, const JobCode *code, LoadedJob *out) {
+    *out = (LoadedJob){.calls = 1};
     if (provide_scratch(w, code)) out->block = exec_add(w->exec, code->bytes, code->size);
     if (out->block) out->entry = (Kernel *)exec_entry(out->block);
     return out->block;
 }
 
-static bool load(Worker *w, const Job *job, double patience, Loaded *out) {
+static bool load(Worker *w, const Job *job, double patience, LoadedJob *out) {
     JobCode code;
     ArenaMark mark = arena_mark(&w->work.arena);
-    *out = (Loaded){0};
+    *out = (LoadedJob){0};
     bool ok = job_compile(w->m->setup, &w->work, job, patience, &code) && put(w, &code, out);
     arena_release(&w->work.arena, mark);
     return ok;
 }
 
 // Loads the code of a compiler process, or compiles the job here.
-static bool load_place(Worker *w, Place *p, Loaded *out) {
+static bool load_place(Worker *w, MeasurePlace *p, LoadedJob *out) {
     int made = atomic_load(&p->made);
     double begin = thread_clock(), patience = w->board->patience;
     JobCode code = p->code;
-    *out = (Loaded){0};
+    *out = (LoadedJob){0};
     if (made == MADE_DECLINED) return false;
     if (made == MADE_CODE) {
         code.bytes = place_code(w->m, p);
@@ -115,9 +117,9 @@ static bool load_place(Worker *w, Place *p, Loaded *out) {
     return ok;
 }
 
-static void unload(Loaded *k) {
+static void unload(LoadedJob *k) {
     if (k->block) exec_release(k->block);
-    *k = (Loaded){0};
+    *k = (LoadedJob){0};
 }
 
 // --- Calls under a time limit --------------------------------------------------------------------
@@ -176,7 +178,7 @@ static void plant(Worker *w, Plant what) {
 }
 
 // Calls the kernel on results filled with a pattern. False: the call was aborted.
-static bool first_call(Worker *w, const Loaded *k, Place *p, DataSet set, double *seconds,
+static bool first_call(Worker *w, const LoadedJob *k, MeasurePlace *p, DataSet set, double *seconds,
                        int *status) {
     Board *b = w->board;
     volatile double start = tick(w);
@@ -204,7 +206,7 @@ static bool first_call(Worker *w, const Loaded *k, Place *p, DataSet set, double
 // --- Samples -------------------------------------------------------------------------------------
 
 // Seconds of one call.
-static double sample(Worker *w, const Loaded *k) {
+static double sample(Worker *w, const LoadedJob *k) {
     operands_restore(w->operands);
     if (w->m->setup->cold) operands_empty_caches(w->operands);
     KernelCall call = {k->entry, w->operands->ordinary, w->ordinary.data, &w->env};
@@ -214,7 +216,7 @@ static double sample(Worker *w, const Loaded *k) {
 }
 
 // Determines the number of calls per sample; returns the approximate time of one.
-static double calibrate_calls(Worker *w, Loaded *k, double first) {
+static double calibrate_calls(Worker *w, LoadedJob *k, double first) {
     k->calls = 1;
     if (w->m->setup->cold || first > 10 * sample_length()) return first;
     double once = fmin(first, sample(w, k));
@@ -236,7 +238,7 @@ static bool another_sample(int n, double began, double seconds, double most) {
     return n < MOST_SAMPLES && spent < seconds;
 }
 
-static void time_alone(Worker *w, const Loaded *k, Trial *t) {
+static void time_alone(Worker *w, const LoadedJob *k, Trial *t) {
     double x[MOST_SAMPLES], began = measure_clock();
     int n = 0;
     while (another_sample(n, began, alone_seconds, long_seconds)) x[n++] = sample(w, k);
@@ -257,7 +259,7 @@ static Trial by_ratio(const Worker *w, Estimated ratio, double *seen, int n) {
 }
 
 // Alternates with the incumbent until the result is clear.
-static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
+static void time_in_turn(Worker *w, const LoadedJob *k, Trial *t) {
     double ratio[MANY_PAIRS], sorted[MANY_PAIRS], seen[MANY_PAIRS];
     Estimated e = {0};
     int n = 0;
@@ -284,7 +286,7 @@ static void time_in_turn(Worker *w, const Loaded *k, Trial *t) {
 
 // --- A candidate ---------------------------------------------------------------------------------
 
-static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
+static void become_incumbent(Worker *w, LoadedJob *k, const MeasurePlace *p) {
     Board *b = w->board;
     if (p != &b->incumbent) {
         b->incumbent.size = 0; // readers see none meanwhile
@@ -298,13 +300,13 @@ static void become_incumbent(Worker *w, Loaded *k, const Place *p) {
     unload(&w->incumbent);
     w->incumbent = *k;
     w->serial = b->serial;
-    *k = (Loaded){0};
+    *k = (LoadedJob){0};
 }
 
 // Compiles another worker's best again; it has already been checked.
 static void load_incumbent(Worker *w) {
     Board *b = w->board;
-    Loaded k;
+    LoadedJob k;
     if (w->incumbent.block && w->serial == b->serial) return;
     unload(&w->incumbent);
     if (!b->incumbent.size || !(b->best < INFINITY)) return;
@@ -321,7 +323,7 @@ static void load_incumbent(Worker *w) {
     become_incumbent(w, &k, &b->incumbent);
 }
 
-static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
+static void time_candidate(Worker *w, LoadedJob *k, MeasurePlace *p, double first) {
     Board *b = w->board;
     Trial *t = &p->trial;
     double once = calibrate_calls(w, k, first);
@@ -339,7 +341,7 @@ static void time_candidate(Worker *w, Loaded *k, Place *p, double first) {
 
 // Loads a candidate, calls it once on each data set and compares. False: p->trial says why it is
 // not timed.
-static bool check_candidate(Worker *w, Place *p, Loaded *k, double *seconds) {
+static bool check_candidate(Worker *w, MeasurePlace *p, LoadedJob *k, double *seconds) {
     int status;
     bool ok = load_place(w, p, k);
     p->trial = (Trial){.state = TRIAL_DECLINED};
@@ -354,21 +356,21 @@ static bool check_candidate(Worker *w, Place *p, Loaded *k, double *seconds) {
     return ok;
 }
 
-static void try_candidate(Worker *w, Place *p) {
-    Loaded k;
+static void try_candidate(Worker *w, MeasurePlace *p) {
+    LoadedJob k;
     double seconds;
     if (check_candidate(w, p, &k, &seconds)) time_candidate(w, &k, p, seconds);
     unload(&k);
 }
 
-static void enter(Worker *w, Place *p) {
+static void enter(Worker *w, MeasurePlace *p) {
     w->kernels = 0;
     p->started = measure_clock();
     w->at = p;
     atomic_store(&p->state, PLACE_WORKING);
 }
 
-static void leave(Worker *w, Place *p, PlaceState state) {
+static void leave(Worker *w, MeasurePlace *p, PlaceState state) {
     p->kernels += w->kernels;
     atomic_store(&p->state, state);
     if (state == PLACE_DONE && p->trial.state == TRIAL_WRONG)
@@ -392,11 +394,11 @@ static Trial by_turns(double *x, const double *other, int n) {
 // Times all jobs of the board alternately, so that slow phases affect them equally.
 static void time_together(Worker *w, double seconds) {
     Board *b = w->board;
-    Loaded k[MEASURE_TOGETHER] = {0};
+    LoadedJob k[MEASURE_TOGETHER] = {0};
     double x[MEASURE_TOGETHER][MOST_SAMPLES], first;
     int n = 0;
     for (int i = 0; i < b->count; i++) {
-        Place *p = &b->place[i];
+        MeasurePlace *p = &b->place[i];
         if (atomic_load(&p->state) != PLACE_WAITING) continue;
         enter(w, p);
         bool right = check_candidate(w, p, &k[i], &first);
@@ -455,7 +457,7 @@ static bool interpret(Worker *w, DataSet set) {
 }
 
 static bool run_once(Worker *w, DataSet set, JobKind kind) {
-    Loaded k;
+    LoadedJob k;
     Job job = {kind, "", 1};
     if (!load(w, &job, INFINITY, &k)) return false;
     operands_reset(w->operands, set);
@@ -524,11 +526,11 @@ static bool open_worker(Worker *w) {
 
 // The next compiled job, or one that no compiler has taken. NULL: there is neither; *more: there
 // will be.
-static Place *next_place(Board *b, bool *more) {
-    Place *free = NULL;
+static MeasurePlace *next_place(Board *b, bool *more) {
+    MeasurePlace *free = NULL;
     *more = false;
     for (int i = 0; i < b->count; i++) {
-        Place *p = &b->place[i];
+        MeasurePlace *p = &b->place[i];
         if (atomic_load(&p->state) != PLACE_WAITING) continue;
         int made = atomic_load(&p->made);
         if (made != MADE_NOT && made < MADE_TAKEN) return p;
@@ -542,7 +544,7 @@ static Place *next_place(Board *b, bool *more) {
 
 static void serve_board(Worker *w) {
     Board *b = w->board;
-    Place *p;
+    MeasurePlace *p;
     if (b->count && b->place[0].long_seconds > 0) {
         time_together(w, b->place[0].long_seconds);
         return;

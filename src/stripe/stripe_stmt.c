@@ -220,12 +220,12 @@ static void take_store(StripeParser *p, StripeScope *s, StripeStmt *st) {
     st->agg = stripe_take_agg(p);
 }
 
-typedef struct Operands {
+typedef struct StmtOperands {
     int n;
     BlockView at[8];
-} Operands;
+} StmtOperands;
 
-static void add_operand(StripeParser *p, StripeScope *s, Operands *o, Name name, Range range,
+static void add_operand(StripeParser *p, StripeScope *s, StmtOperands *o, Name name, Range range,
                         bool write) {
     Refine *r = use_view(p, s, name, range, write);
     if (p->failed) return;
@@ -236,9 +236,9 @@ static void add_operand(StripeParser *p, StripeScope *s, Operands *o, Name name,
 }
 
 // Behind the name of a special: (A, B, axis=1)
-static void take_special(StripeParser *p, StripeScope *s, StripeStmt *st, const Operands *outs,
+static void take_special(StripeParser *p, StripeScope *s, StripeStmt *st, const StmtOperands *outs,
                          Name name, Range range) {
-    Operands ins = {0};
+    StmtOperands ins = {0};
     Tags params = {0};
     stripe_expect(p, "(");
     while (!p->failed && !stripe_is_mark(p, ")")) {
@@ -276,7 +276,7 @@ static void take_special(StripeParser *p, StripeScope *s, StripeStmt *st, const 
 
 // R = store($x), R = copy(A), (R, S) = prng_step(T)
 static void take_effect(StripeParser *p, StripeScope *s, StripeStmt *st) {
-    Operands outs = {0};
+    StmtOperands outs = {0};
     bool several = stripe_accept(p, "(");
     Range at = p->tok.range;
     do {

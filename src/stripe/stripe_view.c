@@ -87,15 +87,15 @@ typedef struct Span {
 } Span;
 
 // All accesses inside a block to one buffer.
-typedef struct Touch {
+typedef struct ViewTouch {
     bool read, write, init;
     unsigned ops; // set of the writes that do not initialise
     Span *span;   // per dimension; NULL: not touched
-} Touch;
+} ViewTouch;
 
 typedef struct Collect {
     Planner *p;
-    Touch *touch; // per buffer
+    ViewTouch *touch; // per buffer
 } Collect;
 
 static bool all_in_scope(const Planner *p, const Affine *a) {
@@ -146,8 +146,8 @@ static void widen(Span *to, Span s, bool first) {
     }
 }
 
-static Touch *touch_access(Collect *c, const Access *a) {
-    Touch *t = &c->touch[a->tensor];
+static ViewTouch *touch_access(Collect *c, const Access *a) {
+    ViewTouch *t = &c->touch[a->tensor];
     bool first = !t->span;
     if (first) t->span = arena_new_n(c->p->arena, Span, a->rank);
     for (int d = 0; d < a->rank; d++) widen(&t->span[d], span_of(c->p, a->sub[d], 0), first);
@@ -157,7 +157,7 @@ static Touch *touch_access(Collect *c, const Access *a) {
 // A read that a condition keeps inside its buffer tells no box: it takes what is seen around.
 static void touch_read(void *user, const Access *a, bool guarded) {
     Collect *c = user;
-    Touch *t = touch_access(c, a);
+    ViewTouch *t = touch_access(c, a);
     t->read = true;
     for (int d = 0; d < a->rank && guarded; d++) {
         int64_t lo, hi, size = c->p->t->buffers.at[a->tensor].size[d];
@@ -169,7 +169,7 @@ static void touch_read(void *user, const Access *a, bool guarded) {
 }
 
 static void touch_view(Collect *c, const BlockView *v, bool write) {
-    Touch *t = &c->touch[v->buffer];
+    ViewTouch *t = &c->touch[v->buffer];
     bool first = !t->span;
     int rank = c->p->t->buffers.at[v->buffer].rank;
     if (first) t->span = arena_new_n(c->p->arena, Span, rank);
@@ -190,7 +190,7 @@ static void collect(Collect *c, const Node *node) {
         expr_visit_accesses(l->value, touch_read, c);
         for (int d = 0; d < l->write->rank; d++)
             affine_visit_accesses(l->write->sub[d], touch_read, c);
-        Touch *t = touch_access(c, l->write);
+        ViewTouch *t = touch_access(c, l->write);
         t->write = true;
         if (l->role == LEAF_INIT)
             t->init = true;
@@ -294,7 +294,7 @@ static const PrintView *around(const PrintBlock *pb, int buffer) {
     return NULL;
 }
 
-static void add_derived(const Planner *p, PrintBlock *pb, int buffer, const Touch *t) {
+static void add_derived(const Planner *p, PrintBlock *pb, int buffer, const ViewTouch *t) {
     int rank = p->t->buffers.at[buffer].rank;
     const PrintView *outer = around(pb, buffer);
     if (!outer) return; // it lives further in
@@ -316,7 +316,7 @@ static void add_derived(const Planner *p, PrintBlock *pb, int buffer, const Touc
     add_view(p, pb, v);
 }
 
-static ViewDir argument_dir(const Planner *p, int arg, const Touch *t) {
+static ViewDir argument_dir(const Planner *p, int arg, const ViewTouch *t) {
     if (!p->t->program) return !t->write ? VIEW_IN : t->read ? VIEW_INOUT : VIEW_OUT;
     switch (p->t->program->tensors.at[arg].role) {
     case ROLE_INPUT: return VIEW_IN;
@@ -333,7 +333,7 @@ static bool has_view(const PrintBlock *pb, int buffer) {
 
 static void plan_views(Planner *p, PrintBlock *pb) {
     const Block *b = pb->b;
-    Collect c = {p, arena_new_n(p->arena, Touch, p->t->buffers.n)};
+    Collect c = {p, arena_new_n(p->arena, ViewTouch, p->t->buffers.n)};
     collect(&c, &b->node);
     for (int i = 0; !pb->up && i < p->t->nargs; i++)
         add_whole(p, pb, i, argument_dir(p, i, &c.touch[i]));

@@ -46,21 +46,21 @@ const Block *find_loop(const Tree *t, int loop, const Block **parent, int *at) {
     return find(t->root, loop, parent, at);
 }
 
-typedef struct Search {
+typedef struct EditSearch {
     int buffer;
     bool found;
-} Search;
+} EditSearch;
 
 static void match(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    Search *s = user;
+    EditSearch *s = user;
     s->found |= a->tensor == s->buffer;
 }
 
 bool subtree_uses(const Node *node, int buffer) {
     const Block *b = as_block(node);
     const Leaf *leaf = as_leaf(node);
-    Search s = {buffer, leaf && leaf->write->tensor == buffer};
+    EditSearch s = {buffer, leaf && leaf->write->tensor == buffer};
     if (leaf) {
         expr_visit_accesses(leaf->value, match, &s);
         for (int d = 0; d < leaf->write->rank; d++)

@@ -15,22 +15,22 @@
 #include "base/checked.h"
 #include "program/points.h"
 
-typedef struct Touch { // an access of a leaf
+typedef struct CostTouch { // an access of a leaf
     const Access *access;
     int64_t bytes;
-} Touch;
+} CostTouch;
 
-typedef struct Box {
+typedef struct CostBox {
     int buffer;
     const Affine *outer[TREE_MAX_RANK];
     int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
-} Box;
+} CostBox;
 
 typedef struct Costs {
     const Tree *t;
     Arena *arena;
     VEC(BlockCost) out;
-    VEC(Touch) touch;            // of the leaves walked so far
+    VEC(CostTouch) touch;        // of the leaves walked so far
     int64_t *lo, *hi;            // per index; what is further out is fixed at 0
     bool *inside;                // per index: belongs to the block that is looked at, or below
     double flops, traffic, runs; // of the node just walked
@@ -168,7 +168,7 @@ static bool all_outside(const Costs *c, const Affine *a) {
     return true;
 }
 
-static void box_dim(const Costs *c, Box *box, int d, const Affine *sub, int64_t size) {
+static void box_dim(const Costs *c, CostBox *box, int d, const Affine *sub, int64_t size) {
     Term outer[AFFINE_MAX_TERMS], inner[AFFINE_MAX_TERMS];
     int no = 0, ni = 0;
     for (int i = 0; i < sub->n; i++) {
@@ -184,7 +184,7 @@ static void box_dim(const Costs *c, Box *box, int d, const Affine *sub, int64_t 
         box->min[d] = 0, box->max[d] = size - 1;
 }
 
-static bool join(Box *into, const Box *b, int rank) {
+static bool join(CostBox *into, const CostBox *b, int rank) {
     if (into->buffer != b->buffer) return false;
     for (int d = 0; d < rank; d++)
         if (into->outer[d] != b->outer[d]) return false;
@@ -197,7 +197,7 @@ static bool join(Box *into, const Box *b, int rank) {
 
 static void footprint(Costs *c, BlockCost *cost, int from) {
     int n = 0, ntouch = c->touch.n - from;
-    Box *box = arena_new_n(c->arena, Box, ntouch);
+    CostBox *box = arena_new_n(c->arena, CostBox, ntouch);
     for (int i = 0; i < ntouch; i++) {
         const Access *a = c->touch.at[from + i].access;
         const Buffer *b = &c->t->buffers.at[a->tensor];
@@ -232,7 +232,7 @@ static void touch(void *user, const Access *a, bool guarded) {
     Costs *c = user;
     int64_t bytes = type_info[c->t->buffers.at[a->tensor].type].bytes;
     c->traffic += (double)bytes;
-    vec_push(c->arena, &c->touch, ((Touch){a, bytes}));
+    vec_push(c->arena, &c->touch, ((CostTouch){a, bytes}));
 }
 
 static void leaf_cost(Costs *c, const Leaf *leaf) {

@@ -131,17 +131,17 @@ static void touch_expr(TreeFacts *f, const Expr *e, const Guards *g) {
 
 // --- Leaves ------------------------------------------------------------------------------------
 
-typedef struct Way {
+typedef struct FactsWay {
     const Block *path[TREE_MAX_DEPTH * 2];
     int child[TREE_MAX_DEPTH * 2];
     int depth, nindex;
-} Way;
+} FactsWay;
 
 static void *copied(TreeFacts *f, const void *from, int n, size_t size) {
     return n ? arena_copy(f->arena, from, (size_t)n * size) : NULL;
 }
 
-static void add_use(TreeFacts *f, const Leaf *leaf, const Way *w) {
+static void add_use(TreeFacts *f, const Leaf *leaf, const FactsWay *w) {
     const Index **index = arena_new_n(f->arena, const Index *, 2 * w->nindex);
     const Block **of = (const Block **)(index + w->nindex);
     int n = 0;
@@ -173,7 +173,7 @@ static void know_index(TreeFacts *f, const Index *x) {
         f->overflow = true;
 }
 
-static void collect(TreeFacts *f, const Node *node, Way *w) {
+static void collect(TreeFacts *f, const Node *node, FactsWay *w) {
     const Block *b = as_block(node);
     if (node->kind == NODE_LEAF) add_use(f, (const Leaf *)node, w);
     if (node->kind == NODE_SPECIAL) f->specials = true;
@@ -201,7 +201,7 @@ void facts_collect(TreeFacts *f, Arena *arena, const Tree *t) {
     f->lo = arena_new_n(arena, int64_t, 2 * t->nindices);
     f->hi = f->lo + t->nindices;
     f->index = arena_new_n(arena, const Index *, t->nindices);
-    Way w;
+    FactsWay w;
     w.depth = w.nindex = 0;
     collect(f, &t->root->node, &w);
 }

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 
-typedef struct Shape {
+typedef struct VerifyShape {
     Verifier *v;
     const Tree *t;
     bool *scope; // per index id
@@ -15,17 +15,17 @@ typedef struct Shape {
     bool ok;
     const Node *node;          // at hand
     const Index *const *known; // per index id, to name it
-} Shape;
+} VerifyShape;
 
-static void fault(Shape *s, DiagId id, const char *a, long long b) {
+static void fault(VerifyShape *s, DiagId id, const char *a, long long b) {
     diag_report(s->v->diags, tree_range(s->t, s->node), id, a, b);
     s->v->refused = true;
     s->ok = false;
 }
 
-static void check_affine(Shape *s, const Affine *a);
+static void check_affine(VerifyShape *s, const Affine *a);
 
-static void check_access(Shape *s, const Access *a) {
+static void check_access(VerifyShape *s, const Access *a) {
     if (a->tensor < 0 || a->tensor >= s->t->buffers.n) {
         fault(s, DIAG_TREE_NO_BUFFER, "a leaf", a->tensor);
         return;
@@ -38,7 +38,7 @@ static void check_access(Shape *s, const Access *a) {
 
 static bool divides(const Atom *t) { return affine_is_const(t->b) && t->b->constant >= 1; }
 
-static void check_atom(Shape *s, const Atom *t) {
+static void check_atom(VerifyShape *s, const Atom *t) {
     switch (t->kind) {
     case ATOM_ITER:
         if (t->index < 0 || t->index >= s->t->nindices || !s->scope[t->index])
@@ -57,19 +57,19 @@ static void check_atom(Shape *s, const Atom *t) {
     check_affine(s, t->b);
 }
 
-static void check_affine(Shape *s, const Affine *a) {
+static void check_affine(VerifyShape *s, const Affine *a) {
     for (int i = 0; i < a->n && s->ok; i++) check_atom(s, a->term[i].atom);
     if (!s->ok || affine_reach(a, s->lo, s->hi) <= AFFINE_REACH_TREE) return;
     fault(s, DIAG_TREE_OVERFLOW, "an index expression", 56);
 }
 
-static void check_expr(Shape *s, const Expr *e) {
+static void check_expr(VerifyShape *s, const Expr *e) {
     if (e->kind == EXPR_READ) check_access(s, e->access);
     if (e->kind == EXPR_INDEX) check_affine(s, e->index);
     for (int i = 0; e->kind == EXPR_OP && i < e->n && s->ok; i++) check_expr(s, e->arg[i]);
 }
 
-static void check_index(Shape *s, const Index *x) {
+static void check_index(VerifyShape *s, const Index *x) {
     const char *name = x->name ? x->name : "i";
     if (x->id < 0 || x->id >= s->t->nindices || s->scope[x->id])
         fault(s, DIAG_TREE_INDEX_TWICE, name, x->id);
@@ -88,7 +88,7 @@ static void check_index(Shape *s, const Index *x) {
 }
 
 // Bytes and distances fit.
-static void check_buffer(Shape *s, const Buffer *b) {
+static void check_buffer(VerifyShape *s, const Buffer *b) {
     int64_t bytes = type_info[b->type].bytes, reach = 0;
     bool fits = true;
     for (int d = 0; d < b->rank && fits; d++) {
@@ -98,7 +98,7 @@ static void check_buffer(Shape *s, const Buffer *b) {
     if (!fits) fault(s, DIAG_TREE_OVERFLOW, b->name, 64);
 }
 
-static void check_views(Shape *s, const Block *b) {
+static void check_views(VerifyShape *s, const Block *b) {
     for (int i = 0; i < b->nviews && s->ok; i++) {
         const BlockView *view = &b->view[i];
         if (view->buffer < 0 || view->buffer >= s->t->buffers.n) {
@@ -113,9 +113,9 @@ static void check_views(Shape *s, const Block *b) {
     }
 }
 
-static void check_node(Shape *s, const Node *node);
+static void check_node(VerifyShape *s, const Node *node);
 
-static void check_block(Shape *s, const Block *b) {
+static void check_block(VerifyShape *s, const Block *b) {
     int proper = 0; // those that are passed in are no loops
     for (int i = 0; i < b->nindex; i++) proper += !b->index[i].passed;
     if (++s->depth > 2 * TREE_MAX_DEPTH || s->nindex + proper > TREE_MAX_DEPTH)
@@ -141,7 +141,7 @@ static void check_block(Shape *s, const Block *b) {
     s->depth--;
 }
 
-static void check_node(Shape *s, const Node *node) {
+static void check_node(VerifyShape *s, const Node *node) {
     const Leaf *leaf = as_leaf(node);
     s->node = node;
     if (!leaf) {
@@ -157,7 +157,7 @@ static void check_node(Shape *s, const Node *node) {
 
 bool verify_shape(Verifier *v, const Tree *t) {
     Arena *arena = v->f.arena;
-    Shape s = {.v = v, .t = t, .ok = true};
+    VerifyShape s = {.v = v, .t = t, .ok = true};
     if (t->program) s.inputs = t->program->ninputs;
     s.scope = arena_new_n(arena, bool, t->nindices);
     s.live = arena_new_n(arena, bool, t->buffers.n);

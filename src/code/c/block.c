@@ -255,13 +255,13 @@ static const Leaf *meeting(CWriter *w, const Leaves *all, int id, int depth) {
     return NULL;
 }
 
-typedef struct Touch {
+typedef struct BlockTouch {
     int buffer, count;
-} Touch;
+} BlockTouch;
 
 static void count_touch(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    Touch *t = user;
+    BlockTouch *t = user;
     t->count += a->tensor == t->buffer;
 }
 
@@ -278,7 +278,7 @@ static bool is_sum(CWriter *w, const Leaves *all, const Leaf *leaf, int depth) {
             if (!c->name || c->depth >= depth) return false;
         }
     }
-    Touch touch = {leaf->write->tensor, 0};
+    BlockTouch touch = {leaf->write->tensor, 0};
     for (int i = 0; i < all->n; i++) {
         touch.count += all->at[i]->write->tensor == touch.buffer;
         expr_visit_accesses(all->at[i]->value, count_touch, &touch);
@@ -332,15 +332,15 @@ static int collapsible(CWriter *w, const Block *b, const Leaves *all, int depth)
     return n ? n : 1;
 }
 
-typedef struct Plan {
+typedef struct BlockPlan {
     const char *pragma; // "omp parallel for", "omp simd"; NULL: none
     const Leaf *sum;    // kept in a variable
     const Leaf *meets;  // why it runs in order
     int collapse;
-} Plan;
+} BlockPlan;
 
-static Plan plan_block(CWriter *w, const Block *b) {
-    Plan plan = {.collapse = 1};
+static BlockPlan plan_block(CWriter *w, const Block *b) {
+    BlockPlan plan = {.collapse = 1};
     bool parallel = b->kind == KIND_PARALLEL && !w->parallel;
     bool vector = b->kind == KIND_VECTOR && b->nindex == 1 && simple_body(w, b);
     int loops = 0;
@@ -364,7 +364,7 @@ static Plan plan_block(CWriter *w, const Block *b) {
     return plan;
 }
 
-static void print_pragma(CWriter *w, const Plan *plan, const Block *b, bool status) {
+static void print_pragma(CWriter *w, const BlockPlan *plan, const Block *b, bool status) {
     Text out = {.arena = w->arena};
     text_printf(&out, "#pragma %s", plan->pragma);
     if (plan->collapse > 1) text_printf(&out, " collapse(%d)", plan->collapse);
@@ -568,7 +568,7 @@ static void close_sum(CWriter *w, const Leaf *leaf) {
 }
 
 // The loops with their pragma, which is known after them: it names the status if they have one.
-static void write_planned(CWriter *w, const Block *b, const Plan *plan) {
+static void write_planned(CWriter *w, const Block *b, const BlockPlan *plan) {
     if (plan->sum) {
         c_line(w, "{");
         w->indent++;
@@ -616,7 +616,7 @@ static void write_block(CWriter *w, const Block *b) {
                affine_text(w, b->index[i].passed));
         c_line(w, "(void)%s;", w->index[b->index[i].id].name);
     }
-    Plan plan = plan_block(w, b);
+    BlockPlan plan = plan_block(w, b);
     write_planned(w, b, &plan);
     if (passed) close_brace(w);
     for (int i = 0; i < b->nindex; i++) w->index[b->index[i].id].name = NULL;

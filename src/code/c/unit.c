@@ -146,12 +146,12 @@ static void describe(const CWriter *w, Text *out) {
     }
 }
 
-typedef struct Shape {
+typedef struct CShape {
     const char *name;
     bool status, flags; // the public function can fail; the loops take flags or scratch
-} Shape;
+} CShape;
 
-static void print_loops(CWriter *w, const Shape *s, const Text *body) {
+static void print_loops(CWriter *w, const CShape *s, const Text *body) {
     Text *out = &w->u->bodies;
     const char *parameters = arguments(w, true);
     if (s->flags) {
@@ -178,7 +178,7 @@ static void print_loops(CWriter *w, const Shape *s, const Text *body) {
 }
 
 // The call of the loops, from either of the two functions.
-static void print_call(CWriter *w, const Shape *s, const char *args, const char *scratch,
+static void print_call(CWriter *w, const CShape *s, const char *args, const char *scratch,
                        const char *init, const char *post) {
     Text *out = &w->u->bodies;
     text_printf(out, "%s%s(%s", s->name, s->flags ? "_loops" : "", args);
@@ -193,7 +193,7 @@ static void print_call(CWriter *w, const Shape *s, const char *args, const char 
     text_add(out, ");\n");
 }
 
-static void print_public(CWriter *w, const Shape *s) {
+static void print_public(CWriter *w, const CShape *s) {
     Text *out = &w->u->bodies;
     text_printf(out, "%s %s(%s) {\n", s->status ? "int" : "void", s->name, arguments(w, true));
     if (w->most_scratch) {
@@ -213,7 +213,7 @@ static void print_public(CWriter *w, const Shape *s) {
     text_add(out, "}\n\n");
 }
 
-static void print_kernel(CWriter *w, const Shape *s) {
+static void print_kernel(CWriter *w, const CShape *s) {
     Text *out = &w->u->bodies, args = {.arena = w->arena};
     for (int i = 0; i < w->t->nargs; i++) text_printf(&args, "%sbuffers[%d]", i ? ", " : "", i);
     text_printf(out,
@@ -231,7 +231,7 @@ static void print_kernel(CWriter *w, const Shape *s) {
     text_add(out, w->checks ? "}\n" : "    return 0;\n}\n");
 }
 
-static void print_prototypes(CWriter *w, const Shape *s) {
+static void print_prototypes(CWriter *w, const CShape *s) {
     Text *out = &w->u->prototypes;
     text_printf(out, "// %s: ", s->name);
     describe(w, out);
@@ -279,9 +279,9 @@ bool c_unit_add(CUnit *u, Tree *t, const char *name, CFunction *out, DiagList *d
         return false;
     }
     const char *own = t->program && t->program->name ? t->program->name : "kernel";
-    Shape s = {.name = function_name(u, name ? name : own),
-               .status = w.checks || w.most_scratch,
-               .flags = w.uses_init || w.uses_post || w.most_scratch};
+    CShape s = {.name = function_name(u, name ? name : own),
+                .status = w.checks || w.most_scratch,
+                .flags = w.uses_init || w.uses_post || w.most_scratch};
     print_prototypes(&w, &s);
     if (u->bodies.len) text_char(&u->bodies, '\n');
     print_loops(&w, &s, &body);

@@ -43,7 +43,7 @@ typedef struct Case {
     int64_t first, last; // of the one loop that decides
 } Case;
 
-typedef struct Group {
+typedef struct TailGroup {
     int ntails, nouter, ncases;
     Tail tail[MAX_TAILS];
     PNode *outer[MAX_OUTER];
@@ -51,21 +51,21 @@ typedef struct Group {
     bool exact;    // every case needs code of its own: lanes run along a loop
     bool counts;   // all loops are machine loops, which can count at run time
     bool by_index; // two cases; the loop that decides tells them apart by where it stands
-} Group;
+} TailGroup;
 
 typedef struct Tails {
     int n, first_inside;
-    Group *at[MAX_GROUPS];
+    TailGroup *at[MAX_GROUPS];
 } Tails;
 
 // Indices of the loops that decide.
-typedef struct Box {
+typedef struct TailBox {
     int64_t lo[MAX_OUTER], hi[MAX_OUTER];
-} Box;
+} TailBox;
 
 // ---- Ranges
 
-static int outer_of(const Group *group, int loop) {
+static int outer_of(const TailGroup *group, int loop) {
     for (int i = 0; i < group->nouter; i++)
         if (group->outer[i]->loop == loop) return i;
     return -1;
@@ -76,8 +76,8 @@ static bool add_range(int64_t k, int64_t lo, int64_t hi, int64_t *min, int64_t *
 }
 
 // The range of a sum of loops around here; false: it does not fit.
-static bool range_in(const Gen *g, const Group *group, const Box *box, const Lin *l, int64_t *min,
-                     int64_t *max) {
+static bool range_in(const Gen *g, const TailGroup *group, const TailBox *box, const Lin *l,
+                     int64_t *min, int64_t *max) {
     *min = *max = l->c;
     for (int i = 0; i < l->n; i++) {
         const PNode *loop = g->p->loop[l->t[i].loop];
@@ -96,8 +96,8 @@ static int64_t clip(int64_t v, int64_t lo, int64_t hi) { return max_i64(lo, min_
 static int64_t bound_limit(const Bound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
 
 // Values of a tail in a box.
-static bool tail_range(const Gen *g, const Group *group, const Tail *t, const Box *box, int64_t *lo,
-                       int64_t *hi) {
+static bool tail_range(const Gen *g, const TailGroup *group, const Tail *t, const TailBox *box,
+                       int64_t *lo, int64_t *hi) {
     int64_t min, max;
     if (t->bound) {
         if (!range_in(g, group, box, t->sum, &min, &max)) return false;
@@ -118,7 +118,7 @@ static bool tail_range(const Gen *g, const Group *group, const Tail *t, const Bo
 }
 
 // Do the loops that decide have these iterations? 1: all of them; 0: none; -1: some, or unknown.
-static int exists(const Gen *g, const Group *group, const Box *box) {
+static int exists(const Gen *g, const TailGroup *group, const TailBox *box) {
     int all = 1;
     for (int i = 0; i < group->nouter; i++) {
         const PNode *loop = group->outer[i];
@@ -139,7 +139,7 @@ static int exists(const Gen *g, const Group *group, const Box *box) {
 
 // ---- Cases
 
-static bool add_case(Group *group, const Case *c) {
+static bool add_case(TailGroup *group, const Case *c) {
     int i = 0;
     size_t size = sizeof(int64_t) * (size_t)group->ntails;
     while (i < group->ncases && memcmp(group->at[i].value, c->value, size)) i++;
@@ -156,7 +156,7 @@ static bool add_case(Group *group, const Case *c) {
 }
 
 // The work of a case, as far as these loops tell.
-static double weight_of(const Group *group, const Case *c, const Box *box) {
+static double weight_of(const TailGroup *group, const Case *c, const TailBox *box) {
     double weight = 1;
     for (int i = 0; i < group->nouter; i++) weight *= (double)(box->hi[i] - box->lo[i] + 1);
     for (int i = 0; i < group->ntails; i++)
@@ -166,7 +166,7 @@ static double weight_of(const Group *group, const Case *c, const Box *box) {
 }
 
 // The widest step of what is not decided; -1: the box is one iteration.
-static int widest(const Group *group, const Box *box) {
+static int widest(const TailGroup *group, const TailBox *box) {
     int best = -1;
     double most = 0;
     for (int i = 0; i < group->nouter; i++) {
@@ -185,7 +185,7 @@ static int widest(const Group *group, const Box *box) {
 }
 
 // All cases in a box: it is halved until it has one.
-static bool find_cases(const Gen *g, Group *group, const Box *box, int *budget) {
+static bool find_cases(const Gen *g, TailGroup *group, const TailBox *box, int *budget) {
     if (--*budget < 0) return false;
     int there = exists(g, group, box);
     if (!there) return true;
@@ -201,13 +201,13 @@ static bool find_cases(const Gen *g, Group *group, const Box *box, int *budget) 
         c.weight = weight_of(group, &c, box);
         return add_case(group, &c);
     }
-    Box half[2] = {*box, *box};
+    TailBox half[2] = {*box, *box};
     half[0].hi[at] = box->lo[at] + (box->hi[at] - box->lo[at]) / 2;
     half[1].lo[at] = half[0].hi[at] + 1;
     return find_cases(g, group, &half[0], budget) && find_cases(g, group, &half[1], budget);
 }
 
-static bool is_whole(const Group *group, const Case *c) {
+static bool is_whole(const TailGroup *group, const Case *c) {
     for (int i = 0; i < group->ntails; i++) {
         const Tail *t = &group->tail[i];
         if (c->value[i] != (t->bound ? t->full : t->loop->extent)) return false;
@@ -215,7 +215,7 @@ static bool is_whole(const Group *group, const Case *c) {
     return true;
 }
 
-static void sort_cases(Group *group) {
+static void sort_cases(TailGroup *group) {
     double sum = 0;
     for (int i = 0; i < group->ncases; i++) {
         Case c = group->at[i];
@@ -230,8 +230,8 @@ static void sort_cases(Group *group) {
     for (int i = 0; i < group->ncases && sum > 0; i++) group->at[i].weight /= sum;
 }
 
-static bool set_cases(const Gen *g, Group *group) {
-    Box all = {0};
+static bool set_cases(const Gen *g, TailGroup *group) {
+    TailBox all = {0};
     int budget = MAX_BOXES;
     for (int i = 0; i < group->nouter; i++) all.hi[i] = group->outer[i]->extent - 1;
     group->ncases = 0;
@@ -259,7 +259,7 @@ static bool same_bounds(const PNode *a, const PNode *b) {
 }
 
 // The machine loops outside that a sum mentions, and those that decide whether they exist.
-static bool add_outer(const Gen *g, Group *group, const Lin *l, int first_inside) {
+static bool add_outer(const Gen *g, TailGroup *group, const Lin *l, int first_inside) {
     for (int i = 0; i < l->n; i++) {
         PNode *loop = g->p->loop[l->t[i].loop];
         if (!loop->form.real || loop->loop >= first_inside || outer_of(group, loop->loop) >= 0)
@@ -272,15 +272,15 @@ static bool add_outer(const Gen *g, Group *group, const Lin *l, int first_inside
     return true;
 }
 
-static bool overlaps(const Group *a, const Group *b) {
+static bool overlaps(const TailGroup *a, const TailGroup *b) {
     for (int i = 0; i < b->nouter; i++)
         if (outer_of(a, b->outer[i]->loop) >= 0) return true;
     return false;
 }
 
 // Both, if there is room; else false, and nothing has happened.
-static bool merge(Group *into, const Group *from) {
-    Group all = *into;
+static bool merge(TailGroup *into, const TailGroup *from) {
+    TailGroup all = *into;
     if (all.ntails + from->ntails > MAX_TAILS) return false;
     for (int i = 0; i < from->nouter; i++) {
         if (outer_of(&all, from->outer[i]->loop) >= 0) continue;
@@ -292,7 +292,7 @@ static bool merge(Group *into, const Group *from) {
     return true;
 }
 
-static bool add_group(const Gen *g, Tails *tails, Group *group) {
+static bool add_group(const Gen *g, Tails *tails, TailGroup *group) {
     for (int i = 0; i < tails->n; i++)
         if (overlaps(tails->at[i], group)) return merge(tails->at[i], group);
     if (tails->n == MAX_GROUPS) return false;
@@ -372,7 +372,7 @@ static bool ends_only(const PNode *n) {
 }
 
 static void add_tail(Gen *g, Tails *tails, const Tail *t) {
-    Group group = {.ntails = 1, .tail = {*t}};
+    TailGroup group = {.ntails = 1, .tail = {*t}};
     bool fits = true;
     for (int i = 0; i < t->loop->nbounds && fits; i++)
         if (!t->bound || t->bound == &t->loop->bound[i])
@@ -399,7 +399,7 @@ static void find_tails(Gen *g, PNode *n, Tails *tails) {
     for (int i = 0; i < n->nchild; i++) find_tails(g, n->child[i], tails);
 }
 
-static bool any_tail(const Group *group, bool (*is)(const PNode *n)) {
+static bool any_tail(const TailGroup *group, bool (*is)(const PNode *n)) {
     for (int i = 0; i < group->ntails; i++) {
         if (is(group->tail[i].loop)) return true;
         for (int k = 0; k < group->tail[i].same.n; k++)
@@ -414,7 +414,7 @@ static bool is_copied(const PNode *n) { return !n->form.real || n->simd.vector; 
 static void decide_groups(const Gen *g, Tails *tails) {
     int kept = 0;
     for (int i = 0; i < tails->n; i++) {
-        Group *group = tails->at[i];
+        TailGroup *group = tails->at[i];
         if (!set_cases(g, group) || !group->ncases) continue;
         group->exact = any_tail(group, is_vector);
         group->counts = !any_tail(group, is_copied);
@@ -426,14 +426,14 @@ static void decide_groups(const Gen *g, Tails *tails) {
 // ---- Choosing
 
 // Does a case get code of its own where what led here has this share of the work?
-static bool is_worth(const Group *group, int i, double share, double least) {
+static bool is_worth(const TailGroup *group, int i, double share, double least) {
     return group->exact || i == 0 || share * group->at[i].weight >= least;
 }
 
 // Copies of the region's code.
 static int64_t count(const Tails *tails, int k, double share, double least) {
     if (k == tails->n) return 1;
-    const Group *group = tails->at[k];
+    const TailGroup *group = tails->at[k];
     int64_t n = 0;
     bool rest = false;
     for (int i = 0; i < group->ncases; i++) {
@@ -461,7 +461,7 @@ static double choose(const Gen *g, Tails *tails) {
         if (tails->at[i]->counts) drop(tails, i);
     for (int i = 1; i < tails->n; i++) // those that need all of their cases first
         for (int k = i; k > 0 && tails->at[k]->exact && !tails->at[k - 1]->exact; k--) {
-            Group *t = tails->at[k];
+            TailGroup *t = tails->at[k];
             tails->at[k] = tails->at[k - 1];
             tails->at[k - 1] = t;
         }
@@ -580,14 +580,14 @@ static void test_tail(Gen *g, const Tail *t, int64_t value, AsmLabel *other) {
 }
 
 // Do cases from `i` on differ in a tail?
-static bool tells(const Group *group, int i, int tail) {
+static bool tells(const TailGroup *group, int i, int tail) {
     for (int k = i + 1; k < group->ncases; k++)
         if (group->at[k].value[tail] != group->at[i].value[tail]) return true;
     return false;
 }
 
 // Jumps to `other` unless it is this case; it is none of those before.
-static void test_case(Gen *g, const Group *group, int i, AsmLabel *other) {
+static void test_case(Gen *g, const TailGroup *group, int i, AsmLabel *other) {
     gen_line(g, group->tail[0].loop->line);
     if (group->by_index) {
         GenArg counter = gen_at(gen_counter(g, group->outer[0]->loop));
@@ -604,7 +604,7 @@ static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
 }
 
 // What follows is made for this case.
-static void enter_case(Gen *g, Group *group, int i) {
+static void enter_case(Gen *g, TailGroup *group, int i) {
     const Case *c = &group->at[i];
     g->here.cases++;
     for (int t = 0; t < group->ntails; t++) {
@@ -623,7 +623,7 @@ static void enter_case(Gen *g, Group *group, int i) {
     know(g, code_lin(g->arena, 0, &counter, 1), i ? iteration : 0, i ? INT64_MAX : iteration - 1);
 }
 
-static void leave_case(Gen *g, Group *group, int known) {
+static void leave_case(Gen *g, TailGroup *group, int known) {
     for (int t = 0; t < group->ntails; t++) set_limit(&group->tail[t], -1);
     g->here.known.n = known;
     g->here.cases--;
@@ -645,7 +645,7 @@ static void variants(Gen *g, Variants *v, int k, double share) {
         gen_jump(g, &v->done);
         return;
     }
-    Group *group = v->tails.at[k];
+    TailGroup *group = v->tails.at[k];
     int known = g->here.known.n, worth = 0;
     for (int i = 0; i < group->ncases; i++) worth += is_worth(group, i, share, v->least);
     for (int i = 0, made = 0; i < group->ncases; i++) {

@@ -185,7 +185,7 @@ static void complement(OpArgs *o) {
 // ---- The table
 
 typedef struct OpRow {
-    Way one, level[2]; // one float; vectors by level
+    X86Way one, level[2]; // one float; vectors by level
 } OpRow;
 
 enum {

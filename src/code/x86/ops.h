@@ -1,6 +1,6 @@
 // The tables of ops.def, which explains them. Private to code/x86.
 //
-// A Way is an entry of an operation or a conversion: one instruction with its operands, or a
+// An X86Way is an entry of an operation or a conversion: one instruction with its operands, or a
 // function that emits several.
 #ifndef LW_CODE_X86_OPS_H
 #define LW_CODE_X86_OPS_H
@@ -20,23 +20,23 @@ typedef enum WayForm {
     WAY_SEQ   // the function
 } WayForm;
 
-typedef struct Way {
+typedef struct X86Way {
     WayForm form : 8;
     uint8_t imm;
     X86Op op : 16;
     void (*seq)(OpArgs *o);
-} Way;
+} X86Way;
 
 // What an operation works on.
 struct OpArgs {
     Gen *g;
     const Micro *m;
-    const Way *way;
+    const X86Way *way;
     Type type;         // of the operands
     X86Arg d, a, b, t; // destination, operands, scratch register
 };
 
-// Entries of ops.def; WAY makes the initialiser of a Way out of one.
+// Entries of ops.def; WAY makes the initialiser of an X86Way out of one.
 #define AB(i)        (WAY_AB, 0, X86_##i, NULL)
 #define A(i)         (WAY_A, 0, X86_##i, NULL)
 #define AA(i)        (WAY_AA, 0, X86_##i, NULL)
@@ -85,7 +85,7 @@ static inline X86Arg x86_predicate_of(ExprOp op, Type t) {
 }
 
 // The two entries of a row by level, AVX2 and AVX-512.
-static inline const Way *x86_level(const Gen *g, const Way by_level[2]) {
+static inline const X86Way *x86_level(const Gen *g, const X86Way by_level[2]) {
     return &by_level[x86_has_avx512(g)];
 }
 void x86_emit_way(OpArgs *o);

@@ -32,7 +32,7 @@ X86Op x86_instr(const Gen *g, X86Use use, Type t) {
 
 void x86_emit_way(OpArgs *o) {
     Asm *a = &o->g->a;
-    const Way *w = o->way;
+    const X86Way *w = o->way;
     switch (w->form) {
     case WAY_AB: x86_3(a, w->op, o->d, o->a, o->b); break;
     case WAY_A: x86_2(a, w->op, o->d, o->a); break;

@@ -55,7 +55,7 @@ static void low_halves(OpArgs *o) {
 // ---- The table
 
 typedef struct CastRow {
-    Way level[2];
+    X86Way level[2];
 } CastRow;
 
 enum {
@@ -75,7 +75,7 @@ static const uint8_t row_of[TYPE_COUNT][TYPE_COUNT] = {
 #include "code/x86/ops.def"
 };
 
-static const Way *way_of(const Gen *g, Type from, Type to) {
+static const X86Way *way_of(const Gen *g, Type from, Type to) {
     Type source = type_info[from].lane, target = type_is_float(to) ? to : type_info[to].lane;
     return x86_level(g, row[row_of[source][target]].level);
 }

@@ -8,7 +8,7 @@
 enum { ROOM = 1 << 14 };
 
 typedef struct Array {
-    Strided s;
+    StridedArray s;
     int64_t size[4], stride[4];
 } Array;
 
@@ -31,7 +31,7 @@ static Array random_array(uint64_t *state) {
     return a;
 }
 
-static const Strided *pointed(Array *a) {
+static const StridedArray *pointed(Array *a) {
     a->s.size = a->size;
     a->s.stride = a->stride;
     return &a->s;
@@ -77,7 +77,7 @@ TEST(overlap_agrees_with_marking_every_byte) {
 
 static OverlapAnswer halves(int64_t n, int64_t bytes_apart, int64_t *tries) {
     int64_t size[] = {n, n / 2}, stride[] = {n, 1}, budget = 1 << 16;
-    Strided left = {4096, 4, 2, size, stride}, right = left;
+    StridedArray left = {4096, 4, 2, size, stride}, right = left;
     right.at += (uintptr_t)bytes_apart;
     OverlapAnswer answer = overlap_test(&left, &right, &budget);
     *tries = (1 << 16) - budget;
@@ -99,11 +99,11 @@ TEST(overlap_of_nested_dimensions_is_cheap) {
 TEST(overlap_of_strange_strides_is_bounded) {
     int64_t size[] = {8, 9, 10, 11}, budget = 1 << 16;
     int64_t primes[] = {1000003, 999983, 99991, 9973}, small[] = {7, 11, 13, 17};
-    CHECK(overlap_itself(&(Strided){4096, 4, 4, size, primes}, &budget) == OVERLAP_NO);
-    CHECK(overlap_itself(&(Strided){4096, 4, 4, size, small}, &budget) == OVERLAP_YES);
+    CHECK(overlap_itself(&(StridedArray){4096, 4, 4, size, primes}, &budget) == OVERLAP_NO);
+    CHECK(overlap_itself(&(StridedArray){4096, 4, 4, size, small}, &budget) == OVERLAP_YES);
     int64_t many[16], odd[16];
     for (int i = 0; i < 16; i++) many[i] = 3, odd[i] = (((int64_t)1 << 40) + 2 * i * i + 1);
     budget = 1 << 16;
-    CHECK(overlap_itself(&(Strided){4096, 1, 16, many, odd}, &budget) != OVERLAP_NO);
+    CHECK(overlap_itself(&(StridedArray){4096, 1, 16, many, odd}, &budget) != OVERLAP_NO);
     CHECK(budget > -32);
 }
