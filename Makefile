@@ -101,6 +101,7 @@ EXAMPLE_BIN := $(EXAMPLES:examples/c/%.c=$(BUILD)/examples/%)
 
 # The complete Python package, in $(BUILD)/python. An extension module built with the headers of any
 # Python from 3.9 on works for all of them.
+PYTHON ?= python3
 PY_INCLUDE ?= $(patsubst %/,%,$(dir $(lastword $(sort $(wildcard /usr/include/python3.*/Python.h)))))
 PY_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard python/native/*.c)))
 PY_PACKAGE := $(patsubst python/%,$(BUILD)/python/%,$(sort $(wildcard python/loopwright/*.py*)) \
@@ -383,6 +384,9 @@ bench-choice: $(BUILD)/bench/choice
 	@$< $(ARGS)
 bench-agree: $(BUILD)/bench/choice
 	@$< --agree --kernels 100 --seconds 0.3 $(ARGS)
+# The Python package beside NumPy, opt_einsum and torch.compile, where PYTHON has them.
+bench-python: python
+	@$(PYTHON) bench/python.py --build $(BUILD) $(ARGS)
 # Writes docs/tuning-*.svg: make bench-strategies ARGS='TRIALS REPETITIONS'
 bench-strategies: $(BUILD)/loopwright
 	@LW_BUILD=$(BUILD) bench/strategies $(ARGS)
@@ -390,7 +394,6 @@ bench-strategies: $(BUILD)/loopwright
 # ---- Installing ------------------------------------------------------------------------------
 
 # One wheel for every Python from 3.9 on; pip installs it.
-PYTHON ?= python3
 wheel:
 	@$(PYTHON) python/backend.py $(BUILD)
 
@@ -474,6 +477,6 @@ help:
 # > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

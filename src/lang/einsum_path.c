@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRIALS = 96 };
+enum { TRIALS = 24, GROUPS = 4 }; // greedy orders of a group, whose best is refined
 
 double path_size(const PathProblem *p, DimSet set) {
     double size = 1;
@@ -140,10 +140,11 @@ static bool greedy(Arena *arena, const PathProblem *p, uint64_t random, Path *pa
     return true;
 }
 
-static Path search_greedy(Arena *arena, const PathProblem *p, int trials) {
+// The best of some orders, from number `first` on; number 0 has no noise.
+static Path search_greedy(Arena *arena, const PathProblem *p, int first, int trials) {
     Path best = path_all(arena, p);
     bool found = path_rank(best.step[0].all) <= p->max_dims;
-    for (int i = 0; i < trials; i++) {
+    for (int i = first; i < first + trials; i++) {
         Path path = path_new(arena, p);
         bool right = greedy(arena, p, i ? 0x9e3779b97f4a7c15u * (uint64_t)i : 0, &path);
         if (right && (!found || path.flops < best.flops)) best = path, found = true;
@@ -208,10 +209,134 @@ static Path optimal(Arena *arena, const PathProblem *p, Path known) {
     return path;
 }
 
+// --- Better parts of a long order ----------------------------------------------------------------
+// An order of pairs is a binary tree. A part of it, a node with the nodes below it down to some
+// frontier, is a small problem of its own, whose terms are the frontier; the best order of that
+// replaces the part. This goes on until no part gets better.
+
+enum { SMALL_PART = 8, PART = 11, ROUNDS = 8 }; // terms of a part; rounds over all nodes
+
+typedef struct PairTree {
+    const PathProblem *p;
+    int n; // nodes: operands, then steps; the last is the root
+    int left[2 * PATH_MAX], right[2 * PATH_MAX];
+    DimSet has[2 * PATH_MAX];
+} PairTree;
+
+typedef struct Frontier {
+    int n, inner_count;
+    int node[PART], inner[PART]; // inner: the nodes above the frontier, the top first
+} Frontier;
+
+static bool tree_of(const PathProblem *p, const Path *path, PairTree *t) {
+    *t = (PairTree){.p = p, .n = p->n + path->n};
+    for (int i = 0; i < p->n; i++) t->has[i] = p->has[i];
+    for (int i = 0; i < path->n; i++) {
+        const PathStep *s = &path->step[i];
+        if (s->n != 2) return false;
+        t->left[p->n + i] = s->term[0], t->right[p->n + i] = s->term[1];
+        t->has[p->n + i] = s->result;
+    }
+    return true;
+}
+
+// Starting from `top`, the largest node that is no operand is replaced by its two parts.
+static Frontier frontier_of(const PairTree *t, int top, int most_terms) {
+    Frontier f = {.n = 1, .node = {top}};
+    while (f.n < most_terms) {
+        int at = -1;
+        double most = -1;
+        for (int i = 0; i < f.n; i++) {
+            double size = path_size(t->p, t->has[f.node[i]]);
+            if (f.node[i] >= t->p->n && size > most) most = size, at = i;
+        }
+        if (at < 0) break;
+        int node = f.node[at];
+        f.inner[f.inner_count++] = node;
+        f.node[at] = t->left[node];
+        f.node[f.n++] = t->right[node];
+    }
+    return f;
+}
+
+// The order of the part below `node` as it is, as a path of the small problem.
+static int part_path(Arena *arena, const PathProblem *part, const PairTree *t, const Frontier *f,
+                     int node, Path *path) {
+    for (int i = 0; i < f->n; i++)
+        if (f->node[i] == node) return i;
+    int term[2];
+    term[0] = part_path(arena, part, t, f, t->left[node], path);
+    term[1] = part_path(arena, part, t, f, t->right[node], path);
+    add_step(arena, part, path, 2, term, t->has[t->left[node]] | t->has[t->right[node]],
+             t->has[node]);
+    return part->n + path->n - 1;
+}
+
+// The steps of a better order take the numbers of the nodes that they replace; the last is the top.
+static void put_part(PairTree *t, const Frontier *f, const Path *better) {
+    int number[2 * PART];
+    for (int i = 0; i < f->n; i++) number[i] = f->node[i];
+    for (int i = 0; i < better->n; i++) number[f->n + i] = f->inner[i == better->n - 1 ? 0 : i + 1];
+    for (int i = 0; i < better->n; i++) {
+        int node = number[f->n + i];
+        t->left[node] = number[better->step[i].term[0]];
+        t->right[node] = number[better->step[i].term[1]];
+        t->has[node] = better->step[i].result;
+    }
+}
+
+static bool improve_part(Arena *arena, PairTree *t, int top, int most_terms) {
+    Frontier f = frontier_of(t, top, most_terms);
+    if (f.n < 3) return false;
+    DimSet has[PART];
+    for (int i = 0; i < f.n; i++) has[i] = t->has[f.node[i]];
+    PathProblem part = *t->p;
+    part.n = f.n, part.has = has, part.output = t->has[top];
+    Path known = path_new(arena, &part);
+    part_path(arena, &part, t, &f, top, &known);
+    Path better = optimal(arena, &part, known);
+    if (!(better.flops < known.flops * (1 - 1e-9))) return false;
+    put_part(t, &f, &better);
+    return true;
+}
+
+static int emit_node(Arena *arena, const PairTree *t, int node, Path *path) {
+    if (node < t->p->n) return node;
+    int term[2], a = t->left[node], b = t->right[node];
+    term[0] = emit_node(arena, t, a, path);
+    term[1] = emit_node(arena, t, b, path);
+    add_step(arena, t->p, path, 2, term, t->has[a] | t->has[b], t->has[node]);
+    return t->p->n + path->n - 1;
+}
+
+static Path refine(Arena *arena, const PathProblem *p, Path path, int most_terms) {
+    PairTree t;
+    if (!tree_of(p, &path, &t)) return path;
+    bool better = true;
+    for (int round = 0; round < ROUNDS && better; round++) {
+        better = false;
+        for (int node = t.n - 1; node >= p->n; node--) {
+            ArenaMark mark = arena_mark(arena);
+            better |= improve_part(arena, &t, node, most_terms);
+            arena_release(arena, mark);
+        }
+    }
+    Path made = path_new(arena, p);
+    emit_node(arena, &t, t.n - 1, &made);
+    return made;
+}
+
 Path path_find(Arena *arena, const PathProblem *p) {
     if (p->n < 2) return path_all(arena, p);
-    if (p->n > PATH_OPTIMAL) return finish(search_greedy(arena, p, TRIALS));
-    return finish(optimal(arena, p, search_greedy(arena, p, 1)));
+    if (p->n > PATH_OPTIMAL) {
+        Path best = refine(arena, p, search_greedy(arena, p, 0, TRIALS), SMALL_PART);
+        for (int i = 1; i < GROUPS; i++) {
+            Path other = refine(arena, p, search_greedy(arena, p, i * TRIALS, TRIALS), SMALL_PART);
+            if (other.flops < best.flops) best = other;
+        }
+        return finish(refine(arena, p, best, PART));
+    }
+    return finish(optimal(arena, p, search_greedy(arena, p, 0, 1)));
 }
 
 // --- Positions -----------------------------------------------------------------------------------

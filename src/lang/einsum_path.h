@@ -4,7 +4,8 @@
 //
 //   up to PATH_OPTIMAL operands   dynamic programming over their subsets: no order is cheaper
 //   beyond                        greedy: the pair whose result saves most memory; then the same
-//                                 with random noise, a number of times, and the cheapest is kept
+//                                 with random noise, a number of times, and the cheapest is kept;
+//                                 parts of it are then replaced by their best orders
 //
 // Costs are counted as opt_einsum does: every element of the joint index space of a step costs one
 // multiplication per operand but the first, and one addition where the step sums.
