@@ -98,7 +98,10 @@ static lw_status emit_code(Compilation *c, EmitCall *e) {
                     &c->listing, e->options.name};
     EmitKind kind = e->what == LW_EMIT_ASM ? EMIT_ASM : EMIT_OBJECT;
     EmitOutput out;
-    if (!c->machine->target->emit(call->arena, kind, &in, &out, call->diags)) return LW_ERROR;
+    const Target *target = c->machine->target;
+    if (!target->emit)
+        diag_report(call->diags, nowhere, DIAG_CODE_DECLINED, "object files for this target");
+    if (!target->emit || !target->emit(call->arena, kind, &in, &out, call->diags)) return LW_ERROR;
     *e->out = (lw_emitted){.function = out.function,
                            .bytes = out.bytes,
                            .size = out.size,

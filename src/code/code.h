@@ -1,26 +1,21 @@
 // Code: a Tree for one machine, performing exactly the loops of the Tree, in that order.
 //
-//   plan.c      Tree -> Plan: loops, guards and leaves with linear byte offsets
-//   dots.c      which sums of products of narrow integers are taken several at a time
-//   join.c      which loops around a vector loop run through memory like one with it
-//   lanes.c     which vector loops run in lanes
-//   parallel.c  which parallel loops are shared out among threads
-//   regions.c   which loops become machine loops and which are unrolled; which outputs stay in
-//               registers (LoopNest's register blocking)
-//   micro.c     straight-line code as micro-operations on vector values: value numbering, store
-//               forwarding. Knows no instruction set.
-//   math.c, integer.c, cast.c
-//               what no instruction does, as micro-operations; calc.h writes them like formulas
-//   piece.c     reads at quotients, remainders, minima and maxima, as choices of linear ones
-//   turn.c, comb.c, fetch.c, hoist.c
-//               strided blocks turned in registers, prefetches, what a loop does not change
-//   assign.c    registers for it, by farthest next use
+//   plan/       Tree -> Plan: loops, guards and leaves with linear byte offsets (plan.c); collapsed
+//               loops (collapse.c), vector loops (plan_lanes.c), parallel loops (plan_parallel.c),
+//               sums of products of narrow integers (dots.c), reads at quotients, remainders and
+//               extrema (plan_piece.c), prefetches (fetch.c); loops that are unrolled and outputs
+//               that stay in registers, after LoopNest's register blocking (regions.c)
+//   micro/      straight-line code as micro-operations on vector values, for no instruction set in
+//               particular: value numbering and store forwarding (micro.c), functions without an
+//               instruction (micro_math.c, micro_integer.c, micro_cast.c; calc.h writes them like
+//               formulas), strided blocks (transpose.c, deinterleave.c), loop-invariant values
+//               (hoist.c), registers by farthest next use (assign.c)
 //   gen/        loops, guards, leaves and index arithmetic for any instruction set (gen/isa.h)
-//   x86/        x86-64: what gen/ asks of an instruction set; aot.c makes objects of a kernel
-//   apply.c     what is left over: kernels call it, a vector at a time
-//   loss.c      what the planner lost, and why, as text
-//   listing.c   the instructions as text between the Tree's lines, and counted by port
+//   x86/        x86-64: the instruction set behind gen/isa.h; aot.c makes objects of a kernel
 //   c/          Trees as C
+//   apply.c     operations without an instruction: kernels call it, a vector at a time
+//   loss.c      optimisations that the planner declined, and why, as text
+//   listing.c   the instructions as text between the Tree's lines, and counted by port
 //
 // Below the Tree's loops the generator does what experts do by hand: vectorises the loop marked so,
 // masks tails, keeps the outermost output tile that fits in registers, unrolls under it, folds

@@ -86,6 +86,8 @@ typedef struct EmitOutput {
 
 // --- The row -------------------------------------------------------------------------------------
 
+// A device target may leave out `pretend` and `emit`, and until it is run and tuned also `load`,
+// `unload` and `space`; the host's row is whole.
 typedef struct Target {
     const char *name; // "x86-64"; tuning databases store it
 
