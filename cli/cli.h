@@ -52,7 +52,7 @@ typedef struct Cli {
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
-    const char *name;
+    const char *name, *script;
     const char *only, *peers, *peers_dir, *history, *from;
     const char *strategy, *order, *log, *plot, *db;
     uint64_t seed, threads, samples, trials, repeat, keep;
@@ -78,6 +78,7 @@ extern const Command commands[]; // terminated by a NULL name
 int command_check(Cli *cli);
 int command_show(Cli *cli);
 int command_space(Cli *cli);
+int command_edit(Cli *cli);
 int command_run(Cli *cli);
 int command_compile(Cli *cli);
 int command_tune(Cli *cli);

@@ -34,6 +34,8 @@ static const Option options[] = {
      AT(stage), .words = stage_words},
     {"--schedule", "S.lws", "a Schedule file, or naive for the loops as written (default: chosen)",
      TEXT, AT(schedule)},
+    {"--do", "ACTIONS", "actions on loops, such as 'split m 64; swap; vectorize n'", TEXT,
+     AT(script)},
     {"--cost", NULL, "add footprint, traffic and operations of each block", FLAG, AT(cost)},
     {"--set", "DECISIONS", "take decisions, such as 'kind(C.m.0) = VECTOR; ...'", TEXT, AT(set)},
     {"--mapping", "OPTIONS", "TC's mapping options, such as 'tile(32,32).unroll(4)', or a preset",

@@ -359,6 +359,160 @@ LW_API lw_status lw_bound_show(lw_context *ctx, const lw_bound *b, lw_stage stag
 LW_API lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
                                     const lw_show_options *options, const char **out);
 
+// --- Edits ---------------------------------------------------------------------------------------
+// Schedules and Trees changed step by step: docs/edit.md. Both are immutable: an edit returns a new
+// object, or LW_ERROR with the reason in the diagnostics; the old one stays valid, so keeping it is
+// undo. An lw_schedule is a Schedule of a bound function, and every edit of it is correct; an
+// lw_tree is any Tree, and an edit that its dependences forbid is refused.
+typedef struct lw_schedule lw_schedule;
+typedef struct lw_tree lw_tree;
+
+typedef enum lw_loop_kind {
+    LW_LOOP_SERIAL = 0,
+    LW_LOOP_ANY = 1, // unordered
+    LW_LOOP_PARALLEL = 2,
+    LW_LOOP_UNROLL = 3,
+    LW_LOOP_VECTOR = 4,
+    LW_LOOP_GRID_X = 5,
+    LW_LOOP_GRID_Y = 6,
+    LW_LOOP_GRID_Z = 7,
+    LW_LOOP_THREAD_X = 8,
+    LW_LOOP_THREAD_Y = 9,
+    LW_LOOP_THREAD_Z = 10,
+} lw_loop_kind;
+LW_API const char *lw_loop_kind_name(lw_loop_kind kind); // "parallel"; NULL: no such kind
+
+typedef enum lw_node_type {
+    LW_NODE_LOOP = 0,
+    LW_NODE_GUARD = 1, // a block without a loop
+    LW_NODE_LEAF = 2,  // a statement, or its initialisation
+    LW_NODE_SPECIAL = 3,
+} lw_node_type;
+
+// A node of a Tree. Nodes are numbered in pre-order.
+typedef struct lw_node {
+    lw_node_type type;
+    int32_t parent;        // -1: none
+    int32_t depth;         // number of enclosing nodes
+    int32_t line;          // its line in the text, from 1; 0: none
+    const char *text;      // that line, without indentation
+    const char *statement; // label of the first statement of a loop, or of a leaf's; NULL: none
+    // Of a loop:
+    const char *name; // of its index
+    const char *loop; // its name in edit scripts, "C:m/64"; NULL: no statement's order has it
+    int64_t extent;
+    lw_loop_kind kind;
+    bool
+        repeated; // around an initialisation or a post-operation: edits act on the statement's loop
+    bool reduction; // over an iterator that the statement reduces
+    int64_t tail;   // iterator values left for its last iteration, if the split does not divide; 0:
+                    // it does
+    // One whole execution:
+    double touches; // bytes of distinct elements
+    double moves;   // bytes loaded and stored by leaves, nothing kept
+    double flops;
+    double iterations; // of leaves
+} lw_node;
+
+// A schedule to edit. Of the options, schedule, isa and threads are used; NULL: the chosen one.
+LW_API lw_status lw_schedule_new(lw_context *ctx, const lw_bound *b, const lw_show_options *options,
+                                 lw_schedule **out);
+LW_API void lw_schedule_free(lw_schedule *s);
+LW_API const lw_bound *lw_schedule_bound(const lw_schedule *s);
+// For lw_run_options, lw_compile_options and others.
+LW_API lw_schedule_text lw_schedule_get(const lw_schedule *s);
+LW_API const char *lw_schedule_tree(const lw_schedule *s); // its Tree, as of LW_STAGE_TREE
+LW_API size_t lw_schedule_node_count(const lw_schedule *s);
+LW_API const lw_node *lw_schedule_node(const lw_schedule *s, size_t i); // NULL past the end
+// The node of a loop: "C:m/64", or "m/64" if that is one loop only; -1: there is none, -2: several.
+LW_API int lw_schedule_find(const lw_schedule *s, const char *loop);
+LW_API int lw_schedule_cursor(const lw_schedule *s); // the node; -1: none
+
+// Runs an edit script, "split m 64; swap; vectorize". Errors are located in it; `name` is its name
+// in diagnostics, or NULL. The result has the cursor where the script left it.
+LW_API lw_status lw_schedule_edit(lw_context *ctx, const lw_schedule *s, const char *name,
+                                  const char *script, lw_schedule **out);
+// The actions of scripts: "split [LOOP] N", and what it does. NULL past the end.
+LW_API const char *lw_schedule_action(size_t i, const char **meaning);
+
+// Single actions. Loops are numbers of nodes; the cursor follows the loop.
+LW_API lw_status lw_schedule_goto(lw_context *ctx, const lw_schedule *s, int loop,
+                                  lw_schedule **out);
+LW_API lw_status lw_schedule_split(lw_context *ctx, const lw_schedule *s, int loop, int64_t inner,
+                                   bool interleaved, lw_schedule **out);
+LW_API lw_status lw_schedule_merge(lw_context *ctx, const lw_schedule *s, int loop,
+                                   lw_schedule **out);
+LW_API lw_status lw_schedule_swap(lw_context *ctx, const lw_schedule *s, int a, int b,
+                                  lw_schedule **out);
+LW_API lw_status lw_schedule_move(lw_context *ctx, const lw_schedule *s, int loop, int to,
+                                  lw_schedule **out);
+LW_API lw_status lw_schedule_annotate(lw_context *ctx, const lw_schedule *s, int loop,
+                                      lw_loop_kind kind, lw_schedule **out);
+// loop -1: the whole tensor.
+LW_API lw_status lw_schedule_copy_input(lw_context *ctx, const lw_schedule *s,
+                                        const char *statement, const char *tensor, int loop,
+                                        lw_schedule **out);
+LW_API lw_status lw_schedule_drop_copy(lw_context *ctx, const lw_schedule *s, const char *statement,
+                                       const char *tensor, lw_schedule **out);
+LW_API lw_status lw_schedule_increase_reuse(lw_context *ctx, const lw_schedule *s,
+                                            const char *statement, lw_schedule **out);
+LW_API lw_status lw_schedule_decrease_reuse(lw_context *ctx, const lw_schedule *s,
+                                            const char *statement, lw_schedule **out);
+LW_API lw_status lw_schedule_compute_at(lw_context *ctx, const lw_schedule *s,
+                                        const char *statement, int loop, lw_schedule **out);
+LW_API lw_status lw_schedule_inline(lw_context *ctx, const lw_schedule *s, const char *statement,
+                                    lw_schedule **out);
+LW_API lw_status lw_schedule_after(lw_context *ctx, const lw_schedule *s, const char *statement,
+                                   const char *host, lw_schedule **out);
+LW_API lw_status lw_schedule_root(lw_context *ctx, const lw_schedule *s, const char *statement,
+                                  lw_schedule **out);
+LW_API lw_status lw_schedule_swap_dims(lw_context *ctx, const lw_schedule *s, const char *statement,
+                                       int a, int b, lw_schedule **out);
+
+// The Tree of a bound function; of the options, schedule, isa and threads are used. A new Tree
+// keeps the one that it was made from.
+LW_API lw_status lw_tree_new(lw_context *ctx, const lw_bound *b, const lw_show_options *options,
+                             lw_tree **out);
+LW_API void lw_tree_free(lw_tree *t);
+LW_API const char *lw_tree_show(const lw_tree *t);   // one line per node, as of LW_STAGE_TREE
+LW_API const char *lw_tree_stripe(const lw_tree *t); // Stripe text, for lw_parse
+LW_API size_t lw_tree_node_count(const lw_tree *t);
+LW_API const lw_node *lw_tree_node(const lw_tree *t, size_t i); // NULL past the end
+// The node of `to` that node `i` of `from` has become; -1: gone.
+LW_API int lw_tree_follow(const lw_tree *from, int i, const lw_tree *to);
+// A module with the Tree as its one function.
+LW_API lw_status lw_tree_module(lw_context *ctx, const lw_tree *t, lw_module **out);
+
+// docs/transformations.md shows each, and when it is legal.
+LW_API lw_status lw_tree_split(lw_context *ctx, const lw_tree *t, int loop, int64_t inner,
+                               bool interleaved, lw_tree **out);
+LW_API lw_status lw_tree_merge(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out);
+LW_API lw_status lw_tree_interchange(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out);
+LW_API lw_status lw_tree_move(lw_context *ctx, const lw_tree *t, int node, int by, lw_tree **out);
+LW_API lw_status lw_tree_sink(lw_context *ctx, const lw_tree *t, int leaf, int loop, lw_tree **out);
+LW_API lw_status lw_tree_fuse(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out);
+LW_API lw_status lw_tree_distribute(lw_context *ctx, const lw_tree *t, int loop, int at,
+                                    lw_tree **out);
+LW_API lw_status lw_tree_unroll(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out);
+LW_API lw_status lw_tree_unroll_and_jam(lw_context *ctx, const lw_tree *t, int loop, int64_t factor,
+                                        lw_tree **out);
+LW_API lw_status lw_tree_annotate(lw_context *ctx, const lw_tree *t, int loop, lw_loop_kind kind,
+                                  lw_tree **out);
+LW_API lw_status lw_tree_tile(lw_context *ctx, const lw_tree *t, int loop, int64_t outer,
+                              int64_t inner, lw_tree **out);
+LW_API lw_status lw_tree_peel(lw_context *ctx, const lw_tree *t, int loop, int64_t n,
+                              lw_tree **out);
+LW_API lw_status lw_tree_stage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
+                               lw_tree **out);
+LW_API lw_status lw_tree_unstage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
+                                 lw_tree **out);
+LW_API lw_status lw_tree_copy_input(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
+                                    lw_tree **out);
+LW_API lw_status lw_tree_drop_copy(lw_context *ctx, const lw_tree *t, const char *buffer,
+                                   lw_tree **out);
+LW_API lw_status lw_tree_swap_layout(lw_context *ctx, const lw_tree *t, const char *buffer, int a,
+                                     int b, lw_tree **out);
+
 // --- Spaces --------------------------------------------------------------------------------------
 // The decisions that can be made about a bound function: docs/spaces.md.
 typedef struct lw_space_options {

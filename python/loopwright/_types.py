@@ -92,3 +92,10 @@ def rebuild(origin: Tuple[str, str, int], name: str, schedule: Optional[str], ca
             made.cache_size = cache_size
             return made
     raise Error("the text has no function '%s'" % name)
+
+
+def show_tree(native: Any) -> Any:
+    """The LoopTree of a tree of the extension module."""
+    from ._loop_tree import LoopTree
+
+    return LoopTree(native)

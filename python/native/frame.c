@@ -237,9 +237,7 @@ lw_bound *frame_bind(Frame *c) {
     return NULL;
 }
 
-// The schedule that was given, or was found by tuning for these arguments; NULL: neither. What it
-// points to lives as long as the function, or the entry in its cache.
-static lw_schedule_text schedule_of(Frame *c, PyObject **bytes) {
+lw_schedule_text frame_schedule(Frame *c, PyObject **bytes) {
     Function *f = c->f;
     *bytes = NULL;
     if (f->schedule != Py_None) {
@@ -258,7 +256,7 @@ static bool compile(Frame *c, Entry *e) {
     lw_compile_options o = {.struct_size = sizeof o, .args = c->args};
     e->bound = frame_bind(c);
     if (!e->bound) return false;
-    o.schedule = schedule_of(c, &bytes);
+    o.schedule = frame_schedule(c, &bytes);
     if (PyErr_Occurred()) return false;
     PyThreadState *thread = PyEval_SaveThread();
     lw_status status = lw_compile(st->ctx, e->bound, &o, &e->kernel);

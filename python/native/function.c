@@ -175,6 +175,63 @@ static PyObject *explain(PyObject *object, PyObject *args, PyObject *keywords) {
     return text;
 }
 
+// Sizes by name alone, without arrays: are all keywords parameters, and is there nothing else?
+static bool only_sizes(Function *f, PyObject *args, PyObject *keywords) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    if (PyTuple_Size(args) || !keywords || !f->nargs) return false;
+    while (PyDict_Next(keywords, &at, &key, &value)) {
+        PyObject *bytes = PyUnicode_AsUTF8String(key);
+        bool size = bytes && lw_function_find_param(f->f, PyBytes_AsString(bytes)) >= 0;
+        Py_XDECREF(bytes);
+        if (!size || !PyLong_Check(value)) return PyErr_Clear(), false;
+    }
+    return true;
+}
+
+static lw_bound *bind_sizes(Function *f, PyObject *keywords) {
+    PyObject *key, *value, *names = PyList_New(0);
+    Py_ssize_t at = 0, n = PyDict_Size(keywords);
+    lw_size *sizes = PyMem_Calloc((size_t)n + 1, sizeof *sizes);
+    lw_bound *b = NULL;
+    n = 0;
+    while (names && sizes && PyDict_Next(keywords, &at, &key, &value)) {
+        PyObject *bytes = PyUnicode_AsUTF8String(key);
+        if (!bytes || PyList_Append(names, bytes)) break;
+        Py_DECREF(bytes); // the list has it
+        sizes[n++] = (lw_size){PyBytes_AsString(bytes), PyLong_AsLongLong(value)};
+    }
+    if (!sizes) PyErr_NoMemory();
+    lw_status status = PyErr_Occurred() ? LW_OK : lw_bind(f->st->ctx, f->f, sizes, (size_t)n, &b);
+    if (status) raise_last(f->st, status);
+    PyMem_Free(sizes);
+    Py_XDECREF(names);
+    return b;
+}
+
+static PyObject *loop_tree(PyObject *object, PyObject *args, PyObject *keywords) {
+    Function *f = (Function *)object;
+    PyObject *bytes = NULL, *tree = NULL;
+    Frame c = {.f = NULL};
+    lw_bound *b = NULL;
+    lw_schedule_text schedule = {NULL, NULL};
+    if (only_sizes(f, args, keywords)) {
+        b = bind_sizes(f, keywords);
+        if (f->schedule != Py_None) bytes = PyUnicode_AsUTF8String(f->schedule);
+        if (bytes) schedule.text = PyBytes_AsString(bytes);
+    } else if (frame_open_tuple(&c, f, args, keywords)) {
+        b = frame_bind(&c);
+        schedule = frame_schedule(&c, &bytes);
+    }
+    if (b && !PyErr_Occurred()) tree = loop_tree_new(f, b, schedule.text);
+    lw_bound_free(b);
+    Py_XDECREF(bytes);
+    frame_close(&c);
+    PyObject *shown = tree ? PyObject_CallFunctionObjArgs(f->st->show_tree, tree, NULL) : NULL;
+    Py_XDECREF(tree);
+    return shown;
+}
+
 static PyObject *reduce(PyObject *object, PyObject *none) {
     Function *f = (Function *)object;
     (void)none;
@@ -315,6 +372,9 @@ static PyMethodDef methods[] = {
     {"explain", KEYWORDS(explain), METH_VARARGS | METH_KEYWORDS,
      "explain(*args, **keywords) -> str\n\nSchedule, loops with their costs, and a report on the "
      "code, for these arguments or those of the last call; the program before there was one."},
+    {"loop_tree", KEYWORDS(loop_tree), METH_VARARGS | METH_KEYWORDS,
+     "loop_tree(*args, **keywords) -> LoopTree\n\nThe loops for arguments of these shapes, or for "
+     "sizes given by name alone, as an object to edit."},
     {"__reduce__", reduce, METH_NOARGS, "pickles the function by its text"},
     {NULL, NULL, 0, NULL},
 };

@@ -140,8 +140,10 @@ static void free_state(void *module) {
     Py_CLEAR(st->warning);
     Py_CLEAR(st->tune_result);
     Py_CLEAR(st->rebuild);
+    Py_CLEAR(st->show_tree);
     Py_CLEAR(st->function_type);
     Py_CLEAR(st->kernel_type);
+    Py_CLEAR(st->loop_tree_type);
 }
 
 static struct PyModuleDef definition = {
@@ -161,8 +163,10 @@ static bool take_types(State *st) {
     st->warning = PyObject_GetAttrString(types, "Warning");
     st->tune_result = PyObject_GetAttrString(types, "TuneResult");
     st->rebuild = PyObject_GetAttrString(types, "rebuild");
+    st->show_tree = PyObject_GetAttrString(types, "show_tree");
     Py_DECREF(types);
-    return st->error && st->diagnostic && st->warning && st->tune_result && st->rebuild;
+    return st->error && st->diagnostic && st->warning && st->tune_result && st->rebuild &&
+           st->show_tree;
 }
 
 static bool open_state(State *st, PyObject *module) {
@@ -171,11 +175,14 @@ static bool open_state(State *st, PyObject *module) {
     if (!st->ctx) return PyErr_NoMemory(), false;
     st->function_type = function_type();
     st->kernel_type = kernel_type();
-    if (!st->function_type || !st->kernel_type) return false;
+    st->loop_tree_type = loop_tree_type();
+    if (!st->function_type || !st->kernel_type || !st->loop_tree_type) return false;
     Py_INCREF(st->function_type);
     Py_INCREF(st->kernel_type);
+    Py_INCREF(st->loop_tree_type);
     return !PyModule_AddObject(module, "Function", (PyObject *)st->function_type) &&
            !PyModule_AddObject(module, "Kernel", (PyObject *)st->kernel_type) &&
+           !PyModule_AddObject(module, "LoopTree", (PyObject *)st->loop_tree_type) &&
            !PyModule_AddStringConstant(module, "version", lw_version());
 }
 

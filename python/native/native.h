@@ -12,6 +12,7 @@
 //     kernel.c     the type Kernel
 //     tune.c       Function.tune
 //     database.c   the tuning database
+//     looptree.c   the type LoopTree
 //     einsum.c     functions for einsum's subscripts
 //     xla.c        kernels for JAX
 //
@@ -46,8 +47,9 @@ typedef struct NumPy {
 
 typedef struct State {
     lw_context *ctx;
-    PyObject *error, *diagnostic, *warning, *tune_result, *rebuild; // of loopwright._types
-    PyTypeObject *function_type, *kernel_type;
+    PyObject *error, *diagnostic, *warning, *tune_result, *rebuild,
+        *show_tree; // of loopwright._types
+    PyTypeObject *function_type, *kernel_type, *loop_tree_type;
     NumPy numpy;
 } State;
 
@@ -165,6 +167,11 @@ const char *kernel_execute(PyObject *kernel, DLTensor *tensor, const DLTensor *c
                            size_t n);
 PyObject *native_xla_handler(PyObject *module, PyObject *none); // xla.c
 
+// --- Loop trees, looptree.c ----------------------------------------------------------------------
+// Of a bound function under a schedule; NULL: the one that is chosen.
+PyObject *loop_tree_new(Function *f, const lw_bound *b, const char *schedule);
+PyTypeObject *loop_tree_type(void);
+
 // --- One call, frame.c ---------------------------------------------------------------------------
 typedef struct Frame {
     Function *f;
@@ -188,6 +195,9 @@ bool frame_open_tuple(Frame *c, Function *f, PyObject *args, PyObject *keywords)
 void frame_close(Frame *c);
 // The entry for these arguments, counted: found, or compiled. NULL with an exception.
 Entry *frame_entry(Frame *c);
+// The schedule that was given, or was found by tuning for these arguments; NULL: neither. *bytes
+// holds it.
+lw_schedule_text frame_schedule(Frame *c, PyObject **bytes);
 // Binds the sizes; NULL with an exception.
 lw_bound *frame_bind(Frame *c);
 // Makes outputs that were not given, runs, and gives the results.

@@ -1,6 +1,6 @@
 // Schedule actions: LoopTool's edits as pure functions. Each returns a new Schedule that shares all
 // sections but one with the old, or NULL when there is nothing to act on; lowering the result is
-// always legal. Tests are their only callers today; the public API will be the next.
+// always legal. loops.c acts with them on loops of the Tree, for the public API.
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/flatten.h"
@@ -147,6 +147,13 @@ const Schedule *schedule_mark(const Schedule *s, Name label, int at, Kind kind) 
     if (!has_loop(s, label, at)) return NULL;
     SchedStmt *section = section_of(s, label);
     loops_of(section)[at].kind = kind;
+    return with_section(s, section);
+}
+
+const Schedule *schedule_reorder(const Schedule *s, const FullOrder *order) {
+    SchedStmt *section = section_of(s, order->label);
+    section->loop = arena_copy(s->arena, order->loop, (size_t)order->n * sizeof *order->loop);
+    section->nloops = order->n;
     return with_section(s, section);
 }
 

@@ -244,7 +244,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
 }
 
 static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedule *s,
-                   DiagList *diags) {
+                   DiagList *diags, LoopMap *map) {
     require(p->bound);
     const Source *before = diags->source;
     if (s && s->source) diags->source = s->source;
@@ -262,6 +262,7 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
                .flat = flat,
                .schedule = s,
                .diags = diags,
+               .map = map,
                .failed = !ok};
     l.tree->program = now.p;
     l.tree->given = p;
@@ -285,10 +286,15 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
 }
 
 Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags) {
-    return lower(arena, NULL, p, s, diags);
+    return lower(arena, NULL, p, s, diags, NULL);
 }
 
 Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const Schedule *s,
                         DiagList *diags) {
-    return lower(scratch, pool, p, s, diags);
+    return lower(scratch, pool, p, s, diags, NULL);
+}
+
+Tree *tree_lower_mapped(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
+                        LoopMap *map) {
+    return lower(arena, NULL, p, s, diags, map);
 }

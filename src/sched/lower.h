@@ -165,6 +165,7 @@ typedef struct Lower {
     int *store_of;                 // per tensor; -1: none
     VEC(TreeItem *) item_of_index; // NULL: a number of the pool that this Tree does not use
     VEC(int64_t) lo, hi;           // per index, for affine_bounds
+    LoopMap *map;                  // NULL: nobody asks
 } Lower;
 
 // stmt_plan.c

@@ -63,6 +63,28 @@ static TreeItem *index_new(Lower *l, Name name, int64_t extent, IndexKey key) {
     return item;
 }
 
+static void map_place(Lower *l, const Inst *inst, int at, const TreeItem *loop, bool repeated) {
+    LoopPlace place = {loop->index.id, inst->info->s->label, at, repeated};
+    if (l->map) vec_push(l->map->arena, &l->map->place, place);
+}
+
+static void map_order(Lower *l, const Inst *inst) {
+    if (!l->map) return;
+    const StmtPlan *plan = &inst->plan;
+    const SchedStmt *sched = inst->info->sched;
+    for (int i = 0; i < l->map->order.n; i++)
+        if (l->map->order.at[i].label == inst->info->s->label) return; // in another window
+    SchedLoop *loop = arena_new_n(l->map->arena, SchedLoop, plan->n);
+    for (int i = 0; i < plan->n; i++) {
+        loop[i] = (SchedLoop){.iter = inst->info->s->iter[plan->loop[i].iter].name,
+                              .step = plan->loop[i].step,
+                              .interleaved = plan->loop[i].interleaved,
+                              .kind = plan->loop[i].kind};
+        if (sched && i < sched->nloops) loop[i].range = sched->loop[i].range;
+    }
+    vec_push(l->map->arena, &l->map->order, ((FullOrder){inst->info->s->label, plan->n, loop}));
+}
+
 // A loop like number `at` of the plan, with an index of its own; idx[at] becomes that index.
 static TreeItem *loop_new(Lower *l, Inst *inst, int at, int what, const Affine **idx) {
     const PlanLoop *like = &inst->plan.loop[at];
@@ -73,6 +95,7 @@ static TreeItem *loop_new(Lower *l, Inst *inst, int at, int what, const Affine *
     item->unroll_limit = sched ? sched->unroll_limit : 0;
     item->grain = sched && like->kind == KIND_PARALLEL ? sched->grain : 0;
     idx[at] = affine_iter(l->x, item->index.id);
+    map_place(l, inst, at, item, what != FOR_UPDATE);
     return item;
 }
 
@@ -286,7 +309,10 @@ static void place_loops(Lower *l, Inst *inst, int shared, TreeItem *parent, Tree
     const StmtPlan *plan = &inst->plan;
     const Affine *idx[TREE_MAX_DEPTH] = {0};
     bool init = inst->info->facts->initialises && inst->info->facts->injective;
-    for (int i = 0; i < shared; i++) idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
+    for (int i = 0; i < shared; i++) {
+        idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
+        map_place(l, inst, i, inst->loop[i], false);
+    }
     if (init && plan->init_at < shared) {
         TreeItem *run = inst->loop[plan->init_at];
         place_init(l, inst, run->parent, run, idx);
@@ -311,6 +337,7 @@ void nest_place(Lower *l, Inst *inst, int shared, TreeItem *parent, TreeItem *be
     if (!has_room(l, inst, parent->depth - shared)) return;
     bool apart = inst->info->facts->empty_reduction || !inst->info->facts->injective;
     if (!inst->loop) inst->loop = arena_new_n(l->arena, TreeItem *, inst->plan.n);
+    map_order(l, inst);
     if (inst->reader) windows_outside(l, inst, parent, before);
     if (l->failed) return;
     if (inst->info->facts->initialises && apart) init_apart(l, inst, parent, before);

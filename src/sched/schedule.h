@@ -113,6 +113,28 @@ Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagL
 // (an unknown label or iterator, a vector loop that is not innermost, ...) and returns NULL.
 Tree *tree_lower(Arena *arena, const Program *p, const Schedule *s, DiagList *diags);
 
+// Where the loops of a Schedule are in its Tree. Statements that share a loop have one place each;
+// so do the loops around initialisations and post-operations, which repeat those of the statement.
+typedef struct LoopPlace {
+    int index; // of the Tree
+    Name label;
+    int at;        // in the order of that statement
+    bool repeated; // around an initialisation or a post-operation
+} LoopPlace;
+// The loops of a statement with those that its section omits.
+typedef struct FullOrder {
+    Name label;
+    int n;
+    const SchedLoop *loop;
+} FullOrder;
+typedef struct LoopMap {
+    Arena *arena;
+    VEC(LoopPlace) place;
+    VEC(FullOrder) order; // one per statement, copies and partial results included
+} LoopMap;
+Tree *tree_lower_mapped(Arena *arena, const Program *p, const Schedule *s, DiagList *diags,
+                        LoopMap *map);
+
 // The same for candidates of a search: Trees of one Program under Schedules that differ here and
 // there share every node in which they agree. The Tree lives in the pool's arena, all else in
 // `scratch`.
@@ -152,6 +174,7 @@ const Schedule *schedule_move(const Schedule *s, Name label, int from, int to);
 const Schedule *schedule_swap(const Schedule *s, Name label, int a, int b);
 const Schedule *schedule_mark(const Schedule *s, Name label, int at, Kind kind);
 const Schedule *schedule_stage(const Schedule *s, Name label, int at);
+const Schedule *schedule_reorder(const Schedule *s, const FullOrder *order); // the whole order
 const Schedule *schedule_decrease_reuse(const Schedule *s, Name label);
 const Schedule *schedule_increase_reuse(const Schedule *s, Name label);
 const Schedule *schedule_copy(const Schedule *s, Name label, const SchedCopy *copy);

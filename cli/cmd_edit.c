@@ -1,0 +1,52 @@
+// loopwright edit: actions on the loops of a function, from a script (--do).
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int print_result(Cli *cli, const lw_schedule *s) {
+    const char *text = lw_schedule_get(s).text;
+    bool tree = cli->stage && strcmp(cli->stage, "tree") == 0;
+    if (cli->output && !tree) return output_write(cli, cli->output, text, strlen(text));
+    if (tree) text = lw_schedule_tree(s);
+    if (cli->output) return output_write(cli, cli->output, text, strlen(text));
+    if (cli->json) {
+        json_str(&cli->object, "def", lw_function_name(lw_bound_function(lw_schedule_bound(s))));
+        json_values(&cli->object, lw_schedule_bound(s));
+        json_str(&cli->object, "schedule", lw_schedule_get(s).text);
+        json_str(&cli->object, "tree", lw_schedule_tree(s));
+    } else {
+        fputs(text, stdout);
+    }
+    return EXIT_OK;
+}
+
+static int edit_function(Cli *cli, const lw_function *f) {
+    lw_show_options o = {.struct_size = sizeof o, .isa = cli->isa, .threads = (int)cli->threads};
+    char *schedule = NULL;
+    lw_bound *b = NULL;
+    lw_schedule *s = NULL, *now = NULL;
+    int status = cli_schedule(cli, &o.schedule, &schedule);
+    if (!status) status = cli_bind(cli, f, &b);
+    if (!status) status = cli_report(cli, lw_schedule_new(cli->ctx, b, &o, &s));
+    if (!status && cli->script)
+        status = cli_report(cli, lw_schedule_edit(cli->ctx, s, "--do", cli->script, &now));
+    if (!status) status = print_result(cli, now ? now : s);
+    lw_schedule_free(now);
+    lw_schedule_free(s);
+    lw_bound_free(b);
+    free(schedule);
+    return status;
+}
+
+int command_edit(Cli *cli) {
+    if (cli->stage && strcmp(cli->stage, "schedule") != 0 && strcmp(cli->stage, "tree") != 0)
+        return cli_misuse(cli, "edit has the stages schedule and tree");
+    lw_module *mod = NULL;
+    int status = cli_open(cli, &mod);
+    const lw_function *f = status ? NULL : cli_function(cli, mod);
+    if (!status) status = f ? edit_function(cli, f) : EXIT_FAILED;
+    lw_module_free(mod);
+    return status;
+}

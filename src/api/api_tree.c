@@ -1,0 +1,320 @@
+// lw_tree: Trees changed by transformations, each judged by dependences.
+//
+// A transformation adds to the pools of expressions and names, so each works on a fork of its own,
+// which shares nodes with the Tree that it was made from and therefore holds it.
+#include "api/nodes.h"
+
+#include "api/pipeline.h"
+#include "stripe/stripe.h"
+#include "transform/transform.h"
+
+#include <string.h>
+
+struct lw_tree {
+    lw_context *ctx;
+    atomic_int refs;
+    lw_bound *bound; // whose Program the first Tree implements
+    lw_tree *from;   // that it was made from, or NULL
+    Arena arena;
+    const Tree *tree;
+    const char *stripe;
+    NodeList nodes;
+};
+
+// --- Making a handle -----------------------------------------------------------------------------
+
+static lw_tree *tree_make(Call *call, const lw_bound *b, const lw_tree *from, lw_tree **into) {
+    lw_tree *t = call_new(call, sizeof *t);
+    *into = t;
+    t->ctx = call->ctx;
+    context_hold(t->ctx);
+    atomic_init(&t->refs, 1);
+    arena_init(&t->arena, &t->ctx->allocator);
+    call_join(call, &t->arena);
+    t->bound = (lw_bound *)b;
+    bound_hold(t->bound);
+    t->from = (lw_tree *)from;
+    if (from) atomic_fetch_add(&t->from->refs, 1);
+    return t;
+}
+
+static void tree_finish(Call *call, lw_tree *t, const Tree *tree) {
+    Text text = {.arena = &t->arena};
+    t->tree = tree;
+    stripe_print(&text, tree);
+    t->stripe = text_str(&text);
+    t->nodes = nodes_describe(call, &t->arena, tree, NULL);
+    call_part(call);
+}
+
+void lw_tree_free(lw_tree *t) {
+    while (t && atomic_fetch_sub(&t->refs, 1) == 1) {
+        lw_context *ctx = t->ctx;
+        lw_tree *from = t->from;
+        lw_bound_free(t->bound);
+        arena_free(&t->arena);
+        ctx->allocator.free(ctx->allocator.user, t, sizeof *t);
+        context_drop(ctx);
+        t = from;
+    }
+}
+
+typedef struct NewCall {
+    const lw_bound *bound;
+    lw_show_options options;
+    lw_tree *made;
+} NewCall;
+
+// The Tree is lowered in the slot's arena. Its own copy is read from Stripe text, or forked from a
+// Tree that the bound function keeps.
+static lw_status new_body(Call *call, void *arg) {
+    NewCall *n = arg;
+    const Schedule *schedule;
+    const Tree *tree;
+    if (n->bound->function->tree && n->options.schedule.text)
+        return function_is_tree(call, n->bound->function);
+    lw_status status = edit_lower(call, n->bound, &n->options, &schedule, &tree);
+    if (status) return status;
+    Text text = {.arena = call->arena};
+    stripe_print(&text, tree);
+    lw_tree *t = tree_make(call, n->bound, NULL, &n->made);
+    Source *source = arena_new(&t->arena, Source);
+    *source =
+        (Source){"<tree>", arena_strndup(&t->arena, text_str(&text), text.len), (uint32_t)text.len};
+    Names *names = arena_new(&t->arena, Names);
+    names->arena = &t->arena;
+    const Tree *own = stripe_parse(&t->arena, names, source, call->diags);
+    if (!own) return LW_ERROR;
+    tree_finish(call, t, own);
+    return LW_OK;
+}
+
+lw_status lw_tree_new(lw_context *ctx, const lw_bound *b, const lw_show_options *options,
+                      lw_tree **out) {
+    if (!out) return call_null(ctx, "out");
+    *out = NULL;
+    if (!b) return call_null(ctx, "b");
+    NewCall n = {.bound = b};
+    if (!options_copy(&n.options, sizeof n.options, options)) return call_unsized(ctx);
+    if (n.options.threads < 0) return call_threads(ctx, n.options.threads);
+    lw_status status = call_run(ctx, new_body, &n);
+    if (status == LW_OK)
+        *out = n.made;
+    else
+        lw_tree_free(n.made);
+    return status;
+}
+
+// --- Asking --------------------------------------------------------------------------------------
+
+const char *lw_tree_show(const lw_tree *t) { return t ? t->nodes.text : ""; }
+const char *lw_tree_stripe(const lw_tree *t) { return t ? t->stripe : ""; }
+size_t lw_tree_node_count(const lw_tree *t) { return t ? t->nodes.n : 0; }
+const lw_node *lw_tree_node(const lw_tree *t, size_t i) {
+    return t && i < t->nodes.n ? &t->nodes.at[i] : NULL;
+}
+
+static bool is_node(const lw_tree *t, int i) { return t && i >= 0 && (size_t)i < t->nodes.n; }
+
+// The number of a leaf among all leaves, and the index of a loop; -1: it is none.
+static TreeRef ref_of(const lw_tree *t, int node) {
+    TreeRef ref = {-1, -1};
+    if (!is_node(t, node)) return ref;
+    const Block *b = as_block(t->nodes.node[node]);
+    if (b && b->nindex) ref.loop = b->index[0].id;
+    if (t->nodes.at[node].type == LW_NODE_LEAF)
+        for (int i = 0; i <= node; i++) ref.leaf += t->nodes.at[i].type == LW_NODE_LEAF;
+    return ref;
+}
+
+int lw_tree_follow(const lw_tree *from, int i, const lw_tree *to) {
+    if (!is_node(from, i) || !to) return -1;
+    TreeRef ref = ref_of(from, i);
+    if (ref.leaf >= 0) ref.leaf = tree_follow(from->tree, ref.leaf, to->tree);
+    for (int k = 0; (size_t)k < to->nodes.n; k++) {
+        TreeRef other = ref_of(to, k);
+        if ((ref.loop >= 0 && other.loop == ref.loop) || (ref.leaf >= 0 && other.leaf == ref.leaf))
+            return k;
+    }
+    return -1;
+}
+
+lw_status lw_tree_module(lw_context *ctx, const lw_tree *t, lw_module **out) {
+    lw_parse_options o = {.struct_size = sizeof o, .language = LW_LANG_STRIPE};
+    o.unproven = o.as_written = true; // proven when it was made
+    if (out) *out = NULL;
+    if (!t) return call_null(ctx, "t");
+    return lw_parse(ctx, "<tree>", t->stripe, strlen(t->stripe), &o, out);
+}
+
+// --- Transforming --------------------------------------------------------------------------------
+
+typedef enum Verb {
+    TREE_SPLIT,
+    TREE_INTERLEAVE,
+    TREE_MERGE,
+    TREE_INTERCHANGE,
+    TREE_MOVE,
+    TREE_SINK,
+    TREE_FUSE,
+    TREE_DISTRIBUTE,
+    TREE_UNROLL,
+    TREE_JAM,
+    TREE_ANNOTATE,
+    TREE_TILE,
+    TREE_PEEL,
+    TREE_STAGE,
+    TREE_UNSTAGE,
+    TREE_COPY,
+    TREE_DROP,
+    TREE_LAYOUT,
+} Verb;
+
+typedef struct EditCall {
+    const lw_tree *from;
+    Verb verb;
+    int node, other;
+    int64_t n, m;
+    const char *buffer;
+    lw_tree *made;
+} EditCall;
+
+static int find_buffer(const Tree *t, const char *name) {
+    for (int i = 0; name && i < t->buffers.n; i++)
+        if (!strcmp(t->buffers.at[i].name, name)) return i;
+    return -1;
+}
+
+static const Tree *apply(const EditCall *c, const Tree *t, const TreeEdit *e) {
+    TreeRef ref = ref_of(c->from, c->node);
+    int buffer = find_buffer(t, c->buffer), loop = ref.loop;
+    switch (c->verb) {
+    case TREE_SPLIT: return tree_split(t, loop, c->n, false, e);
+    case TREE_INTERLEAVE: return tree_split(t, loop, c->n, true, e);
+    case TREE_MERGE: return tree_merge(t, loop, e);
+    case TREE_INTERCHANGE: return tree_interchange(t, loop, e);
+    case TREE_MOVE: return tree_move(t, ref, (int)c->n, e);
+    case TREE_SINK: return tree_sink(t, ref.leaf, ref_of(c->from, c->other).loop, e);
+    case TREE_FUSE: return tree_fuse(t, loop, e);
+    case TREE_DISTRIBUTE: return tree_distribute(t, loop, (int)c->n, e);
+    case TREE_UNROLL: return tree_unroll(t, loop, e);
+    case TREE_JAM: return tree_unroll_and_jam(t, loop, c->n, e);
+    case TREE_ANNOTATE: return tree_annotate(t, loop, (Kind)c->n, e);
+    case TREE_TILE: return tree_tile(t, loop, c->n, c->m, e);
+    case TREE_PEEL: return tree_peel(t, loop, c->n, e);
+    case TREE_STAGE: return tree_stage(t, buffer, loop, e);
+    case TREE_UNSTAGE: return tree_unstage(t, buffer, loop, e);
+    case TREE_COPY: return tree_copy_input(t, buffer, loop, e);
+    case TREE_DROP: return tree_drop_copy(t, buffer, e);
+    case TREE_LAYOUT: return tree_swap_layout(t, buffer, (int)c->n, (int)c->m, e);
+    }
+    return NULL;
+}
+
+// Whether the named buffer exists; says so otherwise.
+static bool buffer_known(Call *call, const EditCall *c) {
+    if (!c->buffer || find_buffer(c->from->tree, c->buffer) >= 0) return true;
+    diag_report(call->diags, (Range){0}, DIAG_EDIT_NO_BUFFER, c->buffer);
+    return false;
+}
+
+static lw_status edit_body(Call *call, void *arg) {
+    EditCall *c = arg;
+    if (!buffer_known(call, c)) return LW_ERROR;
+    lw_tree *t = tree_make(call, c->from->bound, c->from, &c->made);
+    Tree *fork = tree_fork(&t->arena, c->from->tree);
+    TreeEdit e = {.diags = call->diags};
+    const Tree *now = apply(c, fork, &e);
+    if (!now) return LW_ERROR;
+    tree_finish(call, t, now);
+    return LW_OK;
+}
+
+static lw_status edit(lw_context *ctx, EditCall c, lw_tree **out) {
+    if (!out) return call_null(ctx, "out");
+    *out = NULL;
+    if (!c.from) return call_null(ctx, "t");
+    lw_status status = call_run(ctx, edit_body, &c);
+    if (status == LW_OK)
+        *out = c.made;
+    else
+        lw_tree_free(c.made);
+    return status;
+}
+
+static lw_status on_loop(lw_context *ctx, const lw_tree *t, Verb verb, int loop, int64_t n,
+                         int64_t m, lw_tree **out) {
+    return edit(ctx, (EditCall){.from = t, .verb = verb, .node = loop, .n = n, .m = m}, out);
+}
+
+static lw_status on_buffer(lw_context *ctx, const lw_tree *t, Verb verb, const char *buffer,
+                           EditCall c, lw_tree **out) {
+    if (out) *out = NULL;
+    if (!buffer) return call_null(ctx, "buffer");
+    c.from = t, c.verb = verb, c.buffer = buffer;
+    return edit(ctx, c, out);
+}
+
+lw_status lw_tree_split(lw_context *ctx, const lw_tree *t, int loop, int64_t inner,
+                        bool interleaved, lw_tree **out) {
+    return on_loop(ctx, t, interleaved ? TREE_INTERLEAVE : TREE_SPLIT, loop, inner, 0, out);
+}
+lw_status lw_tree_merge(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
+    return on_loop(ctx, t, TREE_MERGE, loop, 0, 0, out);
+}
+lw_status lw_tree_interchange(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
+    return on_loop(ctx, t, TREE_INTERCHANGE, loop, 0, 0, out);
+}
+lw_status lw_tree_move(lw_context *ctx, const lw_tree *t, int node, int by, lw_tree **out) {
+    return on_loop(ctx, t, TREE_MOVE, node, by, 0, out);
+}
+lw_status lw_tree_sink(lw_context *ctx, const lw_tree *t, int leaf, int loop, lw_tree **out) {
+    return edit(ctx, (EditCall){.from = t, .verb = TREE_SINK, .node = leaf, .other = loop}, out);
+}
+lw_status lw_tree_fuse(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
+    return on_loop(ctx, t, TREE_FUSE, loop, 0, 0, out);
+}
+lw_status lw_tree_distribute(lw_context *ctx, const lw_tree *t, int loop, int at, lw_tree **out) {
+    return on_loop(ctx, t, TREE_DISTRIBUTE, loop, at, 0, out);
+}
+lw_status lw_tree_unroll(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
+    return on_loop(ctx, t, TREE_UNROLL, loop, 0, 0, out);
+}
+lw_status lw_tree_unroll_and_jam(lw_context *ctx, const lw_tree *t, int loop, int64_t factor,
+                                 lw_tree **out) {
+    return on_loop(ctx, t, TREE_JAM, loop, factor, 0, out);
+}
+lw_status lw_tree_annotate(lw_context *ctx, const lw_tree *t, int loop, lw_loop_kind kind,
+                           lw_tree **out) {
+    if ((unsigned)kind >= KIND_COUNT) {
+        if (out) *out = NULL;
+        return call_misuse(ctx, "'kind' is %d, which is not a valid lw_loop_kind", (int)kind);
+    }
+    return on_loop(ctx, t, TREE_ANNOTATE, loop, (int64_t)kind, 0, out);
+}
+lw_status lw_tree_tile(lw_context *ctx, const lw_tree *t, int loop, int64_t outer, int64_t inner,
+                       lw_tree **out) {
+    return on_loop(ctx, t, TREE_TILE, loop, outer, inner, out);
+}
+lw_status lw_tree_peel(lw_context *ctx, const lw_tree *t, int loop, int64_t n, lw_tree **out) {
+    return on_loop(ctx, t, TREE_PEEL, loop, n, 0, out);
+}
+lw_status lw_tree_stage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
+                        lw_tree **out) {
+    return on_buffer(ctx, t, TREE_STAGE, buffer, (EditCall){.node = loop}, out);
+}
+lw_status lw_tree_unstage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
+                          lw_tree **out) {
+    return on_buffer(ctx, t, TREE_UNSTAGE, buffer, (EditCall){.node = loop}, out);
+}
+lw_status lw_tree_copy_input(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
+                             lw_tree **out) {
+    return on_buffer(ctx, t, TREE_COPY, buffer, (EditCall){.node = loop}, out);
+}
+lw_status lw_tree_drop_copy(lw_context *ctx, const lw_tree *t, const char *buffer, lw_tree **out) {
+    return on_buffer(ctx, t, TREE_DROP, buffer, (EditCall){.node = -1}, out);
+}
+lw_status lw_tree_swap_layout(lw_context *ctx, const lw_tree *t, const char *buffer, int a, int b,
+                              lw_tree **out) {
+    return on_buffer(ctx, t, TREE_LAYOUT, buffer, (EditCall){.node = -1, .n = a, .m = b}, out);
+}
