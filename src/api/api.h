@@ -1,4 +1,4 @@
-// What stands behind the handles of loopwright.h, and how every entry point runs.
+// The objects behind the handles of loopwright.h, and the frame in which every entry point runs.
 //
 // An entry point that can fail packs its arguments in a struct and hands a body to call_run:
 //
@@ -8,7 +8,7 @@
 //     }
 //
 // call_run finds this thread's slot in the context, forgets the slot's last diagnostics, runs the
-// body under arena_try, and afterwards turns what was reported into lw_diags. Everything that only
+// body under arena_try, and afterwards converts the diagnostics to lw_diags. Everything that only
 // lives until the thread's next call (diagnostics, printed texts, scratch) is allocated in the
 // slot's arena. Objects that outlive the call bring an arena of their own, and share the slot's
 // unwinding by call_join while it runs.
@@ -56,13 +56,13 @@ struct Slot {
     size_t ndiags;    // the diagnostics as the API shows them
     const lw_diag **shown;
     const char *text;
-    char plain[256]; // a text that takes no memory: where that ran out, or of a wrong call
+    char plain[256]; // a text without allocation: out of memory, or misuse
     SlotKernel kernel[SLOT_KERNELS];
     void *work; // memory that kernels use, kept from call to call
     size_t work_size;
 };
 
-// Kernels by what they were made from, kernel.c.
+// Compiled kernels by their keys, kernel.c.
 typedef struct Kernels {
     pthread_mutex_t lock;
     ForkMark fork;
@@ -102,7 +102,7 @@ struct lw_function {
                              // Program is all there is
     const struct Lift *lift; // of a Stripe program: whether it keeps them, and why; else NULL
     const struct Tree *reference; // of a TeML program: the loops before transformations
-    const char *text;             // what the Tree is made of; kernels are kept by it
+    const char *text;             // source of the Tree; part of the key of its kernels
     const char *signature;
     lw_param *params;
     lw_tensor *tensors;
@@ -127,7 +127,7 @@ struct lw_module {
 typedef struct IndexRange {
     bool used;
     int64_t lo, hi; // inclusive; from -1 where the program guards every use against it
-    int64_t least;  // smaller ones than lo, down to this one, are guarded against as well
+    int64_t least;  // the program also guards against values below lo, down to this one
 } IndexRange;
 
 struct lw_bound {
@@ -161,7 +161,7 @@ typedef struct Call {
     lw_context *ctx;
     Slot *slot;
     Arena *arena;   // the slot's: until this thread's next call
-    Arena *scratch; // until this call ends; for what may be large
+    Arena *scratch; // until this call ends; for large data
     DiagList *diags;
     Arena *joined[4]; // further arenas that unwind with this call
     int njoined;
@@ -169,8 +169,8 @@ typedef struct Call {
 
 typedef lw_status CallBody(Call *call, void *args);
 lw_status call_run(lw_context *ctx, CallBody *body, void *args);
-// LW_MISUSE, before anything ran, with the one cause: diagnostics of the call before are not this
-// one's. Then the causes that many calls share.
+// Returns LW_MISUSE before anything ran, and replaces the diagnostics of the previous call by the
+// cause. The others have a cause that many calls share.
 __attribute__((format(printf, 2, 3))) lw_status call_misuse(lw_context *ctx, const char *why, ...);
 lw_status call_null(lw_context *ctx, const char *argument);
 lw_status call_unsized(lw_context *ctx);
@@ -223,7 +223,7 @@ lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
                         const DLTensor *const *args, size_t count, const lw_run_options *options);
 // Where tensor t was declared.
 Range declared(const lw_function *f, int t);
-// Type, shape and device of argument t; says what is wrong.
+// Checks type, shape and device of argument t and reports a mismatch.
 bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a);
 // Views with the strides of arguments that fit; where there is none, dense and without data.
 void view_arguments(const lw_bound *b, const DLTensor *const *args, View *views);
@@ -237,7 +237,7 @@ const char *dtype_name(Arena *arena, DLDataType dtype);
 // "(4, 3)"
 const char *shape_text(Arena *arena, int ndim, const int64_t *shape);
 // A struct that begins with struct_size, from a caller whose version of it may be shorter; the rest
-// is zero. False: struct_size was forgotten, and what the caller set would go unread.
+// is zero. False: struct_size was not set, so that the caller's values would be ignored.
 bool options_copy(void *into, size_t size, const void *from);
 
 #endif

@@ -316,14 +316,14 @@ static double rate_of(const double rate[2], int threads, int cores) {
     return threads >= cores ? all : all * threads / cores;
 }
 
-// The innermost level that holds so many bytes; each thread has caches of its own but for the last.
+// The innermost level that holds the bytes. Each thread has its own caches, except the last level.
 static lw_level level_of(const lw_machine *m, double bytes, int threads) {
     if (m->cache[0] && bytes <= (double)m->cache[0] * threads) return LW_L1;
     if (m->cache[1] && bytes <= (double)m->cache[1] * threads) return LW_L2;
     return m->cache[2] && bytes <= (double)m->cache[2] ? LW_L3 : LW_MEMORY;
 }
 
-// Loads and stores go in pairs at the rate of copies; what is left over at its own.
+// Pairs of a load and a store run at the rate of copies, the rest at its own rate.
 static double move_us(const double rate[3][2], double in, double out, int threads, int cores) {
     double pairs = in < out ? in : out, us = 0;
     double part[3] = {in - pairs, out - pairs, 2 * pairs};

@@ -1,4 +1,4 @@
-// Looking up Schedules where none is given, and what is said about it.
+// Looking up Schedules in the tuning database, and describing where a Schedule is from.
 #include "api/database.h"
 
 #include "base/checked.h"
@@ -42,7 +42,7 @@ typedef struct Lookup {
     Call *call;
     const Canon *canon;
     const DbKey *key;
-    DiagList quiet; // what is wrong with a Schedule
+    DiagList quiet; // errors of the entry's Schedule
     const Schedule *schedule;
     const Tree *tree;
 } Lookup;
@@ -68,7 +68,7 @@ static bool is_modest(const Tree *t) {
     return sum <= most;
 }
 
-// `sizes`, or NULL: those that it was tuned for.
+// Parses and lowers the entry's Schedule. `sizes`: it was tuned for these; NULL: for the same.
 static bool apply(Lookup *l, const DbEntry *e, const char *sizes) {
     Arena *arena = l->call->arena;
     l->quiet = (DiagList){.arena = arena};

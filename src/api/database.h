@@ -1,5 +1,4 @@
-// The tuning database as compiling and tuning see it: whose Schedules for this Program are known,
-// and what becomes of them.
+// The tuning database as compiling and tuning see it.
 #ifndef LW_API_DATABASE_H
 #define LW_API_DATABASE_H
 
@@ -16,7 +15,7 @@ DbKey database_key(const Compilation *c, const Canon *canon);
 // it does not parse, lower or verify.
 void database_look_up(Compilation *c);
 
-// Reports what is wrong with the database, if that was not said before in this context.
+// Reports the first problem of the database, once in this context.
 void database_complain(Call *call, Db *db);
 
 // "tuned: 12.3 us on 2026-11-15, gap 6 %": where the Schedule of `c` is from; or

@@ -109,8 +109,8 @@ static void save_inouts(Jit *j) {
 
 // --- Running -------------------------------------------------------------------------------------
 
-// The thread's memory for kernels, at least so large, at a place of its page where arguments seldom
-// begin: those that are allocated by themselves begin where a page does, or just behind.
+// The thread's memory for kernels, at least `need` bytes. It begins at an offset in its page where
+// arguments seldom begin: separately allocated ones begin at the start of a page or just behind.
 static void *work_memory(Call *call, int64_t need) {
     enum { PAGE = 4096, LINE = 64, AT = 29 * LINE };
     Slot *s = call->slot;

@@ -13,7 +13,7 @@ static const size_t most_code = (size_t)64 << 20;
 
 // --- The thread's own ----------------------------------------------------------------------------
 
-// Does the code go by the stride? Not where one element is all there is along it, or none.
+// Whether the code depends on the stride: not along a dimension of at most one element.
 static bool stride_matters(const View *v, int d) {
     bool elements = true;
     for (int i = 0; i < v->rank; i++) elements &= v->size[i] > 0;
@@ -56,8 +56,8 @@ const KernelCode *kernel_find(Slot *slot, const lw_bound *b, Way way, const View
     return NULL;
 }
 
-// The newest goes to its place, what was there one further. Serial numbers mean nothing in another
-// context: there the kernel is held, and not found.
+// Puts the kernel into its place and moves the previous one to the neighbouring place. The serial
+// numbers of another context mean nothing here: such a kernel is held, but not found.
 static void front_keep(lw_context *ctx, Slot *slot, const lw_bound *b, Way way, KernelCode *k) {
     unsigned place = front_place(b, way);
     SlotKernel *first = &slot->kernel[place], *second = &slot->kernel[place ^ 1];
@@ -78,7 +78,7 @@ void slot_forget_kernels(lw_context *ctx, Slot *slot) {
 // The Program as text, made once.
 static const char *program_text(Call *call, const lw_bound *b) {
     if (b->function->tree) return b->function->text;
-    lw_bound *own = (lw_bound *)b; // the text is a mere memory of what it says
+    lw_bound *own = (lw_bound *)b; // caching the text does not change it
     char *text = atomic_load(&own->text);
     if (text) return text;
     Text out = {.arena = call->arena};
@@ -164,8 +164,8 @@ static KernelCode *take_out(Kernels *t, size_t i) {
     return gone;
 }
 
-// Gives up kernels until one of `bytes` fits: the first that was not used since the hand last came
-// by. The caller drops them: *out is a list of at most `n`.
+// Evicts kernels until one of `bytes` fits: those that were not used since the clock hand last
+// passed them. The caller drops them: *out is a list of at most `n`.
 static int make_room(Kernels *t, size_t bytes, KernelCode **out, int n) {
     int given = 0;
     while (given < n && t->n && (t->n >= MOST_KERNELS || t->code_bytes + bytes > most_code)) {

@@ -1,10 +1,10 @@
 // Compiled kernels, and finding them again.
 //
-// A kernel is made for a bound Program, a Way to run it and the strides of the arguments. Each
-// thread keeps those it ran last in its slot and finds them without a lock; behind that stands a
-// table of the context, keyed by all of the above as bytes, which holds a bounded number of kernels
-// and gives up those that were not used for longest (second chance). Kernels are counted: one that
-// is given up goes when the last thread that ran it has run enough others.
+// A kernel is compiled for a bound Program, a Way to run it and the strides of the arguments. Each
+// thread keeps its most recent kernels in its slot and finds them without a lock. Behind the slots,
+// the context has a table with a bounded number of kernels, keyed by the bytes of all of the above,
+// which evicts by second chance. Kernels are reference-counted: an evicted one is freed when the
+// last slot drops it.
 #ifndef LW_API_KERNEL_H
 #define LW_API_KERNEL_H
 
@@ -13,8 +13,8 @@
 #include "machine/machine.h"
 #include "run/exec.h"
 
-// A Schedule or, with NULL, one that is chosen: for one thread, or for several; as the tuning
-// database stands for so many threads, where it may know one.
+// A Schedule; or NULL for a chosen one, with a number for everything that the choice depends on:
+// one thread or several; if the tuning database has entries, its stamp and the number of threads.
 typedef struct Way {
     const char *schedule;
     const char *isa; // as the target's row has it: compared by address
@@ -35,9 +35,9 @@ typedef struct KernelCode {
     unsigned choice; // of its Way
     int threads;     // that it was chosen for; 0 where there is a Schedule
     ScheduleOrigin origin;
-    int tuned_threads; // what else it is tuned for; 0: nothing
+    int tuned_threads; // the database has an entry for this other number of threads; 0: none
     const char *tuned_isa;
-    double bound; // seconds that nothing can beat, as the database has it; 0: not known
+    double bound; // lower bound in seconds, from the database; 0: not known
     uint64_t hash;
     size_t schedule; // its place in the key; 0: none
     size_t key_size;
@@ -50,17 +50,16 @@ const KernelCode *kernel_find(Slot *slot, const lw_bound *b, Way way, const View
 // Was it made for arguments with these strides?
 bool kernel_fits(const KernelCode *k, const View *views, int n);
 
-// The same through the context's table; where it is not there either, *draft is what to fill in
-// with code and keep. It lives in the call's arena.
+// The same through the context's table. If it has none either, *draft is a kernel without code, in
+// the call's arena, to complete and keep.
 const KernelCode *kernel_look_up(Call *call, const lw_bound *b, Way way, const View *views,
                                  KernelCode **draft);
-// Gives what was drafted to the table and to the thread's slot: the kernel to run. The place of
-// the Schedule's text in memory helps to find it again. The draft's block goes with it,
-// also when this runs out of memory, which ends the call.
+// Puts the completed draft into the table and the thread's slot, and returns the kernel to run. It
+// owns the draft's code, which is also freed if memory runs out, which ends the call.
 const KernelCode *kernel_keep(Call *call, const lw_bound *b, Way way, const KernelCode *draft);
 void kernel_drop(lw_context *ctx, KernelCode *k);
 
-// What of a context is made when it is first needed; NULL: no memory.
+// Parts of a context that are created at their first use; NULL: no memory.
 ExecArena *context_exec(lw_context *ctx);
 Pool *context_pool(lw_context *ctx);
 const Machine *context_machine(lw_context *ctx, int cap); // of the host target; NULL: no memory

@@ -1,4 +1,5 @@
-// Machine code as text, and the report: what became of each nest, what it occupies, what it cost.
+// Machine code as text, and the report: the loops of each nest, the ports that they occupy, and the
+// times of the compiler's steps.
 //
 // Everything that is said of code is read off the code itself: its Listing gives the machine loops,
 // counted by what their instructions occupy; the line table says which line of the Tree each is.
@@ -49,7 +50,7 @@ static const char *block_of(Arena *arena, const TreeLines *lines, int line) {
 
 // --- Warnings ------------------------------------------------------------------------------------
 
-// Sums that are loaded and stored are for the report.
+// Sums that are not kept in registers are only mentioned in the report.
 void warn_slow_loops(Compilation *c) {
     Call *call = c->call;
     const Code *code = &c->code;

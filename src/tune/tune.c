@@ -21,19 +21,20 @@ static const double default_seconds = 5;
 // Shares of the time that the reference and the last measurement may take, and their limits.
 static const double reference_share = 0.05, final_share = 0.1, final_seconds = 0.5,
                     least_final = 0.01;
-// A tuning ends within so many times its seconds, where the reference and a few calls allow that.
+// The tuning ends within this multiple of its seconds, unless the reference and a few calls take
+// longer.
 static const double punctual = 1.4;
-// Calls that a trial takes at least: one to check, two to time. Kernels take about so many times
-// the bound.
+// A trial makes at least these calls: one to check, two to time. A kernel takes about this multiple
+// of its bound.
 static const double trial_calls = 3, beyond_bound = 1.5;
-// Of times that are as good as the same, by which one may be less.
+// A candidate must take less than this share of the chosen Schedule's time to replace it.
 static const double surely = 0.99;
-// Of times that were measured on another day, by which one is not the best any more.
+// If the chosen Schedule takes less than this share of a stored one's time, a search follows.
 static const double lost = 0.95;
 static const double least_reference = 0.05, compile_seconds = 10;
-// Computing the reference ends after so long, or half of the time.
+// The reference may take this long, or half of the tuning's time.
 static const double reference_limit = 10, reference_most = 0.5;
-// What takes longer to compile is left out: it would keep many others from being tried.
+// A candidate that takes longer to compile is skipped: many others could be tried meanwhile.
 static const double slow_compile_share = 0.04, slow_compile = 0.1;
 static const double trial_share = 0.1; // of the time that a trial may take once it was checked
 
@@ -150,7 +151,7 @@ static void progress(void *user, const SearchState *state) {
 
 // --- From options to a result --------------------------------------------------------------------
 
-// Do the subscripts that a user's data hold stay inside? Kernels do not look while they are timed.
+// Whether the subscripts in a user's data stay inside. Timed kernels do not check them.
 static bool subscripts_fit(Tune *t, int arg, const View *v) {
     const IndexRange *range = &t->bound->ranges[arg];
     int64_t at[PROGRAM_MAX_RANK] = {0}, offset = 0;
@@ -221,14 +222,15 @@ static int compilers(const Tune *t) {
     return t->messenger || n < 2 ? 0 : t->threads > 1 ? n : n - 1;
 }
 
-// Of a job: a candidate, what the database has, or a Schedule that is given.
+// The largest job: a candidate, a Schedule of the database, or the given one.
 static size_t most_bytes(const Tune *t) {
     size_t most = (size_t)max_i64(t->ps.space->size, TUNE_MOST_TEXT);
     size_t given = t->o.schedule.text ? strlen(t->o.schedule.text) + 1 : 0;
     return given > most ? given : most;
 }
 
-// The reference, the first trial, and the last word on it and on what is chosen.
+// The time of the reference, of the first trial, and of the final comparison with the chosen
+// Schedule.
 static double expected_seconds(Tune *t) {
     double call = t->model ? beyond_bound * bound(t, t->root) : 0;
     return measure_reference_time(&t->setup) + 3 * trial_calls * call;
@@ -298,8 +300,8 @@ static void nothing_runs(Tune *t, const Trial *chosen) {
               trial_state_name[chosen->state]);
 }
 
-// The best few, what was given where that is outside of the Space, and what is chosen without
-// search.
+// The finalists: the best candidates, the given Schedule if it is outside of the Space, and the one
+// chosen without search.
 typedef struct Final {
     Job jobs[FINALISTS + TUNE_OUTSIDE];
     Trial trials[FINALISTS + TUNE_OUTSIDE];
@@ -308,8 +310,9 @@ typedef struct Final {
     int given; // -1: none
 } Final;
 
-// The best few in a fresh process, in turn with what is chosen without search: single times of the
-// search are lucky ones. False: none of them is right, nor what is chosen, or that is not allowed.
+// Measures the finalists again in a fresh process, interleaved with the Schedule chosen without
+// search, because the search favours lucky times. False: none is right, and the chosen one is not
+// either, or is excluded by `set`.
 static bool decide(Tune *t, const SearchResult *found, Final *out) {
     Job *jobs = out->jobs;
     Trial *trials = out->trials;
@@ -339,7 +342,7 @@ static bool decide(Tune *t, const SearchResult *found, Final *out) {
             best = i;
     bool right = trials[chosen].state == TRIAL_TIMED, allowed = chosen < n || !t->o.set;
     if (right) t->result->chosen = trials[chosen].seconds;
-    // What is not faster for sure is not worth another schedule.
+    // Another Schedule must be surely faster than the chosen one.
     if (right && allowed && (best < 0 || trials[chosen].seconds * surely <= trials[best].seconds))
         best = chosen;
     if (best < 0) return nothing_runs(t, &trials[chosen]), false;
@@ -348,7 +351,7 @@ static bool decide(Tune *t, const SearchResult *found, Final *out) {
     return true;
 }
 
-// All that were right. What seems a little faster than the winner was not enough so to win.
+// Stores the finalists except those with less time than the winner, which were not surely faster.
 static bool keep(Tune *t, const Final *final, const SearchOptions *options) {
     Job jobs[FINALISTS + TUNE_OUTSIDE];
     Trial trials[FINALISTS + TUNE_OUTSIDE];
@@ -371,8 +374,8 @@ static bool finish(Tune *t, const Job *winner, const Trial *trial, const char *s
     return true;
 }
 
-// What the database has, if it still is right and no slower than what is chosen; nothing is
-// searched then.
+// Takes the database's Schedule instead of a search if it is still right and no slower than the
+// chosen one.
 static bool recall(Tune *t, const SearchOptions *options) {
     Job jobs[2] = {{0}, {JOB_CHOSEN, "", 1}};
     Trial trials[2];
@@ -388,8 +391,8 @@ static bool recall(Tune *t, const SearchOptions *options) {
     return finish(t, &jobs[0], &trials[0], "database");
 }
 
-// Schedules to start from that no candidate is are the first trials, as they are. The search does
-// not compare with them: it could not climb from what is near them.
+// Starting Schedules outside of the Space are the first trials. The search does not compare with
+// them, because it has no candidates near them to improve.
 static void measure_outside(Tune *t, const SearchOptions *options) {
     Trial trials[TUNE_OUTSIDE];
     int n = options->scratch || t->o.set ? 0 : tune_outside(t, t->outside);
@@ -466,7 +469,7 @@ static bool put(Tune *t) {
     return t->result->stored && finish(t, &jobs[0], &trials[0], "hand");
 }
 
-// Nothing is computed where no result has an element.
+// Whether no result has an element: then there is nothing to measure.
 static bool is_empty(const Tune *t) {
     const Program *p = t->p;
     for (int i = p->ninputs; i < p->ninputs + p->noutputs; i++) {
@@ -477,7 +480,7 @@ static bool is_empty(const Tune *t) {
     return true;
 }
 
-// What is chosen without search, and was not measured.
+// The result is the Schedule chosen without search, not measured.
 static bool nothing_measured(Tune *t, const char *why) {
     t->result->schedule = schedule_text(t, &(Job){JOB_CHOSEN, "", 1});
     t->result->strategy = why;
@@ -537,7 +540,7 @@ static void tune_inside(void *arg) {
     database_complain(c->t->call, c->t->db);
 }
 
-// What is put is no start for a search: it is taken as it is.
+// A Schedule that is put into the database is taken as it is; no search starts from it.
 static bool can_put(Tune *t) {
     bool none = t->o.db ? !*t->o.db || strcmp(t->o.db, "none") == 0 : !t->call->ctx->db;
     lw_schedule_text text = t->o.schedule;
@@ -554,7 +557,7 @@ static bool can_put(Tune *t) {
     return t->put;
 }
 
-// Workers and operands are given back also when memory runs out.
+// Frees workers and operands also when memory runs out.
 static lw_status tune_body(Call *call, void *args) {
     TuneCall *c = args;
     if (c->bound->function->tree && c->check && !c->options.schedule.text)

@@ -1,12 +1,13 @@
-// Inside lw_tune: what its parts share.
+// The state of a tuning, which all parts of lw_tune share.
 //
 //   tune.c         the call: from options to a result
 //   tune_options.c the strategy, and the order of decisions
 //   tune_space.c   the Space of a bound function, and jobs for the workers: candidates, Schedules
-//   tune_db.c      what the database knows of it, and is told
+//   tune_db.c      reading from and writing to the tuning database
 //   tune_bound.c   the lower bound, the certificate, and its withdrawal
-//   tune_report.c  where it stands, trial by trial; reproducers of what went wrong
+//   tune_report.c  progress, trial by trial; reproducers of failures
 //   tune_check.c   lw_check: one Schedule, compared as candidates are
+//   tune_tree.c    lw_check of a function that is a Tree
 #ifndef LW_TUNE_TUNE_H
 #define LW_TUNE_TUNE_H
 
@@ -25,7 +26,7 @@ typedef struct Tune {
     const lw_bound *bound;
     lw_tune_options o;
     int threads;
-    // What is tuned.
+    // The problem
     Machine machine;
     const lw_machine *rated; // its rates, for people
     const Program *p;        // the call's own
@@ -34,7 +35,7 @@ typedef struct Tune {
     SpaceWork *work;
     const Cand *root;        // decisions of `set` taken
     const Schedule *given;   // to start from, or NULL
-    const Cand *chosen;      // nearest to what is chosen without search; NULL: not asked for yet
+    const Cand *chosen;      // nearest to the chosen Schedule; NULL: not computed yet
     const BoundModel *model; // NULL: there is no bound
     struct {                 // the time furthest below its bound
         double seconds;      // 0: none is
@@ -42,13 +43,13 @@ typedef struct Tune {
         Cand *cand;
         const char *schedule;
     } below;
-    // What is known of it.
+    // The tuning database
     Db *db;     // NULL: no database
     Db *own_db; // the same, where it is not the context's
     const Canon *canon;
     DbKey key;
     VEC(DbTrial) trials; // not written yet
-    // How it is measured.
+    // Measurement
     MeasureSetup setup;
     Measure *measure;
     const Messenger *messenger; // NULL: this process is alone
@@ -56,7 +57,7 @@ typedef struct Tune {
     Remote *remote;
     Cand *best; // of all candidates,
     double best_seconds;
-    // Schedules to start from that no candidate is: measured as they are.
+    // Starting Schedules outside of the Space, measured as they are
     Job outside[TUNE_OUTSIDE];
     int noutside;
     const Cand *const *begun; // candidates that are being measured
@@ -66,10 +67,10 @@ typedef struct Tune {
     bool pin;
     bool check; // a Schedule is to be compared with the reference: nothing is searched
     lw_check_result *checked;
-    int used; // threads that the result makes use of; 0: it is not known yet
-    // Where it stands.
+    int used; // threads that the result uses; 0: not known yet
+    // Progress
     double began;
-    double counted; // the best's time as the search counts it; 0: there is none
+    double counted; // time of the best as the search counts it; 0: none
     lw_tune_state state;
     bool finishing;   // no longer to be cancelled
     bool interrupted; // before there was a reference
@@ -77,9 +78,9 @@ typedef struct Tune {
     lw_tune_point *points;
     int npoints, most_points;
     int64_t failures; // reproducers written
-    bool unkept;      // that they could not be written was told
+    bool unkept;      // a failure to write one was reported
     const char *folder;
-    int64_t plant[PLANTS]; // LW_TUNE_PLANT: every so many candidates
+    int64_t plant[PLANTS]; // LW_TUNE_PLANT: the period of each planted failure, in candidates
 } Tune;
 
 // --- tune_options.c ------------------------------------------------------------------------------
@@ -92,13 +93,13 @@ bool tune_space(Tune *t);
 void tune_model(Tune *t); // the lower bound at the rates of `machine`
 // Full candidates that are worth trying first, best guess first; at most `most`.
 int tune_starts(Tune *t, const Cand **out, int most);
-// Of what is given and what is chosen, those that the Space has no candidate for; their number.
+// The given and the chosen Schedule, as far as the Space has no candidate for them; their number.
 int tune_outside(Tune *t, Job *out);
-// Of a worker: code for a job.
+// Compiles a job, in a worker.
 bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out);
 Job tune_cand_job(const Tune *t, const Cand *c);
-// Do several threads share anything of a job? One that is a candidate loses the marks of parallel
-// loops that run on one thread all the same, and is a text then.
+// Whether several threads share loops of a job. A candidate with parallel marks that have no effect
+// becomes a text without them.
 bool tune_shares(Tune *t, Job *job);
 // The Schedule that a job stands for; NULL: it does not parse.
 const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *diags);
@@ -107,34 +108,34 @@ const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *d
 enum { TUNE_MOST_TEXT = 64 * 1024 }; // of a stored Schedule
 void tune_open_db(Tune *t);
 void tune_close_db(Tune *t);
-// What was found for this function before, where searching as `options` say again would bring
-// nothing: a search went as far, or the gap is reached. False: it is to be searched.
+// The stored Schedule, if another search with these options would not improve it: an earlier search
+// went as far, or the gap is reached. False: a search is needed.
 bool tune_known(Tune *t, const SearchOptions *options, Job *job);
 // Schedules to start from: of this key, or of the nearest sizes. At most `most`.
 int tune_known_schedules(Tune *t, const Schedule **out, int most);
 void tune_keep_trial(Tune *t, const Schedule *s, const Trial *trial);
 void tune_keep_trials(Tune *t); // to the file
-// Those that are timed, and that they were searched for; NULL: that says nothing. `options` as they
-// were asked for.
+// Stores the timed ones, and that a search with `options` (those of the user) is complete; NULL: no
+// search is.
 bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const SearchOptions *options);
 
 // --- tune_check.c --------------------------------------------------------------------------------
 void tune_check(Tune *t);
-const char *tune_compared(Tune *t); // how results are
+const char *tune_compared(Tune *t); // how results were compared
 
 // --- tune_bound.c --------------------------------------------------------------------------------
 // Seconds that nothing below a candidate can beat; 0: not known, or refuted.
 double tune_bound(const Tune *t, const Cand *c);
-// A candidate (NULL: outside of the Space) was measured: is it faster than its bound allows?
+// Notes a measured candidate (NULL: outside of the Space) that is faster than its bound allows.
 void tune_doubt(Tune *t, const Cand *c, const Job *job, double seconds);
-// The bound of the result, or why there is none. `proved`: everything else was tried, or cut.
+// Sets the bound of the result, or the reason for none. `proved`: everything else was tried or cut.
 void tune_certify(Tune *t, const Job *winner, double seconds, bool proved);
 
 // --- tune_report.c -------------------------------------------------------------------------------
-void tune_figures(Tune *t); // what follows from state.seconds
+void tune_figures(Tune *t); // derives the other figures from state.seconds
 // The result: state.seconds is its time, and so is the last point.
 void tune_best(Tune *t, const Trial *trial);
-// Counts a trial and tells whoever wants to know.
+// Counts a trial and calls the user's callback.
 void tune_trial(Tune *t, const Job *job, const Trial *trial, double bound);
 void tune_progress(Tune *t);
 // Files that show a schedule as `loopwright run` takes them, with `options`; the path of the

@@ -1,5 +1,5 @@
 // lw_check: the result of one Schedule compared with the reference, on the data and in the process
-// that a candidate of a tuning has. So what was wrong there is wrong here, and shown.
+// that a candidate of a tuning has. So a wrong candidate is wrong here too, and shown.
 #include "tune/tune.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 
 enum { TRIALS_AT_ONCE = 1000 };
 
-// For people: what is behind the canonical names.
+// The names behind the canonical ones, for people.
 static const char *names_of(const Tune *t) {
     Text out = {.arena = t->call->arena};
     const lw_function *f = t->bound->function;
@@ -39,13 +39,14 @@ void tune_close_db(Tune *t) {
     t->db = t->own_db = NULL;
 }
 
-// What is stored may be anything: it counts once it parses, lowers, and gives the right result.
+// A stored text may be anything: it counts once it parses, lowers, and gives the right result.
 static const Schedule *restore(Tune *t, const DbEntry *e) {
     DiagList quiet = {.arena = t->call->arena};
     return canon_schedule_parse(t->call->arena, t->canon, e->schedule, &quiet);
 }
 
-// A search that takes decisions, data or a start of somebody's says nothing about others.
+// Whether the search depends on no decisions, data or start of the user, so that its completion
+// holds for other searches.
 static bool is_plain(const Tune *t) {
     return !t->o.set && !(t->o.args && t->o.data) && !t->o.schedule.text;
 }
@@ -106,7 +107,7 @@ void tune_keep_trials(Tune *t) {
     t->trials.n = 0;
 }
 
-// The bound of a search whose decisions somebody took is one of what was left.
+// A bound under decisions of the user holds only for the rest of the Space, so it is not stored.
 static DbEntry entry_of(Tune *t, const char *schedule, const Trial *trial) {
     return (DbEntry){.schedule = schedule,
                      .seconds = trial->seconds,

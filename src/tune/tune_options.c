@@ -1,4 +1,4 @@
-// The words among the options of a tuning: a strategy with what it takes, and the order of
+// The options of a tuning that are words: a strategy with its own options, and the order of
 // decisions.
 #include "tune/tune.h"
 
@@ -11,7 +11,7 @@ static const Range nowhere = {0, 0};
 
 const char *const *lw_tune_strategies(void) { return search_strategy_name; }
 
-// What there is instead, and what may have been meant.
+// Reports the valid words, and the one that may have been meant.
 static bool no_such(Call *call, const char *word, const char *what, const char *const *names,
                     int n) {
     Text text = {.arena = call->arena};
@@ -50,7 +50,7 @@ static bool read_number(Call *call, const Option *o, const char *word, const cha
     return true;
 }
 
-// "width=8", "blind": what the strategy does not take is refused.
+// "width=8", "blind": refuses options of other strategies.
 static bool strategy_option(Call *call, const char *word, SearchOptions *s) {
     enum { GREEDY = 1 << SEARCH_GREEDY, BEAM = 1 << SEARCH_BEAM, GENETIC = 1 << SEARCH_GENETIC };
     const Option options[] = {{"width", BEAM, .whole = &s->width},

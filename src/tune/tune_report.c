@@ -60,8 +60,8 @@ static void show_best(Tune *t, const Trial *trial, double seconds) {
 
 void tune_best(Tune *t, const Trial *trial) { show_best(t, trial, trial->seconds); }
 
-// In turn with the one before, one may be surely faster and yet have taken longer, in a slow phase.
-// The search counts it as a little faster than that; what is shown are times that were measured.
+// Interleaved with the best so far, a candidate may be surely faster and yet take longer than that
+// one did before, in a slow phase. The search counts it as a little faster; users see real times.
 static void count_best(Tune *t, const Trial *trial) {
     t->counted = trial->seconds;
     if (t->state.seconds <= 0 || trial->measured < t->state.seconds)
@@ -77,7 +77,7 @@ void tune_progress(Tune *t) {
 // --- Reproducers ---------------------------------------------------------------------------------
 // STATE-HASH.lwp and .lws: the bound program and the schedule, as `loopwright run` takes them.
 
-enum { MOST_FAILURES = 100 }; // of one tuning; what fails so often fails alike
+enum { MOST_FAILURES = 100 }; // reproducers of one tuning; more would show the same failure
 
 static bool make_folders(Arena *arena, const char *path) {
     char *copy = arena_strndup(arena, path, strlen(path));
@@ -99,7 +99,7 @@ static bool write_file(const char *path, const char *text) {
     return close(fd) == 0 && ok;
 }
 
-// Told once.
+// Reports it once.
 static const char *unkept(Tune *t) {
     if (!t->unkept)
         diag_report(t->call->diags, (Range){0, 0}, DIAG_TUNE_UNKEPT, t->folder, strerror(errno));

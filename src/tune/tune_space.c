@@ -50,7 +50,7 @@ void tune_model(Tune *t) {
                       .threads = t->threads,
                       .plant = planted_bound(),
                       .stride = strides_of(arena, t->p, t->views)};
-    // Times are this machine's; those of a described one they say nothing about.
+    // Times are measured on this machine, so a described machine has no bound.
     t->model = t->call->ctx->pretended ? NULL : t->machine.target->space->bound(arena, &t->ps, &o);
 }
 
@@ -75,9 +75,9 @@ static const Schedule *candidate_schedule(const Tune *t, Arena *arena, const Can
 
 // --- Where to begin ------------------------------------------------------------------------------
 
-// The candidate nearest to a Schedule: what it says, decided one by one as far as the rest allows,
-// and what is open then by the first value that can be, which is what a Schedule means that says
-// nothing. NULL: there is none.
+// The candidate nearest to a Schedule: applies its decisions one by one, as far as the constraints
+// allow, then takes the first possible value of each open decision, which is the default of
+// Schedules. NULL: there is none.
 static const Cand *nearest(Tune *t, const Schedule *s) {
     const Space *space = t->ps.space;
     Arena *arena = t->call->arena;
@@ -103,7 +103,7 @@ static const Cand *nearest(Tune *t, const Schedule *s) {
     return c;
 }
 
-// The same for what is chosen without search, which is asked for more than once.
+// The same for the Schedule chosen without search, computed once.
 static const Cand *nearest_chosen(Tune *t) {
     ChooseOptions o = choice(t, t->call->arena, false);
     if (!t->chosen) t->chosen = nearest(t, t->machine.target->choose(t->call->arena, t->p, &o));
@@ -162,7 +162,7 @@ const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *d
     return t->machine.target->choose(arena, t->p, &o);
 }
 
-// --- Parallel loops that are none ----------------------------------------------------------------
+// --- Parallel marks without effect ---------------------------------------------------------------
 
 // Iterations that a Schedule has several threads share; -1: it does not compile.
 static int64_t shared_out(Tune *t, const Schedule *s) {
@@ -189,7 +189,8 @@ static const Schedule *copy_schedule(Arena *arena, const Schedule *s, SchedLoop 
     return out;
 }
 
-// From the inside out: what a loop inside might take over is gone by then.
+// From the innermost loop outwards, so that no inner loop can take over the threads of a loop that
+// loses its mark.
 bool tune_shares(Tune *t, Job *job) {
     Arena *arena = t->call->arena;
     DiagList quiet = {.arena = arena};
@@ -215,8 +216,8 @@ bool tune_shares(Tune *t, Job *job) {
     return shared > 0;
 }
 
-// In a child the Program's pools grow beyond what they were, by memory of the C library: whatever
-// the context's own allocator needs may not be there.
+// In a child process the Program's pools grow with memory of the C library, because the context's
+// own allocator may not work there.
 static void become_child(Tune *t, Arena *arena) {
     t->call->arena->allocator = &allocator_libc;
     t->call->arena->try = arena->try;
