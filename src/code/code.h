@@ -55,7 +55,7 @@ typedef enum CodeTrick {
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];
 
-// What is slower than the Tree's text says, and why, as the planner decided it.
+// Why a loop is slower than the Tree's text says, as the planner decided it.
 typedef enum LossWhy {
     LOSS_NONE,
 #define LOSS(name, of, why) name,
@@ -81,8 +81,8 @@ typedef struct Code {
     size_t size;
     int64_t scratch;        // bytes the caller provides, 64-byte aligned, to run on one thread
     int64_t thread_scratch; // and for every further thread
-    int parallel;           // loops that are shared out among threads;
-    int64_t shared;         // iterations of those that are more than one thread's task
+    int parallel;           // number of parallel loops
+    int64_t shared;         // their iterations, of the loops with work for several threads
     int nlosses;
     const CodeLoss *losses;
     int nlines;

@@ -110,8 +110,8 @@ void listing_print(Text *out, const Code *code, const Listing *listing, const ch
 
 // --- Loops ---------------------------------------------------------------------------------------
 
-// Multiply-adds per register, or -1 when something else in the loop writes it: then what it sums up
-// does not go on from turn to turn.
+// Multiply-adds per register, or -1 if something else in the loop writes it: then its sum does not
+// continue across iterations.
 static void count_sums(ListedLoop *loop, const ListedInsn *in, int *sums) {
     if (in->writes >= 0) sums[in->writes] = -1;
     if (in->sum >= 0 && sums[in->sum] >= 0) sums[in->sum]++;

@@ -1,5 +1,5 @@
-// A kernel's instructions as text, and what they occupy. Made beside the code when asked for, at no
-// cost when not.
+// A kernel's instructions as text, and the ports that they occupy. Made beside the code on request;
+// otherwise it costs nothing.
 //
 //     code_x86_listed ──▶ Code, Listing ──┬─ listing_print   assembly text between the Tree's lines
 //                                         └─ listing_loops   machine loops, counted by unit
@@ -65,10 +65,10 @@ typedef struct ListedLoop {
     int line;          // of the Tree's text
     uint32_t from, to; // offsets
     int count[PORT_COUNT];
-    int sums;      // registers that multiply-adds add to, turn after turn
-    int chain;     // multiply-adds into the same one of them in a turn, at most
-    double cycles; // of one turn, at least
-    int binds;     // the Port that says so, or PORT_COUNT: the latency of multiply-adds
+    int sums;      // registers that multiply-adds accumulate into across iterations
+    int chain;     // most multiply-adds of an iteration into the same of these registers
+    double cycles; // lower bound for one iteration
+    int binds;     // the Port that limits it, or PORT_COUNT: the latency of multiply-adds
 } ListedLoop;
 
 typedef VEC(ListedLoop) ListedLoops;
@@ -76,8 +76,8 @@ typedef VEC(ListedLoop) ListedLoops;
 // By offset. Code without any loop is one "loop" over all of it, with line 0.
 void listing_loops(const Code *code, const Listing *listing, const Machine *m, ListedLoops *out);
 
-// For what makes code: an instruction was emitted; all of those from `first` on are finished, and
-// `bytes` is where they are.
+// For code generators: list_add adds an emitted instruction; list_resolve finds the labels of all
+// instructions from `first` on, once their `bytes` are final.
 struct Asm;
 void list_add(Listing *l, struct Asm *a, size_t offset, unsigned op, const void *operands);
 void list_resolve(Listing *l, int first, const uint8_t *bytes);

@@ -439,7 +439,7 @@ static void write_children(CWriter *w, const Block *b) {
     w->scratch = scratch;
 }
 
-// The body of a parallel iteration: memory of its own for what is too large for the stack.
+// The body of a parallel iteration, with its own memory for buffers too large for the stack.
 static void write_own(CWriter *w, const Block *b) {
     int64_t scratch = w->scratch, most = w->most_scratch;
     Text *outer = w->out, inner = {.arena = w->arena};

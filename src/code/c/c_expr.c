@@ -578,7 +578,7 @@ static void see_gather(void *user, const Access *a, bool guarded) {
     *(bool *)user |= a->has_read;
 }
 
-// Two reads of what is one variable here: a buffer of one element has no subscripts.
+// Whether two reads are of the same variable: a buffer of one element has no subscripts.
 static bool same_read(CWriter *w, const Expr *a, const Expr *b) {
     if (a->kind != EXPR_READ || b->kind != EXPR_READ || a->access->tensor != b->access->tensor)
         return false;

@@ -10,10 +10,10 @@
 //                                         for k in [last, 128)     nothing, or the other value
 //
 // All limits are whole iterations (copies of the body and lanes). Outside of [first, last) no leaf
-// does anything: a guard around it fails, or what it combines, into the same elements in every
-// iteration, is select(condition, ..., c) with a c that makes no difference the second time. That
-// is done once, for the sake of zeros with a sign and of NaN. Where values are assigned instead,
-// they are assigned in a loop without tests.
+// has an effect: a guard around it fails, or it combines select(condition, ..., c) into the same
+// elements in every iteration, and combining c a second time changes nothing. Such iterations are
+// performed once, because signed zeros and NaN may change the first time. Leaves that assign values
+// run in a loop without tests.
 #include "code/gen/gen.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ typedef struct Cut {
     int64_t k;     // of the loop's counter
     int64_t least; // all hold where sum + least >= 0
     int64_t most;  // no leaf does anything where sum + most < 0; INT64_MAX: some does
-    Idle idle;     // what is done there instead
+    Idle idle;     // the work in those iterations
 } Cut;
 
 struct Cuts {
@@ -90,7 +90,7 @@ static void see(Gen *g, Cuts *c, const Lin *l, const PNode *own, int64_t k, Fail
     *at = min_i64(*at, hi);
 }
 
-// Does it look into a table, whose index is checked wherever the program says so?
+// Whether the expression reads at an index from data, which must be checked in every iteration.
 static bool may_fail(const Expr *e) {
     bool found = e->kind == EXPR_READ && e->access->has_read;
     for (int i = 0; i < e->n && !found; i++) found = may_fail(e->arg[i]);
@@ -242,7 +242,7 @@ static void iteration_of(Gen *g, const Cuts *c, const Cut *cut, int64_t constant
     gen_op(g, GEN_MUL, GEN_A, GEN_B);
 }
 
-// An end of the loop where nothing holds: what is done there; the one cut that decides, or NULL.
+// The work at an end of the loop where no condition holds; and the cut that decides, or NULL.
 typedef struct End {
     bool is;
     Idle idle;
@@ -267,9 +267,8 @@ static bool has_side(const Cuts *c, bool above) {
     return false;
 }
 
-// All limits that there is need of; FIRST and LAST between 0 and the end, which what is left of the
-// last iteration is in front of. What is done once, where all is idle, is done in one iteration if
-// there is any such.
+// Computes all limits that are needed. FIRST and LAST lie between 0 and the end, which includes a
+// partial last iteration. If all iterations are idle, work that is done once gets one iteration.
 static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above) {
     bool first = below->is && below->idle == IDLE_ONCE;
     bool last = above->is && above->idle == IDLE_ONCE;
@@ -329,8 +328,7 @@ static void iterations_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes 
     g->here.known.n = known;
 }
 
-// What is left of a last iteration, if it is not idle: pointers and the counter stand at the
-// beginning.
+// A partial last iteration, if it is not idle; pointers and the counter are at its beginning.
 static void left_over(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const End *above) {
     AsmLabel done = asm_label(&g->a);
     bool skips = above->is && above->idle != IDLE_ASSIGNS;

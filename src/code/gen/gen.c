@@ -1,11 +1,11 @@
-// Plan -> code: registers and slots, the function, what is tried again. See gen.h.
+// Plan -> code: registers and slots, the function, and retries. See gen.h.
 #include "code/gen/gen.h"
 
 #include <string.h>
 
 #include "base/bug.h"
 
-// Is an address computed, for one lane or all of them?
+// Whether an address is computed, for one lane or all of them.
 static bool has_rows(const Plan *p) {
     for (int i = 0; i < p->leaves.n; i++) {
         const PNode *n = p->leaves.at[i];
@@ -16,8 +16,8 @@ static bool has_rows(const Plan *p) {
     return false;
 }
 
-// Registers go to the most deeply used pointers and counters; computed offsets come before what is
-// used outside of all loops.
+// Assigns registers to the most deeply used pointers and counters; computed offsets come before
+// Items that are used outside of all loops.
 static void give_registers(Gen *g, int *frame) {
     Plan *p = g->p;
     int nregs = g->isa->items, given = 0;
@@ -169,7 +169,7 @@ void gen_plan(Arena *arena, const Tree *tree, const Machine *machine) {
     gen_new(arena, tree, machine, NULL, &refused);
 }
 
-// False: something turned out to be impossible, which `refused` now says.
+// False: a vector loop or a tile proved impossible; `refused` then lists it.
 static bool is_possible(const Gen *g, Refusals *refused) {
     if (g->result.no_vector >= 0) refused->vector[g->result.no_vector] = true;
     if (g->result.no_tile >= 0) refused->tile[g->result.no_tile] = (uint8_t)g->result.why_no_tile;
@@ -193,7 +193,7 @@ static void describe(const Gen *g, Code *out) {
 bool gen_code(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa, void *user,
               Code *out, DiagList *diags) {
     Refusals refused = nothing_refused(arena, tree);
-    for (;;) { // once, and again for each thing that turned out not to be possible
+    for (;;) { // repeated without each vector loop or tile that proves impossible
         Gen g = gen_new(arena, tree, machine, isa, &refused);
         g.user = user;
         asm_init(&g.a, arena_raw(arena, 16384), 16384);

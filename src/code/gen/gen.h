@@ -1,19 +1,19 @@
 // The code generator for any instruction set. Private to code/.
 //
 // One function: prologue, the Plan's nodes in order, epilogue; after it the bodies of parallel
-// loops, functions of their own with the same frame (parallel.c). Item registers hold stream
+// loops, functions of their own with the same frame. Item registers hold stream
 // pointers and loop counters, the most deeply used first; the others live in stack slots. Vector
 // registers: 0.. are the region's pins, then free ones; the last ones belong to the instruction
 // set.
 //
-//   gen.c       registers and slots, the function, retries without what turned out to be impossible
+//   gen.c       registers and slots, the function, retries without lanes or tiles that failed
 //   region.c    regions: which elements stay in registers, where they are loaded and stored
 //   tail.c      code for each way in which splits that do not divide can end
 //   interior.c  code without tests where all conditions of a region hold
 //   loop.c      loops and guards
 //   cut.c       innermost loops cut where conditions begin and cease to hold
-//   parallel.c  parallel loops, their outlined bodies
-//   leaf.c      leaves as micro-operations; lanes.c: conditions that differ from lane to lane
+//   gen_parallel.c  parallel loops, their outlined bodies
+//   leaf.c      leaves as micro-operations; gen_lanes.c: conditions that differ between lanes
 //   index.c     index arithmetic
 //
 // All of it speaks to the machine through a GenIsa (isa.h) and names no instruction set.
@@ -76,7 +76,7 @@ typedef struct GenStack {
     int bytes;               // of all slots together
 } GenStack;
 
-// What the code turned out to be. Everybody who makes code adds to it; gen_code reads it.
+// Properties of the generated code. All of the generator adds to it; gen_code reads it.
 typedef struct GenResult {
     int tricks[TRICK_COUNT]; // how often each was used
     VEC(CodeLine) lines;     // gen_line: where the code of each line begins
@@ -91,7 +91,7 @@ typedef struct GenResult {
 // What holds at the current place in the loops. Whoever makes a loop, a guard, a copy or a variant
 // sets it and restores it afterwards.
 typedef struct GenHere {
-    int64_t *value;   // by loop: the index of an unrolled one, or what is added to a counter
+    int64_t *value;   // by loop: the index of an unrolled one, or an offset of the counter
     int active;       // lanes of the current vector that exist
     int chosen;       // conditions that were decided in front of the enclosing loops (loop.c)
     int cases;        // variants of tails that enclose this code (tail.c)
@@ -179,7 +179,7 @@ void gen_row_offset(Gen *g, const Ref *ref); // the computed part of an address;
 bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value);
 void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max);
 
-// lanes.c: conditions that differ from lane to lane.
+// gen_lanes.c: conditions that differ from lane to lane.
 bool gen_in_lanes(const PNode *guard, int cond); // one of its conditions does
 int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width);
 const Lin *gen_counters_of(Gen *g, const Lin *l); // its machine loops; NULL: none
@@ -193,15 +193,16 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
 void gen_leaf(Gen *g, PNode *n);
 void gen_deferred(Gen *g, const PNode *guard); // see PForm.deferred
-// What lanes share (Mem.repeat) can be taken from whole vectors; else it comes element by element.
+// Whether elements that lanes share (Mem.repeat) can be taken from whole vectors; else they are
+// loaded one by one.
 bool gen_has_groups(const Gen *g, const Mem *m);
 
 // loop.c
 // The form of accumulators that a loop wants: partial results in lanes if it reduces into them, one
 // result if it only reads them, unchanged otherwise.
 Lanes gen_lanes_wanted(const Gen *g, const PNode *n);
-// Ends the straight-line code here; what follows is reached from elsewhere too, with the
-// accumulators as in `want`.
+// Ends the straight-line code here: other code jumps to this place too, with the accumulators as in
+// `want`.
 void gen_boundary(Gen *g, const Lanes *want);
 void gen_copies(Gen *g, PNode *n, int64_t total, int step); // straight bodies, `step` apart
 // The body of a machine loop, which begins at `top` and runs at least `iterations` times: `stride`
@@ -238,7 +239,7 @@ typedef struct Interiors {
 
 // False: there is no interior, or no need of one.
 bool gen_find_interiors(const Gen *g, PNode *const *at, int n, int first_inside, Interiors *in);
-// Jumps to `other` outside of them; what follows is made for the inside.
+// Jumps to `other` outside of them; the code after it is for the inside.
 void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other);
 void gen_leave_interiors(Gen *g, const Interiors *in);
 void gen_walk(Gen *g, PNode *n);
@@ -247,7 +248,7 @@ void gen_begin_loop(Gen *g);                 // at g->top, if it waits
 void gen_shift(Gen *g, int loop, GenOp way); // GEN_ADD or GEN_SUB
 int gen_range(Gen *g, PNode *n);
 
-// parallel.c
+// gen_parallel.c
 void gen_parallel(Gen *g, PNode *n);
 void gen_bodies(Gen *g);
 

@@ -46,7 +46,7 @@ static void narrow(const Gen *g, const LinTerm *t, int n, int64_t *min, int64_t 
     }
 }
 
-// Smallest and largest value given what is known of the loops here.
+// Smallest and largest value, given the known facts about the loops here.
 void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max) {
     LinTerm real[TREE_MAX_DEPTH * 2];
     int64_t least = 0, most = 0, c = l->c;
@@ -91,8 +91,8 @@ static int64_t known_part(const Gen *g, const Affine *a, const int64_t *env) {
     return (int64_t)c;
 }
 
-// A <- A + Σ k·counter + what is known; `first`: A holds nothing yet. The sums of counters do not
-// overflow (affine_reach); adding what is known to an index from data may.
+// A <- A + Σ k·counter + constant; `first`: A holds nothing yet. The sums of counters do not
+// overflow (affine_reach); adding the constant to an index from data may.
 static void add_iterators(Gen *g, const Affine *a, const int64_t *env, bool first) {
     bool empty = first;
     for (int i = 0; i < a->n; i++) {

@@ -37,7 +37,7 @@ static void refuse_tile(Gen *g, int buffer) {
     bug("a tile that was refused");
 }
 
-// A loop begins with the segment that is its body, behind what is the same in all of its turns.
+// A loop begins with the segment of its body, after its loop-invariant operations.
 static const bool *begin_body(Gen *g, Seg *s, MicroIsa isa) {
     if (!g->straight.top) return NULL;
     g->straight.body.replayed = isa.emit != gen_emit;
@@ -158,7 +158,7 @@ static int64_t index_lane_step(LeafGen *l, const Affine *a) {
 
 static int subscript(LeafGen *l, const Affine *a, Type type);
 
-// What a subscript reads, or the minimum, maximum, quotient or remainder in it.
+// The read, minimum, maximum, quotient or remainder in a subscript.
 static int atom_of(LeafGen *l, const Atom *atom, Type type) {
     Gen *g = l->g;
     const Plan *p = g->p;
@@ -363,7 +363,7 @@ static int piece_of(LeafGen *l, const Mem *m) {
     return picked_of(l, &r, m->place, -1);
 }
 
-// Is the piece what all lanes read?
+// Whether all lanes read this piece.
 static bool piece_holds(const LeafGen *l, const Mem *piece) {
     for (int i = 0; piece && i < piece->nconds; i++)
         if (gen_lanes_truth(l->g, piece->cond[i], l->n->simd.vloop, l->n->simd.width) != 1)
@@ -428,8 +428,8 @@ static int choice_of(LeafGen *l, const Expr *e, int guard) {
     return seg_op(l->g->seg, MI_CHOOSE, c->op, e->type, from, l->n->simd.width, 4, args);
 }
 
-// The value of an index. What counters and lanes make of it is the same in all copies of unrolled
-// loops; a constant is added, which often is all there is.
+// The value of an index. The part of counters and lanes is the same in all copies of unrolled
+// loops, and often 0; each copy adds a constant.
 static int index_of(LeafGen *l, const Affine *a, Type type, int guard) {
     Gen *g = l->g;
     int w = l->n->simd.width;
@@ -515,7 +515,7 @@ static int value_of(LeafGen *l, const Expr *e, int guard) {
     bug("expression kind %d", e->kind);
 }
 
-// What a reduction adds: x, or the product of x and y, which is rounded with the sum.
+// The term of a reduction: x, or the product of x and y, rounded together with the sum.
 typedef struct Summand {
     int x, y; // y -1: no product
 } Summand;
@@ -538,7 +538,7 @@ static Summand term_of(LeafGen *l) {
     return (Summand){x, value_of(l, value->arg[1], l->guard)};
 }
 
-// Where the mask is off, a reduction keeps what it had.
+// Where the mask is off, a reduction keeps its value.
 static int only_where(LeafGen *l, int mask, int val, int old) {
     Seg *s = l->g->seg;
     int w = l->n->simd.width;
@@ -607,7 +607,7 @@ static bool goes_on(const LeafGen *l, const Loc *loc, int pending) {
            (!pending || l->g->seg->vals.at[loc->val].width == l->n->simd.width);
 }
 
-// The value in front of a reduction: what its place holds, in lanes where lanes are reduced.
+// The value before a reduction: the content of its element, in lanes if lanes are reduced.
 static int first_value(LeafGen *l, const Ref *r, int pending) {
     Seg *s = l->g->seg;
     Loc *loc = seg_find(s, r);
@@ -649,7 +649,7 @@ static void reduce(LeafGen *l, const Ref *r) {
     if (pending && l->active < w) mask = logical_and(l, mask, active_lanes(l));
     int val = combine_where(l, mask, old, t);
     Type to = l->n->write.type;
-    if (to != type_compute(to)) // what is kept in a register is what memory would hold
+    if (to != type_compute(to)) // a register holds the value that memory would hold
         val = seg_op(s, MI_CAST, 0, to, type_compute(to), w, 1, &val);
     if (!loc || loc->pending != pending) {
         seg_store(s, r, val);
@@ -682,7 +682,7 @@ static void prefetch(LeafGen *l, const Mem *m, int level) {
     }
 }
 
-// What is in the tile was fetched in front of the region.
+// Elements of the tile are prefetched in front of the region.
 static bool is_pinned(const Gen *g, const Mem *m) {
     for (int i = 0; i < g->region.pins.n; i++)
         if (g->region.pins.at[i].buffer == m->buffer) return true;
@@ -699,8 +699,8 @@ void gen_deferred(Gen *g, const PNode *guard) {
     }
 }
 
-// Are lanes where the guard does not hold left alone, rather than written as they were? Not where
-// that is known: the next one may want it all.
+// Whether lanes without guard stay unwritten, instead of being written with their old values. Old
+// values that are known are written, because a later load may need the whole vector.
 static bool is_masked(const LeafGen *l, const Ref *r) {
     if (r->lane != type_info[r->type].bytes || ref_is_hard(r)) return false;
     return plan_is_parallel(l->g->p) || !seg_find(l->g->seg, r);
@@ -729,7 +729,7 @@ void gen_leaf(Gen *g, PNode *n) {
         r.guard = l.guard;
     else if (l.guard >= 0)
         val = only_where(&l, l.guard, val, seg_load(g->seg, &r));
-    if (to != type_compute(to)) // what is kept in a register is what memory would hold
+    if (to != type_compute(to)) // a register holds the value that memory would hold
         val = seg_op(g->seg, MI_CAST, 0, to, type_compute(to), n->simd.width, 1, &val);
     seg_store(g->seg, &r, val);
 }

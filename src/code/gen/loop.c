@@ -180,8 +180,8 @@ static void lanes_restore(Gen *g, const Lanes *want) {
         gen_pin_lanes(g, i, want->pending[i], want->split[i]);
 }
 
-// Ends the straight-line code here; what follows is reached from elsewhere too, with the
-// accumulators as in `want`.
+// Ends the straight-line code here: other code jumps to this place too, with the accumulators as in
+// `want`.
 void gen_boundary(Gen *g, const Lanes *want) {
     if (!g->region.open) return;
     gen_close(g);
@@ -283,8 +283,8 @@ static bool are_straight(Gen *g, const PNode *n) {
     return true;
 }
 
-// Is everything below known now, so that a copy is one segment? Limits of loops inside may depend
-// on the copy that they are in.
+// Whether everything below is known, so that a copy is one segment. Limits of inner loops may
+// depend on their copy.
 static bool is_straight(Gen *g, const PNode *n) {
     if (n->kind == P_GUARD || n->form.real) return false;
     if (n->kind != P_LOOP) return true;
@@ -311,9 +311,9 @@ static int most_parts(const Gen *g) {
     return most;
 }
 
-// Copies of a body that differ in addresses alone: one is made, the others repeat its operations
-// with the same registers. Loops nested directly inside join in. Where accumulators take turns,
-// what is repeated are as many copies as there are iterations. Returns how many copies it made.
+// Copies of a body that differ in addresses alone: generates one and repeats its operations with
+// the same registers, also for loops nested directly inside. Where split accumulators alternate,
+// the repeated unit has one copy per accumulator. Returns the number of copies generated.
 static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     PNode *loop[MAX_CHAIN] = {n};
     int64_t at[MAX_CHAIN] = {0}, trips[MAX_CHAIN] = {copies};
@@ -513,7 +513,7 @@ int gen_range(Gen *g, PNode *n) {
     return slot;
 }
 
-// Iterations of so many iterations, as long as that many are left.
+// A machine loop with `stride` indices per iteration, as long as that many are left.
 static void iterations_within(Gen *g, PNode *n, const Lanes *lanes, int64_t stride, int end) {
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
@@ -679,8 +679,8 @@ static bool has_tile(const PNode *n) {
     return has;
 }
 
-// A loop around straight-line code, which is a segment: its copies share their constants, and what
-// stands still is done once.
+// A loop around straight-line code, which is one segment: its copies share constants, and
+// loop-invariant operations are done once.
 static void around_segment(Gen *g, PNode *n) {
     gen_masks(g, &n, 1);
     g->region.open = true;
@@ -691,7 +691,7 @@ static void around_segment(Gen *g, PNode *n) {
     g->region.masks = 0;
 }
 
-// Is what stands inside made twice? Then each iteration chooses, and is no one segment.
+// Whether the body is generated twice. Then each iteration branches, and is not one segment.
 static bool has_interior(const Gen *g, const PNode *n) {
     Interiors in;
     int first = g->p->nloops;

@@ -165,7 +165,7 @@ static double weight_of(const TailGroup *group, const Case *c, const TailBox *bo
     return weight;
 }
 
-// The widest step of what is not decided; -1: the box is one iteration.
+// The widest step of an undecided loop; -1: the box is one iteration.
 static int widest(const TailGroup *group, const TailBox *box) {
     int best = -1;
     double most = 0;
@@ -258,7 +258,7 @@ static bool same_bounds(const PNode *a, const PNode *b) {
     return true;
 }
 
-// The machine loops outside that a sum mentions, and those that decide whether they exist.
+// The machine loops outside that a sum depends on, and those that decide whether they run.
 static bool add_outer(const Gen *g, TailGroup *group, const Lin *l, int first_inside) {
     for (int i = 0; i < l->n; i++) {
         PNode *loop = g->p->loop[l->t[i].loop];
@@ -638,7 +638,8 @@ typedef struct Variants {
     int n;
 } Variants;
 
-// One combination of cases after the other, each behind its test; what is left over last.
+// Generates the combinations of cases one after the other, each behind its test; the rest comes
+// last.
 static void variants(Gen *g, Variants *v, int k, double share) {
     if (k == v->tails.n) {
         v->emit(g, v->at, v->n);

@@ -104,7 +104,7 @@ static int weight(const Hoist *h, int v) {
 
 // The heaviest ones, heaviest first.
 static void consider(Hoist *h, int v, int room) {
-    int least = h->body->n < FEW ? 4 : 1; // what is merely loaded is not worth it then
+    int least = h->body->n < FEW ? 4 : 1; // then a mere load is not worth it
     if (!h->still[v] || h->s->vals.at[v].pin >= 0 || h->cost[v] < least) return;
     for (int i = 0; i < h->n; i++)
         if (h->val[i] == v) return;
@@ -181,7 +181,7 @@ int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const LoopBody *body
     if (!h.n) return 0;
     *left = body_of(&h);
     uint64_t held = s->held, tile = ((uint64_t)1 << npins) - 1;
-    s->held = held | tile; // what is left out of the front needs it
+    s->held = held | tile; // operations that stay in the loop need it
     micro_assign(s, isa, npins + h.n, front_of(&h));
     s->held = held | ((((uint64_t)1 << h.n) - 1) << npins);
     for (int i = 0; i < h.n; i++) s->vals.at[h.val[i]].def = -1;

@@ -421,7 +421,7 @@ static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
     for (int i = b->head; i >= 0; i = s->locs.at[i].next) {
         Loc *l = &s->locs.at[i];
         if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
-        b->overlap = true; // with what is forgotten, too: its stores keep their order
+        b->overlap = true; // also with forgotten locations, whose stores keep their order
         if (l->pin >= 0) s->torn = ref->buffer;
         flush(s, l);
         l = &s->locs.at[i];

@@ -53,8 +53,8 @@ typedef enum MicroOp {
     MOP_GREATER,           // arg0 > arg1 ? arg0 : arg1
     MOP_SHL,               // by `value` bits
     MOP_SHR,               // by `value` bits; zeros come in
-    MOP_TO_INT,            // `from`, a float in range, to integer `type`, towards zero; what is not
-                           // in range of an i32 becomes its minimum
+    MOP_TO_INT,            // `from`, a float in range, to integer `type`, towards zero; a value out
+                           // of range of an i32 becomes its minimum
     // Where Machine.has_exponents:
     MOP_SCALE,    // arg0 · 2^arg1, arg1 integral
     MOP_EXPONENT, // floor(log2(|x|)); -inf of 0, inf of inf
@@ -226,7 +226,7 @@ int seg_permute(Seg *s, Plan *p, Type type, int width, int n, const int *args,
                 const Permutation *picks);
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
-// An i64 that is read from memory, where the guard holds in one of so many lanes.
+// An i64 that is read from memory, if the guard holds in any of the active lanes.
 int seg_index_where(Seg *s, int width, const Affine *a, const int64_t *env, int guard, int active);
 int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step); // in i32
 // The loc for a place, or NULL.

@@ -15,7 +15,7 @@ static int bool2(Seg *s, ExprOp op, int width, int x, int y) {
     return seg_op(s, MI_OP, op, TYPE_BOOL, TYPE_BOOL, width, 2, (int[]){x, y});
 }
 
-// Numbers 0 and 1; what is not 0 becomes 1.
+// Numbers 0 and 1; every value except 0 becomes 1.
 static int bool_op(Seg *s, ExprOp op, int width, const int *args) {
     int x = args[0];
     if (op_info[op].arity == 1) return x; // -x, abs(x), relu(x)

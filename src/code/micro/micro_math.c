@@ -3,7 +3,7 @@
 // A function becomes a few dozen operations in the segment that needs it, the same for every
 // instruction set and every number of lanes. So constants are shared between the copies that
 // unrolling makes, registers are given out over all of it, and nothing is called. There are no
-// branches: what is special (NaN, infinities, zeros, denormals, overflow) falls out of the formula,
+// branches: special cases (NaN, infinities, zeros, denormals, overflow) follow from the formula,
 // is clamped in front of it, or chosen at the end. Huge arguments of sine and cosine are rescued by
 // a call, once in a while.
 //
@@ -449,7 +449,7 @@ static int do_pow(const Calc *c, const Machine *machine, int x, int y) {
 
 // ---- Small ones
 
-// Halves away from zero: what is below 1/2 by one unit cannot carry a number to the next.
+// Rounds halves away from zero: adding 1/2 minus one unit cannot carry a number to the next.
 static int do_round(const Calc *c, int x) {
     int half = num(c, is_f64(c) ? 0x1.fffffffffffffp-2 : 0x1.fffffep-2);
     return unary(c, OP_TRUNC, add(c, x, signed_as(c, half, x)));

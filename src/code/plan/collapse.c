@@ -22,7 +22,7 @@
 typedef struct Collapse {
     const Plan *p;
     PNode *outer, *inner;
-    bool may_repeat; // lanes of a row may share what is read
+    bool may_repeat; // lanes of a row may share the elements that they read
     bool repeats;    // and some do
     const Mem *written[8];
     int nwritten;
@@ -60,7 +60,7 @@ static bool is_uniform(const Collapse *j, const PNode *n) {
     return !n->nhard;
 }
 
-// Collects what is written; false: some access, bound or guard needs both loops.
+// Collects the written elements; false: some access, bound or guard needs both loops.
 static bool allows(Collapse *j, const PNode *n) {
     if (!is_uniform(j, n) || (n->kind == P_LOOP && n->nbounds)) return false;
     if (n->kind == P_LEAF) {
@@ -261,7 +261,7 @@ static void join_rows(Plan *p) {
     Rows rows = {.p = p};
     find_rows(&rows, p->root);
     if (!rows.some) return;
-    for (int i = 0; i < rows.at.n; i++) { // those that would be alone leave, until none is
+    for (int i = 0; i < rows.at.n; i++) { // drops rows without neighbours, until all have some
         if (!joins_alone(&rows, &rows.at.at[i])) continue;
         rows.at.at[i] = rows.at.at[--rows.at.n];
         i = -1;

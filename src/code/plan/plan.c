@@ -249,7 +249,7 @@ static void touch(Plan *p, int buffer, int leaf) {
     p->last_leaf[buffer] = leaf;
 }
 
-// The loop innermost here, of those that run more than once, if it is a vector loop; else NULL.
+// The innermost loop here that runs more than once, if it is a vector loop; else NULL.
 static const PNode *vector_loop(const Builder *b) {
     int inner = b->open.n - 1;
     while (inner >= 0 && b->open.at[inner]->extent == 1) inner--;

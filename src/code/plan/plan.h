@@ -227,7 +227,7 @@ typedef struct Plan {
     const char *declined;          // why, when the Tree cannot be compiled
 } Plan;
 
-// parallel.c: which loops marked so become parallel, and what is private to their threads.
+// plan_parallel.c: loops that become parallel, and memory that is private to their threads.
 void plan_parallel(Plan *p);
 
 // The steps of code_plan that have files of their own.
@@ -240,7 +240,7 @@ void plan_prefetches(Plan *p);
 void plan_dots(Plan *p);
 void plan_collapse(Plan *p);
 void plan_vectorise(Plan *p);
-// Lanes that would run along a loop if it had so many rows in turn; 1: none, and why.
+// Lanes that would run along a loop that is repeated for this number of rows; 1: none, and why.
 int plan_lanes(Plan *p, PNode *loop, int64_t rows, LossWhy *why);
 void plan_number(Plan *p, PNode *n, int *leaf); // leaves, and what a node costs when it is copied
 void plan_regions(Plan *p, PNode **nodes, int n);

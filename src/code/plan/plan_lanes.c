@@ -133,8 +133,8 @@ static bool is_private(const Plan *p, const Mem *m, int loop) {
     return true;
 }
 
-// Does the loop not move what is computed, without a table, so that lanes read one element, or
-// neighbours?
+// Whether the computed part of the address does not depend on the loop, and comes from no table, so
+// that lanes read one element or neighbours.
 static bool stands_still(const Plan *p, const Mem *m, int loop) {
     int64_t lane = lin_coef(m->part, loop);
     return !m->inner && !code_computes_with(p, m, loop) &&

@@ -241,7 +241,7 @@ typedef struct Tile {
         int64_t lane;
         int width;
         const Lin *off;
-        int summed; // lanes of what is reduced into it along a vector loop; 0: none yet
+        int summed; // lanes of the reductions into it along a vector loop; 0: none yet
     } at[64];
     bool fits;
 } Tile;

@@ -113,7 +113,7 @@ static inline X86Arg x86_vreg(Type t, int width, int reg) {
 
 static inline bool x86_has_avx512(const Gen *g) { return g->m->isa == ISA_AVX512; }
 
-// list.c: what is told to the Listing
+// list.c: entries of the Listing
 void list_heard(Asm *a, size_t offset, unsigned op, const void *operands);
 void list_frame(Gen *g, size_t patch, int32_t frame); // `sub rsp, imm32` got its number
 void list_call(Gen *g, int op, Type from, Type to);
