@@ -13,7 +13,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from . import _native
 from ._define import LANGUAGES
-from ._nodes import FLOATS, Concat, Const, Copy, Count, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, order
+from ._nodes import FLOATS, Concat, Const, Copy, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, order
 from ._sizes import Sizes, product, solve
 from ._symbols import Symbol
 
@@ -95,6 +95,30 @@ def _stored(nodes: Sequence[Node], roots: Sequence[Node], sizes: Dict[int, Sizes
     return stored
 
 
+# --- Layouts ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _layouts(nodes: Sequence[Node], roots: Sequence[Node]) -> Dict[int, Dims]:
+    """The order of each node's dimensions in memory, if it is stored, and in loops. It follows the operand with the most dimensions: a mask or a scale does
+    not change the order. Results have the order of their symbols."""
+    layout: Dict[int, Dims] = {}
+    for node in nodes:
+        dims = node.dims
+        if isinstance(node, Op) and node.args:
+            widest = max(node.args, key=lambda arg: len(arg.dims))
+            dims = tuple(dict.fromkeys(layout[id(widest)] + dims))
+        elif isinstance(node, Reduce):
+            dims = tuple(d for d in layout[id(node.args[0])] if d in dims)
+        elif isinstance(node, View) and node.renames:
+            new = dict(zip(node.args[0].dims, node.subscripts))
+            dims = tuple(e for d in layout[id(node.args[0])] for e in new[d].terms)
+        elif isinstance(node, (SetSize, Pad)):
+            dims = layout[id(node.args[0])]
+        layout[id(node)] = dims
+    layout.update((id(root), root.dims) for root in roots)
+    return layout
+
+
 # --- Text -------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -113,6 +137,7 @@ class _Writer:
         self.nodes, self.roots = nodes, roots
         self.sizes = solve(nodes)
         self.stored = _stored(nodes, roots, self.sizes)
+        self.layout = _layouts(nodes, roots)
         self.names: Dict[int, str] = {}  # of stored nodes and inputs
         self.used: Set[str] = set()
         self.symbols: Env = {}
@@ -131,7 +156,7 @@ class _Writer:
         return name
 
     def element(self, node: Node, env: Env) -> str:
-        return "`%s`[%s]" % (self.names[id(node)], ", ".join(env[d] for d in node.dims))
+        return "`%s`[%s]" % (self.names[id(node)], ", ".join(env[d] for d in self.layout[id(node)]))
 
     def inside(self, index: str, first: int, size: int) -> List[str]:
         """Conditions for index - first to lie in 0:size."""
@@ -201,7 +226,7 @@ class _Writer:
         return inner
 
     def loops(self, node: Node) -> str:
-        each = ", ".join("%s in 0:%d" % (self.symbols[d], size) for d, size in self.sizes[id(node)].items())
+        each = ", ".join("%s in 0:%d" % (self.symbols[d], self.sizes[id(node)][d]) for d in self.layout[id(node)])
         return "for %s" % each if each else ""
 
     def line(self, over: Node, element: str, operator: str, value: str) -> str:
@@ -228,7 +253,7 @@ class _Writer:
         return self.line(node, self.element(node, self.symbols), "=", self.formula(node, self.symbols))
 
     def declare(self, kind: str, node: Node) -> str:
-        return "    %s `%s`: %s[%s]\n" % (kind, self.names[id(node)], node.type, ", ".join(str(n) for n in self.sizes[id(node)].values()))
+        return "    %s `%s`: %s[%s]\n" % (kind, self.names[id(node)], node.type, ", ".join(str(self.sizes[id(node)][d]) for d in self.layout[id(node)]))
 
     def write(self) -> str:
         """The whole Program; names all tensors."""
