@@ -38,14 +38,15 @@ except ImportError as error:
         raise ImportError("loopwright needs a Python with the GIL; free-threaded builds cannot load it") from error
     raise
 from ._define import Definitions, define, tc
-from ._loop_tree import LoopTree, Node
 from ._einsum import PathInfo, einsum, einsum_path
 from ._lazy import Tensor, cast, compute, erf, exp, log, maximum, minimum, sqrt, tanh, where
+from ._loop_tree import LoopTree, Node
+from ._roofline import Roofline, machine
 from ._symbols import Expr, Symbol, symbols
 from ._tune import tune
 
-__all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "LoopTree", "Node", "PathInfo", "Symbol", "Tensor", "TuneResult", "Warning", "cast", "compute",
-           "define", "einsum", "einsum_path", "erf", "exp", "log", "maximum", "minimum", "sqrt", "symbols", "tanh", "tc", "tune", "where"]
+__all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "LoopTree", "Node", "PathInfo", "Roofline", "Symbol", "Tensor", "TuneResult", "Warning", "cast", "compute",
+           "define", "einsum", "einsum_path", "erf", "exp", "log", "machine", "maximum", "minimum", "sqrt", "symbols", "tanh", "tc", "tune", "where"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from . import _fuse, _native
 from ._nodes import (FLOATS, FULL, Concat, Const, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, common_type, float_type, has_names,
                      numpy_type, type_name)
+from ._roofline import Roofline
 from ._symbols import Expr, Symbol, affine
 from ._types import Error, TuneResult
 
@@ -130,12 +131,12 @@ class Tensor:
             raise Error("the size of '%s' is %d" % (symbol, size))
         return Tensor(SetSize(self._node, self._dim(symbol), int(size)))
 
-    def pad(self, symbol: Symbol, before: int, after: Optional[int] = None, *, value: Number = 0) -> "Tensor":
-        """More elements along a dimension, `before` and `after` (by default as many), with a constant value."""
-        after = before if after is None else after
-        if before < 0 or after < 0:
-            raise Error("a tensor is padded by 0 or more elements, not by %d and %d" % (before, after))
-        return Tensor(Pad(self._node, self._dim(symbol), int(before), int(after), Const(value, self._node.type)))
+    def pad(self, symbol: Symbol, pre: int, post: Optional[int] = None, *, value: Number = 0) -> "Tensor":
+        """More elements along a dimension, `pre` before and `post` after it (by default as many), with a constant value."""
+        post = pre if post is None else post
+        if pre < 0 or post < 0:
+            raise Error("a tensor is padded by 0 or more elements, not by %d and %d" % (pre, post))
+        return Tensor(Pad(self._node, self._dim(symbol), int(pre), int(post), Const(value, self._node.type)))
 
     def transpose(self, *symbols: Symbol) -> "Tensor":
         """The same dimensions in another order; without symbols reversed."""
@@ -397,6 +398,11 @@ class Tensor:
         """The schedule, the loops with their costs, and a report on the code."""
         p = self._ready()
         return self._function().explain(*p.inputs)
+
+    def roofline(self) -> Roofline:
+        """The least time that one core of this machine could need, and what limits it."""
+        kernel = self.compile()
+        return Roofline.of(kernel.flops, kernel.bytes, "f64" if "f64" in self._ready().types else "f32")
 
     @property
     def program(self) -> str:

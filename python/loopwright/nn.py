@@ -78,8 +78,8 @@ def mish(x: Tensor) -> Tensor:
 # --- Linear and convolution -------------------------------------------------------------------------------------------------------------
 
 
-def linear(x: Tensor, weights: Tensor, bias: Optional[Tensor] = None) -> Tensor:
-    """Sums x*weights over the symbols that they share; then adds the bias.
+def linear(x: Tensor, w: Tensor, b: Optional[Tensor] = None) -> Tensor:
+    """Sums x*w over the symbols that they share; then adds b.
 
     >>> import numpy as np, loopwright as lw
     >>> b, i, o = lw.symbols("b i o")
@@ -87,11 +87,11 @@ def linear(x: Tensor, weights: Tensor, bias: Optional[Tensor] = None) -> Tensor:
     >>> lw.nn.linear(x, w).numpy().shape
     (2, 4)
     """
-    shared = [d for d in x.symbols if d in weights.symbols]
+    shared = [d for d in x.symbols if d in w.symbols]
     if not shared:
-        raise Error("x has the dimensions %s and the weights %s: linear() sums over those that they share" % (x.symbols, weights.symbols))
-    y = (x * weights).sum(*shared)
-    return y if bias is None else y + bias
+        raise Error("x has the dimensions %s and the weights %s: linear() sums over those that they share" % (x.symbols, w.symbols))
+    y = (x * w).sum(*shared)
+    return y if b is None else y + b
 
 
 def _each(amount: Amount, along: Sequence[Symbol], name: str) -> Dict[Symbol, int]:

@@ -1,4 +1,5 @@
-// The tuning database: lw_db_* for loopwright.db.
+// The library's knowledge beyond one program: the tuning database, lw_db_* for loopwright.db, and
+// the rates of this machine.
 #include "native.h"
 
 #include <string.h>
@@ -107,4 +108,14 @@ PyObject *native_db_prune(PyObject *module, PyObject *args) {
     lw_status status = lw_db_prune(st->ctx, &o, &c);
     PyEval_RestoreThread(thread);
     return counted(st, status, &c);
+}
+
+PyObject *native_machine(PyObject *module, PyObject *none) {
+    State *st = PyModule_GetState(module);
+    const lw_machine *machine;
+    (void)none;
+    PyThreadState *thread = PyEval_SaveThread();
+    lw_status status = lw_machine_get(st->ctx, NULL, &machine);
+    PyEval_RestoreThread(thread);
+    return status ? raise_last(st, status) : PyUnicode_FromString(machine->json);
 }

@@ -124,6 +124,7 @@ static PyMethodDef functions[] = {
     {"db_import", native_db_import, METH_VARARGS, "db_import(name, text) -> counts"},
     {"db_merge", native_db_merge, METH_VARARGS, "db_merge(file, trials) -> counts"},
     {"db_prune", native_db_prune, METH_VARARGS, "db_prune(keep, days, trials, bad) -> counts"},
+    {"machine", native_machine, METH_NOARGS, "the measured rates of this machine, as JSON"},
     {"xla_handler", native_xla_handler, METH_NOARGS,
      "xla_handler() -> capsule\n\nThe handler for XLA's foreign-function interface; its attribute "
      "`kernel` is the address of a Kernel."},

@@ -11,7 +11,7 @@
 //     function.c   the type Function
 //     kernel.c     the type Kernel
 //     tune.c       Function.tune
-//     database.c   the tuning database
+//     database.c   the tuning database, and this machine
 //     looptree.c   the type LoopTree
 //     einsum.c     functions for einsum's subscripts
 //     xla.c        kernels for JAX
@@ -68,6 +68,7 @@ PyObject *native_db_export(PyObject *module, PyObject *args);
 PyObject *native_db_import(PyObject *module, PyObject *args);
 PyObject *native_db_merge(PyObject *module, PyObject *args);
 PyObject *native_db_prune(PyObject *module, PyObject *args);
+PyObject *native_machine(PyObject *module, PyObject *none); // its measured rates, as JSON
 
 // --- NumPy, numpy.c ------------------------------------------------------------------------------
 bool numpy_open(NumPy *np); // false, with an exception, where NumPy cannot be used

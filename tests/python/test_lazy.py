@@ -251,3 +251,11 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_roofline():
+    x = lw.Tensor(ints(64, 64)).to(m, k)
+    roof = (x * lw.Tensor(ints(64, 64)).to(k, n)).sum(k).roofline()
+    assert roof.flops == 2 * 64**3 and roof.seconds > 0 and roof.limit in ("compute", "L1", "L2", "L3", "memory")
+    assert roof.svg(1e-5).count("<circle") == 1 and "GFLOP/s" in roof._repr_html_()
+    assert lw.machine()["cores"] >= 1
