@@ -52,7 +52,7 @@ typedef struct Cli {
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
-    const char *name, *script;
+    const char *name, *script, *device;
     const char *only, *peers, *peers_dir, *history, *from;
     const char *strategy, *order, *log, *plot, *db;
     uint64_t seed, threads, samples, trials, repeat, keep;

@@ -30,9 +30,41 @@ static void print_rates(const lw_machine *m) {
     }
 }
 
+// Rates that were not measured, as those of the emulator, are left out.
+static void print_device_rates(const lw_device *d) {
+    static const char *const move[] = {"memory, load", "memory, store", "memory, copy (both ways)"};
+    if (d->gflops[0] <= 0) return;
+    printf("\n  multiply-add, GFLOP/s\n    %-26s %10.1f\n    %-26s %10.1f\n", "f32", d->gflops[0],
+           "f64", d->gflops[1]);
+    printf("\n  moving, GB/s\n    %-26s %10.1f\n    %-26s %10.1f\n", "shared memory",
+           d->shared_gbps, "L2", d->l2_gbps);
+    for (int i = 0; i < 3; i++) printf("    %-26s %10.1f\n", move[i], d->gbps[i]);
+    printf("\n  launch in a graph, us        %10.2f\n", d->launch_us);
+    printf("\n  %s %s\n", d->measured ? "measured now; kept in" : "from",
+           d->file ? d->file : "nowhere");
+}
+
+static int print_device(Cli *cli, const lw_machine_options *o) {
+    const lw_device *d;
+    int status = cli_report(cli, lw_device_get(cli->ctx, cli->device, o, &d));
+    if (status) return status;
+    json_raw(&cli->object, "device", d->json);
+    json_str(&cli->object, "cached", d->file);
+    json_bool(&cli->object, "measured", d->measured);
+    if (cli->json) return EXIT_OK;
+    printf("%s, %s\n  %s, %d processors of %d MHz", d->model, d->name, d->target, d->processors,
+           d->clock_mhz);
+    print_bytes(", shared", d->block_shared);
+    print_bytes(", L2", d->l2_bytes);
+    printf(", memory %.4g GiB\n", (double)d->memory_bytes / (1 << 30));
+    print_device_rates(d);
+    return EXIT_OK;
+}
+
 int command_machine(Cli *cli) {
     if (cli->nwords) return cli_misuse(cli, "it takes no file, not '%s'", cli->words[0]);
     lw_machine_options o = {.struct_size = sizeof o, .remeasure = cli->remeasure};
+    if (cli->device) return print_device(cli, &o);
     const lw_machine *m;
     int status = cli_report(cli, lw_machine_get(cli->ctx, &o, &m));
     if (status) return status;

@@ -155,14 +155,17 @@ const Command commands[] = {
      "  loopwright db export -o tuned.jsonl && loopwright db import tuned.jsonl --db other.db\n",
      command_db},
     {"machine", "", "measure and print this machine's peak rates",
-     OPTIONS("--remeasure", "--trace"),
+     OPTIONS("--device", "--remeasure", "--trace"),
      "Measures the peak rate of fused multiply-adds for each instruction set and the\n"
      "bandwidth of each memory level for loads, stores and copies, with one core and with all\n"
      "cores. Takes about two seconds with all cores busy; the result is cached in\n"
      "$XDG_CACHE_HOME/loopwright (or ~/.cache/loopwright). `run --time` compares with it.\n"
      "\n"
+     "With --device it measures a GPU: multiply-adds, shared memory, L2, memory and launches.\n"
+     "\n"
      "  loopwright machine\n"
-     "  loopwright machine --remeasure --json\n",
+     "  loopwright machine --remeasure --json\n"
+     "  loopwright machine --device cuda:0\n",
      command_machine},
     {"bench", "[SUITE...|FILE]", "compare programs with the machine and with other libraries",
      OPTIONS("--quick", "--only", "--peers", "--peers-dir", "--csv", "--markdown", "--history",

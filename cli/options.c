@@ -55,6 +55,8 @@ static const Option options[] = {
      NUMBER, AT(threads), .least = 1, .most = 1024},
     {"--isa", "ISA", "highest instruction set to use: scalar, avx2 or avx512", WORD, AT(isa),
      .words = isa_words},
+    {"--device", "NAME", "a GPU, cuda:0, cuda:1 ..., or emulate, which needs none", TEXT,
+     AT(device)},
     {"--emit", "KIND", "output: c, obj, asm or so; a C header is written next to it", WORD,
      AT(emit), .words = emit_words},
     {"--name", "NAME", "name of the generated function (default: its own name)", TEXT, AT(name)},

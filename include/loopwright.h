@@ -937,6 +937,29 @@ typedef struct lw_machine_options {
 LW_API lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
                                 const lw_machine **out);
 
+// A device that runs kernels: "cuda:0", "cuda:1" ..., or "emulate", the emulator of PTX. Rates are
+// the best measured ones; 0: not measured, as those of "emulate".
+typedef struct lw_device {
+    const char *name;   // "cuda:0"
+    const char *model;  // "NVIDIA H200"
+    const char *target; // of PTX: "sm_90a"
+    int32_t processors, clock_mhz;
+    int64_t l2_bytes, memory_bytes;
+    int64_t block_shared; // bytes of shared memory per block, at most
+    double gflops[2];     // fused multiply-adds in f32 and f64
+    double shared_gbps, l2_gbps;
+    double gbps[3]; // of device memory, by lw_move; a copy counts both directions
+    double launch_us;
+    const char *json; // all of this as one JSON object
+    const char *file; // file of the measurement; NULL: none
+    bool measured;    // measured by this call, not read from the file
+} lw_device;
+
+// Measures for about a second unless there is a file of an earlier measurement,
+// $XDG_CACHE_HOME/loopwright/gpu-MODEL-DRIVER.json. Lives like the result of lw_machine_get.
+LW_API lw_status lw_device_get(lw_context *ctx, const char *name, const lw_machine_options *options,
+                               const lw_device **out);
+
 // The least time that this machine could need for the work of a run of compiled code: its
 // operations at the peak rate of multiply-adds, or one transfer of its arguments between the
 // processor and the innermost level that holds all of them, whichever takes longer. Every reported

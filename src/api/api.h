@@ -85,6 +85,7 @@ struct lw_context {
     _Atomic(Machine *) machine[TARGET_MAX_ISAS + 1]; // the host target's, by cap
     int debug_what;                                  // LW_PERF and LW_GDB; -1: not understood
     Debug *debug;                                    // or NULL
+    struct Devices *devices;                         // devices.c; NULL: none was used
     Db *db;                                          // the tuning database; NULL: none is wanted
     int isa_cap;                                     // LW_ISA, of the host target; -1: not one
     const struct Family *pretended; // lw_context_options.machine; NULL: this machine

@@ -6,6 +6,7 @@
 // is either exactly what this version writes for this processor, or ignored with a warning.
 #define _GNU_SOURCE
 #include "api/rates.h"
+#include "api/cache_file.h"
 #include "api/pipeline.h"
 
 #include "base/text.h"
@@ -119,67 +120,10 @@ static bool read_form(Arena *arena, const char *text, const Machine *m, Rates *r
 
 // --- The file ------------------------------------------------------------------------------------
 
-// Letters and digits of the processor's name, the rest as single dashes.
-static const char *slug(Arena *arena, const char *cpu) {
-    Text out = {.arena = arena};
-    bool gap = false;
-    for (const char *c = cpu; *c; c++) {
-        bool keep =
-            (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-        if (keep && gap && out.len) text_char(&out, '-');
-        if (keep) text_char(&out, *c);
-        gap = !keep;
-    }
-    return out.len ? text_str(&out) : "unknown";
-}
-
 // NULL when there is nowhere to keep it.
 static const char *cache_path(Arena *arena, const Machine *m) {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"), *below = "";
-    if (!xdg || *xdg != '/') xdg = home, below = "/.cache";
-    if (!xdg || *xdg != '/') return NULL;
-    return arena_printf(arena, "%s%s/loopwright/machine-%s-%d.json", xdg, below,
-                        slug(arena, m->cpu), measure_cores());
-}
-
-enum { FILE_LIMIT = 16384 };
-
-// False when there is none; a file that cannot be read, or is too long, reads as "".
-static bool read_text(Arena *arena, const char *path, const char **text) {
-    char *into = arena_alloc(arena, FILE_LIMIT + 1);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *text = into;
-    if (fd < 0) return errno != ENOENT && errno != ENOTDIR;
-    ssize_t n = read(fd, into, FILE_LIMIT);
-    close(fd);
-    into[n > 0 && n < FILE_LIMIT ? n : 0] = 0;
-    return true;
-}
-
-// Other processes see the old file or the new one, never a part. What is there and is no file (a
-// device, say) stays.
-static bool write_text(Arena *arena, const char *path, const char *text) {
-    struct stat old;
-    if (stat(path, &old) == 0 && !S_ISREG(old.st_mode)) {
-        errno = EEXIST;
-        return false;
-    }
-    char *folder = arena_strndup(arena, path, strlen(path));
-    for (char *c = folder + 1; (c = strchr(c, '/')); c++) {
-        *c = 0;
-        if (mkdir(folder, 0755) != 0 && errno != EEXIST) return false;
-        *c = '/';
-    }
-    char *temporary = arena_printf(arena, "%s.%ld", path, (long)getpid());
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0) return false;
-    size_t len = strlen(text);
-    bool ok = write(fd, text, len) == (ssize_t)len;
-    ok = close(fd) == 0 && ok && rename(temporary, path) == 0;
-    int why = errno;
-    if (!ok) unlink(temporary);
-    errno = why;
-    return ok;
+    return cache_file(arena, arena_printf(arena, "machine-%s-%d.json", cache_slug(arena, m->cpu),
+                                          measure_cores()));
 }
 
 // --- The call ------------------------------------------------------------------------------------
@@ -209,7 +153,7 @@ static Kept read_kept(Arena *arena, const char *path, const Machine *m, Rates *r
     const char *text;
     *r = (Rates){.cores = measure_cores()};
     static const char earlier[] = "{\n  \"format\": 1,"; // before pipes were measured
-    if (!path || !read_text(arena, path, &text)) return KEPT_NONE;
+    if (!path || !cache_read(arena, path, &text)) return KEPT_NONE;
     if (!strncmp(text, earlier, strlen(earlier))) return KEPT_NONE;
     return read_form(arena, text, m, r) ? KEPT_RATES : KEPT_BAD;
 }
@@ -237,7 +181,7 @@ bool measure_known(Call *call, Machine *m) {
     Rates *r = arena_new(call->arena, Rates);
     if (!measure_rates(call, &whole, r)) return false;
     const char *path = cache_path(call->arena, &whole);
-    if (path) write_text(call->scratch, path, write_form(call->arena, &whole, r));
+    if (path) cache_write(call->scratch, path, write_form(call->arena, &whole, r));
     m->rates = r;
     return true;
 }
@@ -280,7 +224,7 @@ static lw_status machine_body(Call *call, void *args) {
     lw_machine *out = describe(call->arena, &m, &r);
     out->measured = measure;
     out->file = path;
-    if (measure && path && !write_text(call->scratch, path, out->json)) {
+    if (measure && path && !cache_write(call->scratch, path, out->json)) {
         diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_KEEP, path, strerror(errno));
         out->file = NULL;
     }

@@ -1,5 +1,5 @@
 // Contexts, the frame of every call, and diagnostics as data.
-#include "api/pipeline.h"
+#include "api/devices.h"
 
 #include "base/bug.h"
 #include "base/map.h"
@@ -16,6 +16,7 @@ void context_hold(lw_context *ctx) { atomic_fetch_add(&ctx->refs, 1); }
 
 void context_drop(lw_context *ctx) {
     if (atomic_fetch_sub(&ctx->refs, 1) != 1) return;
+    devices_free(ctx);
     kernels_free(ctx);
     db_free(ctx->db);
     Allocator allocator = ctx->allocator;

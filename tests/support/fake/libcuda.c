@@ -76,7 +76,8 @@ int cuMemsetD8Async(Address to, unsigned char v, size_t n, void *s) {
 }
 int cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *o, void **v) {
     (void)n, (void)o, (void)v;
-    return *m = strdup(image), strstr(image, "broken") ? 200 : 0;
+    if (strstr(image, "broken")) return 200;
+    return *m = strdup(image), 0;
 }
 int cuModuleUnload(void *m) { return free(m), 0; }
 int cuModuleGetFunction(void **f, void *m, const char *name) {

@@ -4,6 +4,7 @@
 
 #include "base/kernel_abi.h"
 #include "run/device.h"
+#include "run/device_rates.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -206,4 +207,19 @@ TEST(device_cuda_uses_the_driver_well) {
     }
     snprintf(remove, sizeof remove, "rm -r %s", folder);
     CHECK(system(remove) == 0);
+}
+
+// The kernels that measure a GPU's peaks run on the emulator, which checks their accesses.
+TEST(device_rates_come_from_right_kernels) {
+    DeviceError e;
+    Device *d = device_open("emulate", &e);
+    DeviceRates r;
+    if (!CHECK(device_measure(d, 10000, &r, &e) == DEVICE_OK)) printf("  %s\n", e.text);
+    CHECK(r.fma_f32 > 0 && r.fma_f64 > 0 && r.shared > 0 && r.l2 > 0 && r.read > 0);
+    CHECK(r.write > 0 && r.copy > 0 && r.launch_us > 0);
+    DeviceCounts c;
+    device_counts(d, &c);
+    CHECK_INT_EQ(c.shared_wavefronts, c.shared_ideal);
+    CHECK_INT_EQ(32 * (c.load_sectors + c.store_sectors), c.load_bytes + c.store_bytes);
+    device_close(d);
 }
