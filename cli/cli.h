@@ -51,6 +51,8 @@ typedef struct Cli {
     size_t nwords;
     // Values of options; see the table in options.c.
     Pairs sizes, in, out, arg;
+    Pairs params; // of a TeML program: what --size gave
+    bool silent;  // cli_report shows nothing
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
     const char *name, *script, *device;
     const char *only, *peers, *peers_dir, *history, *from;

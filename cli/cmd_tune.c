@@ -355,6 +355,17 @@ static void clean_up(Tuning *t) {
     free(t->at);
 }
 
+static int tune_holes(Cli *cli, const lw_module *mod) {
+    signal(SIGINT, interrupt);
+    signal(SIGTERM, interrupt);
+    int status = tune_params(cli, mod, cancelled);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (status || !interrupted) return status;
+    fputs("interrupted: this is the best found so far\n", stderr);
+    return 128 + (int)interrupted;
+}
+
 int command_tune(Cli *cli) {
     if (cli->rank > 0) { // the first process has the result
         cli->quiet = true;
@@ -367,6 +378,12 @@ int command_tune(Cli *cli) {
     if (!status) status = check_words(&t);
     if (!status) status = check_plot(cli);
     if (!status) status = cli_open(cli, &mod);
+    if (!status && tune_has_holes(mod)) {
+        status = tune_holes(cli, mod);
+        clean_up(&t);
+        lw_module_free(mod);
+        return status;
+    }
     if (!status) status = find_work(&t, mod);
     if (!status && cli->output && t.n > 1)
         status = cli_misuse(cli, "-o names one file, and there are %zu winners", t.n);

@@ -1,7 +1,8 @@
-// `loopwright tune`: declarations shared by its two files.
+// `loopwright tune`: declarations shared by its files.
 //
 //   cmd_tune.c    selects functions and sizes, divides the budget, writes files
 //   tune_show.c   progress while it runs, summaries, the log and the plot
+//   tune_params.c the parameters of a TeML program
 #ifndef CLI_TUNE_H
 #define CLI_TUNE_H
 
@@ -60,6 +61,10 @@ const Explored *explored_best(const Tuning *t, const Tuned *tuned);
 void explored_summary(const Tuning *t, const Tuned *tuned);
 void explored_json(const Tuning *t, const Tuned *tuned);
 int explored_plot(Tuning *t);
+
+// Parameters of a TeML program with several values each: tune searches these.
+bool tune_has_holes(const lw_module *mod);
+int tune_params(Cli *cli, const lw_module *mod, bool (*cancelled)(void *));
 
 // Statistics of the explorations of one strategy.
 typedef struct Spread {

@@ -97,6 +97,9 @@ const Command commands[] = {
      "each with options, such as 'beam width=8'. Several strategies, or `all`, are compared;\n"
      "each gets the whole budget.\n"
      "\n"
+     "Of a TeML program the values of its parameters are searched, those of\n"
+     "`param T = 32 in [8, 16, 32]` that --size does not fix (docs/teml.md).\n"
+     "\n"
      "  loopwright tune mm.tc --size M=64,N=64,K=64\n"
      "  loopwright tune mm.tc --size M=512,N=512,K=512 --seconds 20 --gap 3% -o mm.lws\n"
      "  loopwright tune mm.tc --size M=64,N=64,K=64 --size M=128,N=128 --log trials.jsonl\n"
@@ -119,12 +122,13 @@ const Command commands[] = {
      "  loopwright compile mv.tc --size M=4,K=3 --isa avx2 --name mv_avx2 --emit obj -o mv2.o\n",
      command_compile},
     {"teml", "FILE", "run a TeML program and print the value of each name",
-     OPTIONS("--strict", "--unproven", "--unchecked", "--trace"),
+     OPTIONS("--size", "--strict", "--unproven", "--unchecked", "--trace"),
      "Tensor expressions are shown as trees of (operation, shape, iterators), loop nests with the "
      "range\n"
      "of each loop, as in the paper. See docs/teml.md.\n"
      "\n"
      "  loopwright teml mm.teml\n"
+     "  loopwright teml mm.teml --size N=64,T=8      values of parameters\n"
      "  loopwright teml mm.teml --unchecked          illegal transformations are applied too\n",
      command_teml},
     {"einsum", "SUBSCRIPTS FILE...", "compute an einsum over .npy files",
@@ -326,7 +330,7 @@ static char *first_error(Cli *cli, lw_status status) {
 
 int cli_report(Cli *cli, lw_status status) {
     const char *text = lw_diag_text(cli->ctx);
-    if (cli->rank > 0) return status ? EXIT_FAILED : EXIT_OK;
+    if (cli->rank > 0 || cli->silent) return status ? EXIT_FAILED : EXIT_OK;
     if (cli->json)
         for (size_t i = 0; i < lw_diag_count(cli->ctx); i++)
             json_diag(&cli->diags, lw_diag_get(cli->ctx, i));
@@ -376,6 +380,22 @@ static int open_stdin(Cli *cli, lw_parse_options *o, lw_module **mod) {
     return status;
 }
 
+static int read_sizes(Cli *cli, const Pairs *given, const lw_function *f, lw_size *out);
+
+// The sizes of a TeML program are parameters of its text, so they are needed to read it.
+static int take_params(Cli *cli, lw_parse_options *o, lw_size **memory) {
+    const char *file = cli->words[0], *dot = strrchr(file, '.');
+    bool teml = cli->lang ? strcmp(cli->lang, "teml") == 0 : dot && strcmp(dot, ".teml") == 0;
+    if (teml && cli->sizes.n) {
+        cli->params = cli->sizes;
+        cli->sizes = (Pairs){0};
+    }
+    *memory = cli_alloc((cli->params.n + 1) * sizeof **memory);
+    o->parameters = *memory;
+    o->parameter_count = cli->params.n;
+    return read_sizes(cli, &cli->params, NULL, *memory);
+}
+
 int cli_open(Cli *cli, lw_module **mod) {
     lw_parse_options o = {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
@@ -395,8 +415,14 @@ int cli_open(Cli *cli, lw_module **mod) {
     if (!cli->named)
         json_str(&cli->object, "file", cli->words[0]); // once, even if it is read several times
     cli->named = true;
-    if (strcmp(cli->words[0], "-") == 0) return open_stdin(cli, &o, mod);
-    return opened(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod), mod);
+    lw_size *params;
+    int status = take_params(cli, &o, &params);
+    if (!status && strcmp(cli->words[0], "-") == 0)
+        status = open_stdin(cli, &o, mod);
+    else if (!status)
+        status = opened(cli, lw_parse_file(cli->ctx, cli->words[0], &o, mod), mod);
+    free(params);
+    return status;
 }
 
 static char *function_names(const lw_module *mod) {
@@ -479,20 +505,26 @@ static bool is_run_time_scalar(const lw_function *f, const char *name) {
            lw_function_tensor(f, (size_t)t)->ndim == 0;
 }
 
-int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count) {
-    lw_size *all = cli_alloc((cli->sizes.n + cli->arg.n + cli->in.n + 1) * sizeof *all);
-    size_t n = 0;
-    *sizes = all;
-    for (size_t i = 0; i < cli->sizes.n; i++, n++) {
-        const Pair *size = &cli->sizes.at[i];
-        all[n].name = size->name;
+static int read_sizes(Cli *cli, const Pairs *given, const lw_function *f, lw_size *out) {
+    for (size_t i = 0; i < given->n; i++) {
+        const Pair *size = &given->at[i];
+        out[i].name = size->name;
         if (f && is_run_time_scalar(f, size->name))
             return cli_misuse(cli, "--size %s: '%s' is read at run time; give it with --arg %s=%s",
                               size->name, size->name, size->name, size->value);
-        if (!whole_number(cli->sizes.at[i].value, &all[n].value))
-            return cli_misuse(cli, "--size %s=%s: not a whole number of 64 bits",
-                              cli->sizes.at[i].name, cli->sizes.at[i].value);
+        if (!whole_number(size->value, &out[i].value))
+            return cli_misuse(cli, "--size %s=%s: not a whole number of 64 bits", size->name,
+                              size->value);
     }
+    return EXIT_OK;
+}
+
+int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count) {
+    lw_size *all = cli_alloc((cli->sizes.n + cli->arg.n + cli->in.n + 1) * sizeof *all);
+    size_t n = cli->sizes.n;
+    *sizes = all;
+    int status = read_sizes(cli, &cli->sizes, f, all);
+    if (status) return status;
     for (size_t i = 0; f && i < cli->arg.n; i++) {
         if (lw_function_find_param(f, cli->arg.at[i].name) < 0) continue;
         all[n].name = cli->arg.at[i].name;
@@ -698,6 +730,7 @@ static void free_pairs(Pairs *pairs) {
 
 static void free_cli(Cli *cli) {
     free_pairs(&cli->sizes);
+    free_pairs(&cli->params);
     free_pairs(&cli->in);
     free_pairs(&cli->out);
     free_pairs(&cli->arg);

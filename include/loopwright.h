@@ -173,6 +173,8 @@ typedef struct lw_parse_options {
     bool unchecked_index; // compiled code does not check data-dependent subscripts: one outside its
                           // tensor reads or writes other memory
     bool as_written;      // run the loops of a Stripe program as written, even if it is flat
+    const struct lw_size *parameters; // values of the parameters (`param`) of a TeML program, in
+    size_t parameter_count;           // place of those in its text
 } lw_parse_options;
 
 enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text; a language may allow less
@@ -230,6 +232,17 @@ LW_API const lw_function *lw_module_function(const lw_module *mod, size_t i); //
 LW_API const lw_function *lw_module_find(const lw_module *mod, const char *name); // NULL: none
 // The value of each name of a TeML program, as trees; NULL for other languages.
 LW_API const char *lw_module_store(const lw_module *mod);
+
+// A parameter of a TeML program: `param T = 32 in [8, 16, 32]`.
+typedef struct lw_parameter {
+    size_t struct_size;
+    const char *name;
+    int64_t value; // in this module
+    size_t choice_count;
+    const int64_t *choices; // the values that the text allows; none: any
+} lw_parameter;
+// NULL: there is no parameter `i`. Valid as long as the module.
+LW_API const lw_parameter *lw_module_parameter(const lw_module *mod, size_t i);
 
 // --- Functions: sizes still symbolic -------------------------------------------------------------
 typedef enum lw_role {

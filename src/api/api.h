@@ -121,6 +121,8 @@ struct lw_module {
     double front_us;   // that parsing took
     bool strict;       // warnings are errors, when sizes are bound too
     const char *store; // of a TeML program, as text
+    int nparams;       // of it
+    const lw_parameter *params;
     int nfunctions;
     lw_function *functions;
 };

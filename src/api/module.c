@@ -210,13 +210,13 @@ static bool too_long(Call *call, const char *name) {
 
 // Reads until the end or the limit; devices and pipes have no size to trust. The descriptor is
 // closed by the caller, who outlives running out of memory.
-static bool read_all(Call *call, int fd, const char *path, lw_module *mod) {
+static bool read_all(Call *call, int fd, const char *path, Arena *arena, Source *out) {
     struct stat st;
     if (fstat(fd, &st) != 0) return cannot_read(call, path, strerror(errno));
     if (S_ISDIR(st.st_mode)) return cannot_read(call, path, "is a directory");
     if (st.st_size > LW_MAX_SOURCE) return too_long(call, path);
     size_t cap = S_ISREG(st.st_mode) ? (size_t)st.st_size + 1 : 65536, len = 0;
-    char *text = arena_alloc(&mod->arena, cap + 1);
+    char *text = arena_alloc(arena, cap + 1);
     for (;;) {
         ssize_t got = read(fd, text + len, cap - len);
         if (got < 0 && errno == EINTR) continue;
@@ -225,13 +225,13 @@ static bool read_all(Call *call, int fd, const char *path, lw_module *mod) {
         len += (size_t)got;
         if (len > LW_MAX_SOURCE) return too_long(call, path);
         if (len < cap) continue;
-        char *more = arena_alloc(&mod->arena, cap * 2 + 1);
+        char *more = arena_alloc(arena, cap * 2 + 1);
         memcpy(more, text, len);
         text = more, cap *= 2;
     }
     text[len] = 0;
-    mod->source.text = text;
-    mod->source.len = (uint32_t)len;
+    out->text = text;
+    out->len = (uint32_t)len;
     return true;
 }
 
@@ -239,6 +239,7 @@ typedef struct ReadArgs {
     Call *call;
     lw_module *mod;
     const char *path;
+    Source *out;
     int fd;
     bool ok;
 } ReadArgs;
@@ -246,11 +247,11 @@ typedef struct ReadArgs {
 static void read_body(void *arg) {
     ReadArgs *r = arg;
     r->mod->arena.try = r->call->arena->try;
-    r->ok = read_all(r->call, r->fd, r->path, r->mod);
+    r->ok = read_all(r->call, r->fd, r->path, &r->mod->arena, r->out);
 }
 
-static bool read_file(Call *call, const char *path, lw_module *mod) {
-    ReadArgs r = {.call = call, .mod = mod, .path = path};
+static bool read_file(Call *call, const char *path, lw_module *mod, Source *out) {
+    ReadArgs r = {.call = call, .mod = mod, .path = path, .out = out};
     r.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (r.fd < 0) return cannot_read(call, path, strerror(errno));
     bool enough = arena_try(call->arena, read_body, &r);
@@ -262,11 +263,45 @@ static bool read_file(Call *call, const char *path, lw_module *mod) {
 
 static bool take_text(Call *call, const ParseArgs *a, lw_module *mod) {
     mod->source.name = arena_strndup(&mod->arena, a->name, strlen(a->name));
-    if (!a->text) return read_file(call, a->name, mod);
+    if (!a->text) return read_file(call, a->name, mod, &mod->source);
     if (a->len > LW_MAX_SOURCE) return too_long(call, a->name);
     mod->source.text = arena_strndup(&mod->arena, a->text, a->len);
     mod->source.len = (uint32_t)a->len;
     return true;
+}
+
+// --- Modules of TeML -----------------------------------------------------------------------------
+
+typedef struct Importer {
+    Call *call;
+    lw_module *mod;
+} Importer;
+
+// A relative path counts from the folder of the importing file.
+static const Source *import_text(void *user, const Source *from, const char *path) {
+    Importer *i = user;
+    Arena *arena = &i->mod->arena;
+    const char *slash = strrchr(from->name, '/');
+    int folder = *path == '/' || !slash ? 0 : (int)(slash + 1 - from->name);
+    Source *out = arena_new(arena, Source);
+    out->name = arena_printf(arena, "%.*s%s", folder, from->name, path);
+    DiagList *diags = i->call->diags, quiet = {.arena = i->call->arena};
+    i->call->diags = &quiet;
+    bool ok = read_file(i->call, out->name, i->mod, out);
+    i->call->diags = diags;
+    if (ok) source_skip_mark(out);
+    return ok ? out : NULL;
+}
+
+static TemlOptions teml_options(const lw_parse_options *o, Importer *importer) {
+    Arena *arena = importer->call->arena;
+    TemlSetting *set = arena_new_n(arena, TemlSetting, o->parameter_count);
+    int n = o->parameters ? (int)o->parameter_count : 0;
+    for (int i = 0; i < n; i++)
+        set[i] = (TemlSetting){o->parameters[i].name ? o->parameters[i].name : "",
+                               o->parameters[i].value};
+    TemlTrust trust = o->unchecked ? TEML_UNCHECKED : o->unproven ? TEML_UNPROVEN : TEML_PROVEN;
+    return (TemlOptions){trust, n, set, import_text, importer};
 }
 
 static lw_status parse_body(Call *call, void *args) {
@@ -287,7 +322,7 @@ static lw_status parse_body(Call *call, void *args) {
     call_source(call, mod);
     Compilation c = {.call = call, .language = language, .mod = mod};
     c.unproven = options.unproven || options.unchecked;
-    c.trust = options.unchecked ? TEML_UNCHECKED : options.unproven ? TEML_UNPROVEN : TEML_PROVEN;
+    c.teml = teml_options(&options, &(Importer){call, mod});
     c.as_written = options.as_written;
     c.unchecked_index = options.unchecked_index || options.unchecked;
     bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text
@@ -347,6 +382,10 @@ const lw_function *lw_module_find(const lw_module *mod, const char *name) {
 }
 
 const char *lw_module_store(const lw_module *mod) { return mod ? mod->store : NULL; }
+
+const lw_parameter *lw_module_parameter(const lw_module *mod, size_t i) {
+    return mod && i < (size_t)mod->nparams ? &mod->params[i] : NULL;
+}
 
 const char *lw_function_name(const lw_function *f) { return f ? f->program->name : ""; }
 

@@ -44,7 +44,7 @@ typedef struct Compilation {
     // parse: mod->source in `language` → mod->functions
     lw_language language;
     bool unproven;        // accept properties of a Stripe program that are not proven
-    TemlTrust trust;      // in the transformations of a TeML program
+    TemlOptions teml;     // what a TeML program is given
     bool as_written;      // a Stripe program keeps its loops although it is flat
     bool unchecked_index; // indices from data are not checked
     bool partial;         // functions without errors are described although others have some

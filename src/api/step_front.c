@@ -45,8 +45,14 @@ static Module *parse_stripe(Compilation *c) {
 
 static Module *run_teml(Compilation *c) {
     lw_module *mod = c->mod;
-    TemlResult r = teml_parse(&mod->arena, c->call->scratch, &mod->names, &mod->source, c->trust,
+    TemlResult r = teml_parse(&mod->arena, c->call->scratch, &mod->names, &mod->source, &c->teml,
                               c->call->diags);
+    lw_parameter *params = arena_new_n(&mod->arena, lw_parameter, r.nparams);
+    for (int i = 0; i < r.nparams; i++)
+        params[i] = (lw_parameter){sizeof *params, r.param[i].name, r.param[i].value,
+                                   (size_t)r.param[i].nchoices, r.param[i].choice};
+    mod->params = params;
+    mod->nparams = r.nparams;
     mod->store = r.store;
     return r.module;
 }

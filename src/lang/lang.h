@@ -62,11 +62,36 @@ typedef enum TemlTrust {
     TEML_UNPROVEN,  // what is not proven passes
     TEML_UNCHECKED, // everything does; functions that are wrong get a warning
 } TemlTrust;
+
+// A parameter of the meta-language: `param T = 32 in [8, 16, 32]`.
+typedef struct TemlParam {
+    Name name;
+    int64_t value;
+    int nchoices; // 0: any number
+    const int64_t *choice;
+} TemlParam;
+
+typedef struct TemlSetting {
+    const char *name;
+    int64_t value;
+} TemlSetting;
+
+typedef struct TemlOptions {
+    TemlTrust trust;
+    int nset;
+    const TemlSetting *set; // values of parameters, in place of those that the text has
+    // The text of a module that `from` imports by `path`; NULL: it cannot be read.
+    const Source *(*import)(void *user, const Source *from, const char *path);
+    void *user;
+} TemlOptions;
+
 typedef struct TemlResult {
     Module *module;
     const char *store; // the values of all names, as trees
+    int nparams;
+    const TemlParam *param;
 } TemlResult;
 TemlResult teml_parse(Arena *arena, Arena *scratch, Names *names, const Source *source,
-                      TemlTrust trust, DiagList *diags);
+                      const TemlOptions *options, DiagList *diags);
 
 #endif

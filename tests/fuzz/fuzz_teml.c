@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     DiagList diags = {.arena = &arena};
     if (size > 4096) size = 4096;
     Source source = {"fuzz.teml", arena_strndup(&arena, (const char *)data, size), (uint32_t)size};
-    TemlTrust trust = size % 2 ? TEML_UNCHECKED : TEML_PROVEN;
-    TemlResult r = teml_parse(&arena, &scratch, &names, &source, trust, &diags);
+    TemlOptions options = {.trust = size % 2 ? TEML_UNCHECKED : TEML_PROVEN};
+    TemlResult r = teml_parse(&arena, &scratch, &names, &source, &options, &diags);
     check(r.module->trees.n == r.module->programs.n);
     for (int i = 0; i < r.module->trees.n; i++) {
         Text text = {.arena = &arena};

@@ -28,6 +28,8 @@ static const Builtin *find_builtin(const char *name) {
     return NULL;
 }
 
+bool teml_is_builtin(const char *name) { return find_builtin(name) != NULL; }
+
 static const char *builtin_name(const void *of, size_t i) {
     (void)of;
     return i < NBUILTINS ? builtins[i].name : NULL;
@@ -179,9 +181,17 @@ static const Builtin *check_statement(Teml *t, const TemlStmt *s) {
     return check_arity(t, s, b) ? b : NULL;
 }
 
+// The result of a call under the name that the caller gives it.
+static TemlValue *alias(Teml *t, const TemlStmt *s) {
+    const TemlValue *v = teml_operand(t, s, 0);
+    return v ? arena_copy(t->arena, v, sizeof *v) : NULL;
+}
+
 static void run_statement(Teml *t, const TemlStmt *s) {
-    const Builtin *b = check_statement(t, s);
-    TemlValue *v = b ? b->eval(t, s, b->op) : NULL;
+    int before = t->diags->items.n;
+    t->source = t->diags->source = s->source;
+    const Builtin *b = s->kind == TEML_APPLY ? check_statement(t, s) : NULL;
+    TemlValue *v = s->kind == TEML_ALIAS ? alias(t, s) : b ? b->eval(t, s, b->op) : NULL;
     if (t->x->overflow || t->x->too_large) {
         t->x->overflow = t->x->too_large = false;
         diag_report(t->diags, s->range, DIAG_TEML_TOO_LARGE);
@@ -190,6 +200,7 @@ static void run_statement(Teml *t, const TemlStmt *s) {
     if (!v) v = teml_value(t, VALUE_BAD);
     v->range = s->range;
     if (s->target) bind_name(t, s->target, v);
+    teml_note_calls(t, s->call, before);
 }
 
 // Every name that a tensor may have gets its number now, so that arguments come before what
@@ -208,10 +219,10 @@ static void number_tensors(Teml *t, const TemlStmts *list) {
 }
 
 TemlResult teml_parse(Arena *arena, Arena *scratch, Names *names, const Source *source,
-                      TemlTrust trust, DiagList *diags) {
+                      const TemlOptions *options, DiagList *diags) {
     Teml *t = arena_new(scratch, Teml);
     *t = (Teml){.arena = scratch, .names = names, .source = source, .diags = diags};
-    t->trust = trust;
+    t->options = options;
     t->out = arena;
     t->module = arena_new(arena, Module);
     t->x = arena_new(scratch, Exprs);
@@ -220,16 +231,18 @@ TemlResult teml_parse(Arena *arena, Arena *scratch, Names *names, const Source *
     t->parts = program_new(scratch, names, "teml", 4);
     const Source *before = diags->source;
     diags->source = source;
-    TemlStmts list = teml_syntax(scratch, names, source, diags);
+    TemlStmts written = teml_syntax(scratch, names, source, diags);
+    TemlStmts list = teml_expand(t, &written);
     number_tensors(t, &list);
     if (list.n > PROGRAM_MAX_STMTS || t->nreal > PROGRAM_MAX_TENSORS) {
         diag_report(diags, (Range){0, 0}, DIAG_TEML_STATEMENTS, PROGRAM_MAX_STMTS);
         list.n = 0;
     }
     for (int i = 0; i < list.n; i++) run_statement(t, &list.at[i]);
+    t->source = diags->source = source;
     if (!t->generated.n && !diags->errors) teml_codegen_rest(t);
     Text store = {.arena = arena};
     teml_store_print(&store, t);
     diags->source = before;
-    return (TemlResult){t->module, text_str(&store)};
+    return (TemlResult){t->module, text_str(&store), t->params.n, t->params.at};
 }

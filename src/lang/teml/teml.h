@@ -1,8 +1,10 @@
 // TeML, private to src/lang/teml: the meta-language in which tensor expressions and loop nests are
 // values (docs/teml.md; equation numbers are the paper's). lang.h has the entry point.
 //
-//   teml_lex.c, teml_parse.c    text to statements, each one built-in applied to arguments
-//   teml.c                      runs statements on the store; the table of built-ins
+//   teml_parse.c                text to statements
+//   teml_expand.c               functions, parameters, loops and modules of the meta-language: they
+//                               expand to a list of statements that each apply one built-in
+//   teml.c                      runs these on the store; the table of built-ins
 //   teml_tensor.c               tensor expressions: scalar ... outerproduct, init
 //   teml_range.c                ranges of iterators and shapes from how tensors are indexed
 //   teml_build.c                build: an assignment becomes a loop nest
@@ -30,19 +32,24 @@ enum { // declared limits, beside those of program.h and tree.h
     TEML_MAX_LEAVES = 1024,   // statements of one loop value
     TEML_MAX_ELEMENTS = 1024, // that init lists
     TEML_MAX_ARGUMENTS = 64,
+    TEML_MAX_CALLS = 32,   // functions that call each other
+    TEML_MAX_MODULES = 64, // files that a program imports
     VIRTUAL = 1 << 20,
 };
 
-// --- Syntax, teml_lex.c and teml_parse.c -------------------------------------------------------
+// --- Syntax, teml_parse.c ----------------------------------------------------------------------
 typedef enum SynKind {
-    SYN_NONE,  // left out, as in [[i1], ]
-    SYN_INT,   // i
-    SYN_FLOAT, // f
-    SYN_NAME,  // name
-    SYN_SUM,   // i + sum of at[k], each a SYN_TERM
-    SYN_TERM,  // i * name
-    SYN_LIST,  // [at[0], ...]
-    SYN_ARROW, // at[0] -> at[1]
+    SYN_NONE,    // left out, as in [[i1], ]
+    SYN_INT,     // i
+    SYN_FLOAT,   // f
+    SYN_NAME,    // name
+    SYN_SUM,     // i + sum of at[k], each a SYN_TERM or a SYN_PRODUCT
+    SYN_TERM,    // i * name
+    SYN_PRODUCT, // i * at[0] * ..., of names, numbers and divisors; expansion evaluates it
+    SYN_DIVISOR, // / at[0]
+    SYN_LIST,    // [at[0], ...]
+    SYN_ARROW,   // at[0] -> at[1]
+    SYN_SPAN,    // at[0]:at[1], the numbers from the first up to, not including, the second
 } SynKind;
 
 typedef struct Syn Syn;
@@ -56,17 +63,51 @@ struct Syn {
     const Syn **at;
 };
 
-// target = @real: builtin(arg, ...); without a target: init and codegen.
-typedef struct TemlStmt {
+typedef enum TemlStmtKind {
+    TEML_APPLY,  // target = @real: builtin(arg, ...); without a target: init and codegen
+    TEML_PARAM,  // param target = arg[0] in arg[1]
+    TEML_DEF,    // def builtin(arg, ...) { body }
+    TEML_FOR,    // for target in arg[0] { body }
+    TEML_RETURN, // return arg[0]
+    TEML_IMPORT, // import "builtin"
+    TEML_ALIAS,  // target = arg[0]: the result of a call, made by expansion only
+    TEML_BROKEN, // an argument has no value, which was reported: neither has the target
+} TemlStmtKind;
+
+typedef struct TemlStmt TemlStmt;
+typedef VEC(TemlStmt) TemlStmts;
+
+// The call of a function that a statement comes from.
+typedef struct TemlCall TemlCall;
+struct TemlCall {
+    Name function;
+    const Source *source;
+    Range range;
+    const TemlCall *up; // NULL: called by the program itself
+};
+
+struct TemlStmt {
+    TemlStmtKind kind;
     Range range, target_range, real_range, head;
     Name target, real, builtin;
     int n;
     const Syn **arg;
-} TemlStmt;
+    TemlStmts body;
+    const Source *source;
+    const TemlCall *call; // NULL: none
+};
 
-typedef VEC(TemlStmt) TemlStmts;
 // What is wrong is reported, and the rest read all the same.
 TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags);
+
+// --- Expansion, teml_expand.c ------------------------------------------------------------------
+// Statements of kinds TEML_APPLY, TEML_ALIAS and TEML_BROKEN, in the order in which they run. Every
+// parameter has its value in place of its name.
+typedef struct Teml Teml;
+TemlStmts teml_expand(Teml *t, const TemlStmts *list);
+bool teml_is_builtin(const char *name);
+// Tells of every diagnostic from number `from` on through which calls its statement was reached.
+void teml_note_calls(Teml *t, const TemlCall *call, int from);
 
 // --- Values ------------------------------------------------------------------------------------
 typedef struct TemlTensor {
@@ -147,12 +188,13 @@ typedef struct TemlBinding {
     TemlValue *value;
 } TemlBinding;
 
-typedef struct Teml {
+struct Teml {
     Arena *arena; // all of it lives as long as the evaluation
     Names *names;
     const Source *source;
     DiagList *diags;
-    TemlTrust trust;
+    const TemlOptions *options;
+    VEC(TemlParam) params;
     Exprs *x;
     VEC(TemlBinding) store;    // newest value of each name, in order of first assignment
     VEC(TemlTensor) tensors;   // the first buffers of every Tree here; all names assigned to
@@ -165,7 +207,7 @@ typedef struct Teml {
     Module *module;            // the functions
     Arena *out;                // where they live
     VEC(Name) generated;       // names that codegen has used
-} Teml;
+};
 
 // --- Reporting ---------------------------------------------------------------------------------
 // Each gives NULL: the value of what went wrong.

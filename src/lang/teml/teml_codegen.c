@@ -304,7 +304,7 @@ static void generate(Teml *t, Name name, TemlValue *const *v, int n, Range at) {
     const char *why;
     if (!l) return;
     if (!teml_right(t, l, "codegen", &why)) {
-        bool trusted = t->trust == TEML_UNCHECKED;
+        bool trusted = t->options->trust == TEML_UNCHECKED;
         diag_report(t->diags, at, trusted ? DIAG_TEML_WRONG : DIAG_TEML_ILLEGAL,
                     trusted ? name : "codegen", why);
         if (!trusted) return;

@@ -19,7 +19,7 @@ static const Tree *as_defined(Teml *t, const TemlLoop *loop) {
 
 // The first thing that is wrong, or not proven where that matters; NULL: nothing.
 static const char *first_fault(const Teml *t, const DiagList *found, bool unproven) {
-    if (unproven && t->trust == TEML_UNPROVEN) return NULL;
+    if (unproven && t->options->trust == TEML_UNPROVEN) return NULL;
     return found->items.n ? found->items.at[0]->text : "it is not proven";
 }
 

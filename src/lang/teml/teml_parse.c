@@ -2,24 +2,41 @@
 //
 //     statement   NAME = ['@' NAME ':'] NAME '(' arguments ')'
 //                 NAME '(' arguments ')'
-//     argument    nothing, a number, a list '[' argument, ... ']', a sum 2*i1 + i3 - 1,
+//                 param NAME = argument ['in' list]
+//                 for NAME in list-or-span '{' statements '}'
+//                 def NAME '(' NAME, ... ')' '{' statements '}'
+//                 return NAME
+//                 import "file"
+//     argument    nothing, a number, a list '[' argument, ... ']', a sum 2*i1 + N/2 - 1,
 //                 or one of these '->' another
 //
+// The words param, for, def, return and import are names where '=' or '(' follows.
 // A statement ends with its line unless a bracket is open; `#` and `//` begin comments. What an
 // argument must be is the built-in's business. After an error reading goes on with the next line.
 #include "lang/teml/teml.h"
 
 #include <string.h>
 
-typedef enum Tok { TOK_END, TOK_LINE, TOK_NAME, TOK_INT, TOK_FLOAT, TOK_ARROW, TOK_MARK } Tok;
+typedef enum Tok {
+    TOK_END,
+    TOK_LINE,
+    TOK_NAME,
+    TOK_INT,
+    TOK_FLOAT,
+    TOK_ARROW,
+    TOK_STRING,
+    TOK_MARK
+} Tok;
 
 typedef struct Parser {
     Arena *arena;
     Names *names;
     DiagList *diags;
+    const Source *source;
     const char *text;
     uint32_t at, len;
     int depth, nbad;                     // open brackets; bytes that mean nothing
+    int blocks;                          // open braces
     uint32_t open[TEML_MAX_NESTING + 1]; // where
     bool failed;                         // this statement
     Tok kind;                            // the token: ...
@@ -84,9 +101,21 @@ static void lex_number(Parser *p) {
     if (!ok) fail(p, p->range, DIAG_TEML_NUMBER, NULL, NULL);
 }
 
+// The name of a file, between quotes on one line.
+static void lex_string(Parser *p) {
+    uint32_t from = ++p->at;
+    while (p->at < p->len && p->text[p->at] != '"' && p->text[p->at] != '\n') p->at++;
+    p->kind = TOK_STRING;
+    p->name = name_intern(p->names, p->text + from, p->at - from);
+    if (peek(p, 0) == '"')
+        p->at++;
+    else
+        fail(p, (Range){from - 1, p->at}, DIAG_TEML_QUOTE, NULL, NULL);
+}
+
 // Bytes that mean nothing are reported, a few of them, and left out.
 static bool is_bad(Parser *p, char c) {
-    if (strchr("=@:()[],+-*", c) && c) return false;
+    if (strchr("=@:()[]{},+-*/\"", c) && c) return false;
     uint32_t from = p->at++;
     while (p->at < p->len && (p->text[p->at] & 0xc0) == 0x80) p->at++;
     if (p->nbad++ < TEML_MAX_BAD)
@@ -116,6 +145,8 @@ static void next(Parser *p) {
         while (is_word(peek(p, 0))) p->at++;
         p->kind = TOK_NAME;
         p->name = name_intern(p->names, p->text + from, p->at - from);
+    } else if (c == '"') {
+        lex_string(p);
     } else if (c == '-' && peek(p, 1) == '>') {
         p->kind = TOK_ARROW;
         p->at += 2;
@@ -194,24 +225,43 @@ static Syn *with(Syn *s, const Syns *list) {
     return s;
 }
 
-// 2*i1, i1*2, i1 or 2; the sign is that of the sum.
+static const Syn *take_factor(Parser *p, const char *wanted) {
+    Syn *s = syn(p, p->kind == TOK_INT ? SYN_INT : SYN_NAME, p->range);
+    s->i = p->i;
+    s->name = p->kind == TOK_NAME ? p->name : NULL;
+    if (p->kind != TOK_INT && p->kind != TOK_NAME)
+        expected(p, wanted);
+    else
+        next(p);
+    return s;
+}
+
+// 2*i1, i1 or 2 is a TERM; with a second name or a divisor it is a PRODUCT. The sign is that of
+// the sum.
 static const Syn *take_term(Parser *p, int sign) {
     Syn *s = syn(p, SYN_TERM, p->range);
+    Syns factors = {0};
     s->i = sign;
-    for (bool first = true; !p->failed && (first || accept(p, '*')); first = false) {
-        if (p->kind == TOK_INT) {
-            if (__builtin_mul_overflow(s->i, p->i, &s->i))
-                fail(p, p->range, DIAG_TEML_NUMBER, NULL, NULL);
-        } else if (p->kind == TOK_NAME && !s->name) {
-            s->name = p->name;
-        } else {
-            expected(p, s->name ? "a number" : first ? "an argument" : "a number or an iterator");
-            break;
+    for (char by = '*'; by && !p->failed;) {
+        const Syn *f = take_factor(p, factors.n ? "a number or a name" : "an argument");
+        s->range.to = f->range.to;
+        if (by == '/' || (f->name && s->name)) s->kind = SYN_PRODUCT;
+        if (f->name) s->name = f->name;
+        if (f->kind == SYN_INT && __builtin_mul_overflow(s->i, f->i, &s->i))
+            fail(p, f->range, DIAG_TEML_NUMBER, NULL, NULL);
+        if (by == '/') {
+            Syn *over = syn(p, SYN_DIVISOR, f->range);
+            const Syn *one[] = {f};
+            over->n = 1;
+            over->at = arena_copy(p->arena, one, sizeof one);
+            f = over;
         }
-        s->range.to = p->range.to;
-        next(p);
+        vec_push(p->arena, &factors, f);
+        by = accept(p, '*') ? '*' : accept(p, '/') ? '/' : 0;
     }
-    return s;
+    if (s->kind == SYN_TERM) return s;
+    s->i = sign;
+    return with(s, &factors);
 }
 
 static const Syn *take_sum(Parser *p) {
@@ -228,7 +278,7 @@ static const Syn *take_sum(Parser *p) {
     do {
         const Syn *term = take_term(p, sign);
         s->range.to = term->range.to;
-        if (term->name)
+        if (term->name || term->kind == SYN_PRODUCT)
             vec_push(p->arena, &terms, term);
         else if (__builtin_add_overflow(s->i, term->i, &s->i))
             fail(p, term->range, DIAG_TEML_NUMBER, NULL, NULL);
@@ -236,7 +286,7 @@ static const Syn *take_sum(Parser *p) {
     } while (accept(p, '+') || accept(p, '-'));
     if (!terms.n) {
         s->kind = SYN_INT;
-    } else if (terms.n == 1 && terms.at[0]->i == 1 && !s->i) {
+    } else if (terms.n == 1 && terms.at[0]->kind == SYN_TERM && terms.at[0]->i == 1 && !s->i) {
         s->kind = SYN_NAME;
         s->name = terms.at[0]->name;
     }
@@ -294,9 +344,8 @@ static Name take_name(Parser *p, const char *what, Range *range) {
     return name;
 }
 
-static bool take_statement(Parser *p, TemlStmt *s) {
+static void take_apply(Parser *p, TemlStmt *s) {
     Syns args = {0};
-    s->range = p->range;
     s->builtin = take_name(p, "a statement", &s->head);
     if (!p->failed && !is_mark(p, '(') && !is_mark(p, '=')) expected(p, "'=' or '('");
     if (accept(p, '=')) {
@@ -309,12 +358,131 @@ static bool take_statement(Parser *p, TemlStmt *s) {
         s->builtin = take_name(p, "an operation", &s->head);
     }
     if (!p->failed && !is_mark(p, '(')) expected(p, "'('");
-    if (!open(p, '(')) return false;
+    if (!open(p, '(')) return;
     take_list(p, ')', &args);
     if (!p->failed) s->range.to = close(p, ')').to;
     s->n = args.n;
     s->arg = args.at;
-    if (!p->failed && p->kind != TOK_LINE && p->kind != TOK_END)
+}
+
+static bool is_word_token(const Parser *p, const char *word) {
+    return p->kind == TOK_NAME && strcmp(p->name, word) == 0;
+}
+
+static void give(Parser *p, TemlStmt *s, const Syn *arg) {
+    const Syn **to = arena_new_n(p->arena, const Syn *, s->n + 1);
+    for (int i = 0; i < s->n; i++) to[i] = s->arg[i];
+    to[s->n++] = arg;
+    s->arg = to;
+    s->range.to = arg->range.to;
+}
+
+static TemlStmts take_block(Parser *p);
+
+static void take_body(Parser *p, TemlStmt *s) {
+    Range brace = p->range;
+    if (p->failed || !is_mark(p, '{')) {
+        expected(p, "'{'");
+        return;
+    }
+    if (p->blocks == TEML_MAX_NESTING) {
+        fail(p, p->range, DIAG_TEML_NESTING, NULL, NULL);
+        return;
+    }
+    p->blocks++;
+    next(p);
+    s->body = take_block(p);
+    p->blocks--;
+    if (is_mark(p, '}'))
+        next(p);
+    else
+        fail(p, brace, DIAG_TEML_UNCLOSED, NULL, NULL);
+}
+
+static void take_param(Parser *p, TemlStmt *s) {
+    s->target = take_name(p, "the name of a parameter", &s->target_range);
+    expect(p, '=');
+    if (!p->failed) give(p, s, take_plain(p));
+    if (p->failed || !is_word_token(p, "in")) return;
+    next(p);
+    give(p, s, take_plain(p));
+}
+
+static void take_for(Parser *p, TemlStmt *s) {
+    s->target = take_name(p, "the name of a loop variable", &s->target_range);
+    if (!p->failed && !is_word_token(p, "in")) expected(p, "'in'");
+    if (p->failed) return;
+    next(p);
+    const Syn *from = take_plain(p);
+    if (accept(p, ':')) {
+        Syns both = {0};
+        vec_push(p->arena, &both, from);
+        vec_push(p->arena, &both, take_plain(p));
+        from = with(syn(p, SYN_SPAN, range_join(from->range, both.at[1]->range)), &both);
+    }
+    give(p, s, from);
+    take_body(p, s);
+}
+
+static void take_def(Parser *p, TemlStmt *s) {
+    Syns args = {0};
+    s->builtin = take_name(p, "the name of a function", &s->head);
+    if (!p->failed && !is_mark(p, '(')) expected(p, "'('");
+    if (!open(p, '(')) return;
+    take_list(p, ')', &args);
+    if (!p->failed) s->range.to = close(p, ')').to;
+    s->n = args.n;
+    s->arg = args.at;
+    for (int i = 0; i < args.n && !p->failed; i++)
+        if (args.at[i]->kind != SYN_NAME)
+            fail(p, args.at[i]->range, DIAG_TEML_EXPECTED, "the name of a parameter", "this");
+    take_body(p, s);
+}
+
+static void take_import(Parser *p, TemlStmt *s) {
+    s->head = p->range;
+    s->builtin = p->name;
+    s->range.to = p->range.to;
+    if (p->kind != TOK_STRING) expected(p, "the name of a file in quotes");
+    if (!p->failed) next(p);
+}
+
+// The kind of the statement that begins here, by its first words; skips the keyword.
+static TemlStmtKind take_keyword(Parser *p) {
+    static const struct {
+        const char *word;
+        TemlStmtKind kind;
+    } keyword[] = {{"param", TEML_PARAM},
+                   {"for", TEML_FOR},
+                   {"def", TEML_DEF},
+                   {"return", TEML_RETURN},
+                   {"import", TEML_IMPORT}};
+    Parser ahead = *p;
+    DiagList quiet = {.arena = p->arena, .source = p->source};
+    ahead.diags = &quiet;
+    next(&ahead);
+    if (is_mark(&ahead, '=') || is_mark(&ahead, '(')) return TEML_APPLY;
+    for (size_t i = 0; i < sizeof keyword / sizeof *keyword; i++) {
+        if (!is_word_token(p, keyword[i].word)) continue;
+        next(p);
+        return keyword[i].kind;
+    }
+    return TEML_APPLY;
+}
+
+static bool take_statement(Parser *p, TemlStmt *s) {
+    s->range = p->range;
+    s->source = p->source;
+    s->kind = take_keyword(p);
+    switch (s->kind) {
+    case TEML_PARAM: take_param(p, s); break;
+    case TEML_FOR: take_for(p, s); break;
+    case TEML_DEF: take_def(p, s); break;
+    case TEML_RETURN: give(p, s, take_plain(p)); break;
+    case TEML_IMPORT: take_import(p, s); break;
+    default: take_apply(p, s); break;
+    }
+    if (!p->failed && p->kind != TOK_LINE && p->kind != TOK_END && !is_mark(p, '}'))
         expected(p, "the end of the statement");
     return !p->failed;
 }
@@ -328,23 +496,28 @@ static void recover(Parser *p) {
     next(p);
 }
 
-TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags) {
+// Statements up to the end of the text, or up to the brace that closes this block.
+static TemlStmts take_block(Parser *p) {
     TemlStmts out = {0};
-    Parser p = {.arena = arena, .names = names, .diags = diags};
+    while (p->kind != TOK_END && !(p->blocks && is_mark(p, '}'))) {
+        TemlStmt s = {0};
+        if (p->kind != TOK_LINE && !p->failed && take_statement(p, &s))
+            vec_push(p->arena, &out, s);
+        else if (p->failed)
+            recover(p);
+        if (p->kind == TOK_LINE) next(p);
+    }
+    return out;
+}
+
+TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags) {
+    Parser p = {.arena = arena, .names = names, .diags = diags, .source = source};
     p.text = source->text;
     p.len = source->len;
     if (source->len > TEML_MAX_SOURCE) {
         diag_report(diags, (Range){0, 0}, DIAG_TEML_SIZE, TEML_MAX_SOURCE);
-        return out;
+        return (TemlStmts){0};
     }
     next(&p);
-    while (p.kind != TOK_END) {
-        TemlStmt s = {0};
-        if (p.kind != TOK_LINE && !p.failed && take_statement(&p, &s))
-            vec_push(arena, &out, s);
-        else if (p.failed)
-            recover(&p);
-        if (p.kind == TOK_LINE) next(&p);
-    }
-    return out;
+    return take_block(&p);
 }

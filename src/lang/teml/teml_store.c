@@ -217,10 +217,18 @@ static void print_value(Store *s, const TemlValue *v) {
     }
 }
 
+static void print_param(Text *out, const TemlParam *p) {
+    text_printf(out, "%s\n  %lld", p->name, (long long)p->value);
+    for (int i = 0; i < p->nchoices; i++)
+        text_printf(out, "%s%lld", i ? ", " : " of ", (long long)p->choice[i]);
+    text_char(out, '\n');
+}
+
 void teml_store_print(Text *out, Teml *t) {
     Name *buffers = arena_new_n(t->arena, Name, t->base->buffers.n + 1);
     for (int i = 0; i < t->base->buffers.n; i++) buffers[i] = t->base->buffers.at[i].name;
     Store s = {.t = t, .out = out, .buffers = buffers};
+    for (int i = 0; i < t->params.n; i++) print_param(out, &t->params.at[i]);
     for (int i = 0; i < t->store.n; i++) {
         if (t->store.at[i].value->kind == VALUE_BAD) continue;
         text_printf(out, "%s\n", t->store.at[i].name);

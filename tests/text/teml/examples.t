@@ -7,6 +7,7 @@ gconv.teml gconv check right: bit for bit, against the interpreter
 gconv.teml unrolled check right: bit for bit, against the interpreter
 helm.teml helm check right: bit for bit, against the interpreter
 helm.teml permuted check right: bit for bit, against the interpreter
+holes.teml mm check right: bit for bit, against the interpreter
 interp.teml interp check right: bit for bit, against the interpreter
 interp.teml permuted check right: bit for bit, against the interpreter
 mm.teml mm check right: bit for bit, against the interpreter

@@ -29,8 +29,8 @@ static void lab_open(Lab *lab, const char *text, bool unchecked) {
     lab->diags.arena = &lab->arena;
     Source *source = arena_new(&lab->arena, Source);
     *source = (Source){"random.teml", text, (uint32_t)strlen(text)};
-    lab->r = teml_parse(&lab->arena, &lab->scratch, &lab->names, source,
-                        unchecked ? TEML_UNCHECKED : TEML_PROVEN, &lab->diags);
+    TemlOptions options = {.trust = unchecked ? TEML_UNCHECKED : TEML_PROVEN};
+    lab->r = teml_parse(&lab->arena, &lab->scratch, &lab->names, source, &options, &lab->diags);
 }
 
 static void lab_close(Lab *lab) {
@@ -270,6 +270,58 @@ TEST(teml_limits_are_diagnosed) {
     check_limit("A = tensor([2])\ninit(A, [1", ", 1", 1100, "])\n", DIAG_TEML_LONG);
     check_limit("", "# a line that says nothing at all\n", 40000, "", DIAG_TEML_SIZE);
     check_limit("", "a", 4200, "", DIAG_TEML_STATEMENTS);
+}
+
+// Writes a program again in which each transformation is a function of its first loop, called with
+// a number from a loop or from a parameter.
+static void wrap(Gen *g, const char *core) {
+    char target[16], op[24], loop[16], rest[40];
+    g->text[0] = 0;
+    for (const char *line = core; *line; line += strcspn(line, "\n") + 1) {
+        int f = (int)(line - core), number, at = 0;
+        if (sscanf(line, "%15[l0-9] = %23[a-z_](%15[l0-9], %39[^)]", target, op, loop, rest) != 4) {
+            add(g, "%.*s\n", (int)strcspn(line, "\n"), line);
+            continue;
+        }
+        for (int i = 0; rest[i]; i++)
+            if (rest[i] == ' ' || !i) at = i;
+        number = atoi(rest + at);
+        bool loops = pick(g, 2);
+        if (!loops) add(g, "param p%d = %d\n", f, number + 1);
+        add(g, "def f%d(x, v) {\n    y = %s(x, %.*s 2*v - v)\n    return y\n}\n", f, op, at, rest);
+        if (loops)
+            add(g, "for q in %d:%d { %s = f%d(%s, q) }\n", number, number + 1, target, f, loop);
+        else
+            add(g, "%s = f%d(%s, p%d - 1)\n", target, f, loop, f);
+    }
+}
+
+// Compares the text of the newest function's loops.
+TEST(teml_functions_expand_to_their_bodies) {
+    int same = 0;
+    for (int64_t i = 0; i < check_rounds(2000); i++) {
+        Gen g = {.state = (uint64_t)i + 77}, wrapped = {.state = (uint64_t)i};
+        Lab core, meta;
+        Text text[2];
+        kernel(&g);
+        for (int k = pick(&g, 4); k >= 0; k--) transformation(&g), g.loops++;
+        add(&g, "codegen(l%d)\n", g.loops - 1);
+        wrap(&wrapped, g.text);
+        lab_open(&core, g.text, false);
+        lab_open(&meta, wrapped.text, false);
+        CHECK_INT_EQ(core.diags.errors, meta.diags.errors);
+        CHECK_INT_EQ(core.r.module->trees.n, meta.r.module->trees.n);
+        for (int k = 0; k < core.r.module->trees.n && k < meta.r.module->trees.n; k++) {
+            text[0] = text[1] = (Text){.arena = &core.arena};
+            tree_show(&text[0], core.r.module->trees.at[k], false);
+            tree_show(&text[1], meta.r.module->trees.at[k], false);
+            if (!CHECK_STR_EQ(text_str(&text[0]), text_str(&text[1]))) fputs(wrapped.text, stderr);
+            same++;
+        }
+        lab_close(&core);
+        lab_close(&meta);
+    }
+    CHECK(same > 0);
 }
 
 TEST(teml_random_paths_keep_results) {
