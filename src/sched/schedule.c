@@ -7,7 +7,8 @@
 //     option    after LABEL | inline | at LOOP | privatise LOOP | storage
 //               | copy TENSOR [at LOOP] storage | prefetch TENSOR at LOOP distance N level N
 //               | nontemporal | accumulators N | unroll N | grain N | priority N
-//     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch] [align N]
+//     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch|shared] [align N]
+//               [stages N] [by async]
 //
 // '#' begins a comment. Words are letters, digits, '_' and '.', or anything in backquotes; option
 // words mean nothing in an order, so iterators may have any name.
@@ -89,6 +90,8 @@ static void print_storage(Text *out, const Storage *s, bool line) {
     }
     if (*home_name[s->home]) text_printf(out, "%splace %s%s", before, home_name[s->home], behind);
     if (s->align) text_printf(out, "%salign %d%s", before, s->align, behind);
+    if (s->stages) text_printf(out, "%sstages %d%s", before, s->stages, behind);
+    if (s->async) text_printf(out, "%sby async%s", before, behind);
 }
 
 static void print_number(Text *out, const char *word, int64_t n) {
@@ -368,7 +371,7 @@ static void parse_place(Parser *p, Storage *s) {
             s->home = (BufferHome)h;
             return;
         }
-    expected(p, "'register', 'stack' or 'scratch'");
+    expected(p, "'register', 'stack', 'scratch' or 'shared'");
 }
 
 // One storage word, if there is one.
@@ -385,6 +388,13 @@ static bool parse_storage(Parser *p, Storage *s) {
         Range range = p->tok.range;
         s->align = (int)number(p, 1, 1 << 20);
         if (s->align & (s->align - 1)) fault(p, range, DIAG_SCHEDULE_ALIGN, NULL, NULL);
+    } else if (accept_word(p, "stages")) {
+        once(p, at, s->stages, "stages");
+        s->stages = (int)number(p, 1, 8);
+    } else if (accept_word(p, "by")) {
+        once(p, at, s->async, "by");
+        s->async = accept_word(p, "async");
+        if (!s->async) expected(p, "'async'");
     } else
         return false;
     return !p->failed;
@@ -427,8 +437,8 @@ typedef struct Options {
 } Options;
 
 static const char *const option_name[] = {
-    "after",        "inline", "at",    "privatise", "copy",   "prefetch", "nontemporal",
-    "accumulators", "unroll", "grain", "priority",  "layout", "place",    "align",
+    "after",  "inline", "at",       "privatise", "copy",  "prefetch", "nontemporal", "accumulators",
+    "unroll", "grain",  "priority", "layout",    "place", "align",    "stages",      "by",
 };
 
 static const char *nth_option(const void *of, size_t i) {

@@ -80,7 +80,8 @@ static void check_labels(Lower *l, const Program *given, const Rewritten *now) {
 // --- Statements --------------------------------------------------------------------------------
 
 bool storage_is_said(const Storage *s) {
-    return s->ndims || s->align || (s->home != HOME_AUTO && s->home != HOME_ARGUMENT);
+    return s->ndims || s->align || s->stages || s->async ||
+           (s->home != HOME_AUTO && s->home != HOME_ARGUMENT);
 }
 
 static void fault(Lower *l, const SchedStmt *s, DiagId id, const char *a, const char *b) {

@@ -248,6 +248,8 @@ static void make_buffer(Lower *l, Store *st) {
                 .size = size,
                 .stride = stride,
                 .align = how ? how->align : 0,
+                .stages = how ? how->stages : 0,
+                .async = how && how->async,
                 .bank_dim = -1};
     st->buffer = tree_buffer(l->tree, &b);
     vec_push(l->arena, &st->at->alloc, st->buffer);

@@ -17,7 +17,7 @@ const char *const kind_name[KIND_COUNT] = {
 const char *const home_name[HOME_COUNT] = {
     [HOME_ARGUMENT] = "",         [HOME_AUTO] = "",
     [HOME_STACK] = "stack",       [HOME_SCRATCH] = "scratch",
-    [HOME_REGISTER] = "register",
+    [HOME_REGISTER] = "register", [HOME_SHARED] = "shared",
 };
 
 Tree *tree_new(Arena *arena, Exprs *exprs, Names *names) {

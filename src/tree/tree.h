@@ -94,6 +94,7 @@ typedef enum BufferHome {
     HOME_STACK,
     HOME_SCRATCH,
     HOME_REGISTER, // small enough to be kept in registers
+    HOME_SHARED,   // of a GPU: the memory that the threads of a block share
     HOME_COUNT
 } BufferHome;
 extern const char *const home_name[HOME_COUNT]; // "" where nothing has to be said
@@ -113,6 +114,8 @@ typedef struct Buffer {
     int align;          // bytes; 0: the element's
     Place place;
     int bank_dim; // dimension spread over banks, or -1
+    int stages;   // of a GPU: copied so many iterations less one ahead of its use; 0, 1: not ahead
+    bool async;   // of a GPU: copied without passing through registers
     Tags tags;
 } Buffer;
 

@@ -70,7 +70,7 @@ static const Case cases[] = {
     {"C: m\n    prefetch A at m\n", "2:14: error: no tensor 'A' that statement 'C' uses"},
     {"C: m\n    prefetch B\n", "2:15: error: expected 'at', found the end of the line"},
     {"C: m\n    place moon\n",
-     "2:11: error: expected 'register', 'stack' or 'scratch', found 'moon'"},
+     "2:11: error: expected 'register', 'stack', 'scratch' or 'shared', found 'moon'"},
     {"C: m\n    inline now\n", "2:12: error: expected the end of the line, found 'now'"},
     {"C: m ? n\n", "1:6: error: expected a loop, found '?'"},
     {"T:\n    align 64\n    align 32\n", "3:5: error: option 'align' is given twice"},

@@ -1,0 +1,272 @@
+// Where buffers live: registers, local, shared or global memory.
+//
+// A buffer of a thread is a set of registers where every subscript is known once loops are
+// unrolled, else local memory. So is a buffer of a block if each thread touches elements of its own
+// (owned), or if every thread computes the same values (replicated): then nobody has to wait.
+// Other buffers of a block are in shared memory, while it lasts; the largest go to scratch memory.
+#include "code/gpu/gpu.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+enum { MOST_REGISTERS = 128, SHARED_FOR_SUMS = 4096 };
+
+// What all accesses of a buffer have in common.
+typedef struct Uses {
+    bool any, hard;
+    const Affine *rest; // bytes that are not known
+    unsigned axes;      // thread axes in `rest`
+    int n;              // constants that were seen
+    int64_t *constant;
+    bool many;
+    bool owned; // by threads: all accesses have the same digits
+    GpuDigits digits;
+    bool by_all; // every write gives the same value in all threads
+    bool single; // some leaf that writes it runs on one thread of many
+    bool written;
+} Uses;
+
+typedef struct Placer {
+    GpuProgram *g;
+    GpuKernel *k;
+    bool *unrolled;
+    int64_t *value; // per id, of unrolled loops
+    Uses *use;      // per buffer
+    const GpuNode *leaf;
+} Placer;
+
+static void find_unrolled(Placer *p, const GpuNode *n) {
+    if (n->kind == GPU_LOOP && n->unroll) p->unrolled[n->id] = true;
+    for (int i = 0; i < n->child.n; i++) find_unrolled(p, n->child.at[i]);
+}
+
+static bool nonlinear_unrolled(const Placer *p, const Affine *a) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_ITER && p->unrolled[t->index]) return true;
+        if (t->a && nonlinear_unrolled(p, t->a)) return true;
+        if (t->b && nonlinear_unrolled(p, t->b)) return true;
+    }
+    return false;
+}
+
+// The access as rest + known bytes at the current values of unrolled loops.
+static bool split(const Placer *p, const Access *a, const Affine **rest, int64_t *constant) {
+    Exprs *x = p->g->tree->exprs;
+    const Buffer *b = &p->g->tree->buffers.at[a->tensor];
+    const Program *program = p->g->tree->program;
+    const Leaf *leaf = p->leaf->leaf;
+    const Affine *sum = affine_const(x, 0);
+    bool unproven = program && leaf->stmt >= 0 && leaf->stmt < program->stmts.n &&
+                    program->stmts.at[leaf->stmt].unproven && !leaf->unchecked;
+    if (a->has_read || unproven) return false;
+    for (int d = 0; d < a->rank; d++)
+        sum =
+            affine_add(x, sum, affine_scale(x, a->sub[d], b->stride[d] * type_info[b->type].bytes));
+    Term keep[AFFINE_MAX_TERMS];
+    int n = 0;
+    *constant = sum->constant;
+    for (int i = 0; i < sum->n; i++) {
+        const Atom *t = sum->term[i].atom;
+        if (t->kind == ATOM_ITER && p->unrolled[t->index])
+            *constant += sum->term[i].coef * p->value[t->index];
+        else
+            keep[n++] = sum->term[i];
+    }
+    *rest = affine_make(x, 0, keep, n);
+    return !nonlinear_unrolled(p, *rest); // of those, each value has a rest of its own
+}
+
+static void add_constant(Uses *u, int64_t c) {
+    for (int i = 0; i < u->n; i++)
+        if (u->constant[i] == c) return;
+    if (u->n == MOST_REGISTERS)
+        u->many = true;
+    else
+        u->constant[u->n++] = c;
+}
+
+static void see_owner(const Placer *p, Uses *u, const Access *a) {
+    GpuDigits d;
+    unsigned used = gpu_used_axes(p->k);
+    bool fine = gpu_digits(p->g, p->k, a, &d) && (d.axes & used) == used && !p->leaf->meet;
+    if (u->any)
+        u->owned = u->owned && fine && gpu_digits_equal(&d, &u->digits);
+    else
+        u->owned = fine, u->digits = d;
+}
+
+static void see_use(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Placer *p = user;
+    Uses *u = &p->use[a->tensor];
+    const Affine *rest;
+    int64_t constant;
+    p->k->buffer[a->tensor].used = true;
+    see_owner(p, u, a);
+    if (u->many) return;
+    if (!split(p, a, &rest, &constant) || (u->any && rest != u->rest)) {
+        u->hard = u->any = true;
+        u->owned = false;
+        return;
+    }
+    if (!u->any) {
+        u->axes = gpu_axes_of(p->g, rest);
+        u->constant = arena_new_n(p->g->arena, int64_t, MOST_REGISTERS);
+    }
+    u->any = true;
+    u->rest = rest;
+    add_constant(u, constant);
+}
+
+static void leaf_axes(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Placer *p = user;
+    const GpuBuffer *b = &p->k->buffer[a->tensor];
+    Uses *u = &p->use[p->leaf->leaf->write->tensor];
+    bool steady = b->space == GPU_GLOBAL ? !b->written : p->use[a->tensor].by_all;
+    if (!steady || gpu_axes_of_access(p->g, a)) u->by_all = false;
+}
+
+static void expr_axes(const Placer *p, const Expr *e, unsigned *axes) {
+    if (e->kind == EXPR_INDEX) *axes |= gpu_axes_of(p->g, e->index);
+    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) expr_axes(p, e->arg[i], axes);
+}
+
+static void see_leaf(Placer *p, const GpuNode *n) {
+    const Leaf *leaf = n->leaf;
+    Uses *u = &p->use[leaf->write->tensor];
+    p->leaf = n;
+    see_use(p, leaf->write, false);
+    for (int d = 0; d < leaf->write->rank; d++)
+        affine_visit_accesses(leaf->write->sub[d], see_use, p);
+    expr_visit_accesses(leaf->value, see_use, p);
+    for (int i = 0; i < n->guard.n; i++) affine_visit_accesses(n->guard.at[i], see_use, p);
+    u->written = true;
+    p->k->buffer[leaf->write->tensor].written = true;
+    if (n->single) u->single = true;
+}
+
+// Every access, at every value of the unrolled loops.
+static void see_uses(Placer *p, const GpuNode *n) {
+    if (n->kind == GPU_LEAF) {
+        see_leaf(p, n);
+        return;
+    }
+    int64_t times = n->kind == GPU_LOOP && n->unroll ? n->extent : 1;
+    for (int64_t t = 0; t < times; t++) {
+        if (n->kind == GPU_LOOP) p->value[n->id] = t;
+        for (int i = 0; i < n->child.n; i++) see_uses(p, n->child.at[i]);
+    }
+}
+
+// Which buffers hold the same in all threads: every leaf that writes them computes it from such
+// values. A reduction over threads gives its result to all of them.
+static void see_replicas(Placer *p, const GpuNode *n, bool *changed) {
+    for (int i = 0; i < n->child.n; i++) see_replicas(p, n->child.at[i], changed);
+    if (n->kind != GPU_LEAF || n->meet) return;
+    Uses *u = &p->use[n->leaf->write->tensor];
+    bool before = u->by_all;
+    unsigned axes = 0;
+    p->leaf = n;
+    expr_axes(p, n->leaf->value, &axes);
+    for (int i = 0; i < n->guard.n; i++) axes |= gpu_axes_of(p->g, n->guard.at[i]);
+    if (axes) u->by_all = false;
+    expr_visit_accesses(n->leaf->value, leaf_axes, p);
+    *changed |= before != u->by_all;
+}
+
+static void release_single(const Placer *p, GpuNode *n) {
+    if (n->kind == GPU_LEAF && p->k->buffer[n->leaf->write->tensor].space == GPU_REGISTER)
+        n->single = 0;
+    for (int i = 0; i < n->child.n; i++) release_single(p, n->child.at[i]);
+}
+
+static bool in_registers(const Placer *p, int i) {
+    const GpuBuffer *b = &p->k->buffer[i];
+    const Uses *u = &p->use[i];
+    if (!u->any || u->hard || u->many || i < p->g->tree->nargs) return false;
+    if (b->space == GPU_LOCAL) return true;
+    if (b->space != GPU_SHARED || p->g->tree->buffers.at[i].home == HOME_SHARED) return false;
+    if (u->by_all && !u->axes) return true;
+    return u->owned && !u->single;
+}
+
+// --- Bytes -------------------------------------------------------------------------------------
+
+static int64_t set_strides(GpuProgram *g, GpuBuffer *b, const Buffer *of) {
+    int64_t *stride = arena_new_n(g->arena, int64_t, of->rank), bytes = type_info[of->type].bytes;
+    int64_t last = 0;
+    for (int d = 0; d < of->rank; d++) {
+        stride[d] = of->stride[d] * bytes;
+        last += max_i64(of->size[d] - 1, 0) * max_i64(stride[d], 0);
+    }
+    b->stride = stride;
+    return last + bytes;
+}
+
+static int64_t up_to(int64_t n, int64_t unit) { return ceil_div(n, unit) * unit; }
+
+static int64_t copies_of(const GpuKernel *k, const GpuBuffer *b) {
+    int64_t n = 1;
+    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+        if (b->slices >> a & 1) n *= k->size[a];
+    return n;
+}
+
+static void into_scratch(GpuProgram *g, GpuKernel *k, GpuBuffer *b) {
+    int64_t blocks = k->size[0] * k->size[1] * k->size[2];
+    b->space = GPU_GLOBAL;
+    b->per_block = true;
+    b->block_bytes = b->bytes * copies_of(k, b);
+    b->offset = g->scratch;
+    g->scratch += up_to(b->block_bytes * blocks, 256);
+}
+
+static void lay_out(GpuProgram *g, GpuKernel *k, int i) {
+    const Buffer *of = &g->tree->buffers.at[i];
+    GpuBuffer *b = &k->buffer[i];
+    b->bytes = up_to(set_strides(g, b, of), 16);
+    if (i < g->tree->nargs || !b->used) return;
+    switch (b->space) {
+    case GPU_SHARED:
+        if (k->shared + b->bytes * copies_of(k, b) > GPU_SHARED_BYTES - SHARED_FOR_SUMS) {
+            into_scratch(g, k, b);
+            return;
+        }
+        b->offset = k->shared;
+        k->shared += b->bytes * copies_of(k, b);
+        break;
+    case GPU_LOCAL:
+        b->offset = k->local;
+        k->local += b->bytes;
+        break;
+    case GPU_GLOBAL:
+        if (g->scratch_at[i] < 0) {
+            g->scratch_at[i] = g->scratch;
+            g->scratch += up_to(b->bytes, 256);
+        }
+        b->offset = g->scratch_at[i];
+        break;
+    case GPU_REGISTER: break;
+    }
+}
+
+void gpu_place(GpuProgram *g, GpuKernel *k) {
+    int n = g->tree->buffers.n;
+    Placer p = {.g = g, .k = k};
+    p.unrolled = arena_new_n(g->arena, bool, g->nids);
+    p.value = arena_new_n(g->arena, int64_t, g->nids);
+    p.use = arena_new_n(g->arena, Uses, n);
+    for (int i = 0; i < n; i++) p.use[i].by_all = k->buffer[i].space != GPU_GLOBAL;
+    find_unrolled(&p, k->body);
+    see_uses(&p, k->body);
+    for (bool changed = true; changed;) {
+        changed = false;
+        see_replicas(&p, k->body, &changed);
+    }
+    for (int i = 0; i < n; i++)
+        if (in_registers(&p, i)) k->buffer[i].space = GPU_REGISTER;
+    release_single(&p, k->body);
+    for (int i = 0; i < n; i++) lay_out(g, k, i);
+}

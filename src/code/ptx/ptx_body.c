@@ -1,0 +1,319 @@
+// Loops, guards and leaves.
+//
+// Straight-line code (a subtree of unrolled loops whose guards are decided) is scanned before it is
+// written, so that neighbouring elements are loaded together; while one iteration of its outermost
+// loop is computed, the operands of the next are already being loaded from shared memory.
+//
+// A serial loop, and the grid, are divided where guards begin to fail: up to there the code has no
+// guards.
+#include "code/ptx/ptx_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+bool leaf_skipped(const Writer *w, const Leaf *leaf) {
+    const Program *p = w->t->program;
+    bool post = leaf->role == LEAF_POST ||
+                (p && leaf->stmt >= 0 && leaf->stmt < p->stmts.n && p->stmts.at[leaf->stmt].post);
+    if (post && w->skip_post) return true;
+    return leaf->role == LEAF_INIT && w->accumulate && leaf->write->tensor < w->t->nargs;
+}
+
+// --- Straight-line code --------------------------------------------------------------------------
+
+static bool always(const Writer *w, const Affine *a) {
+    int64_t lo, hi;
+    return affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi) && lo >= 0;
+}
+
+static bool is_straight(const Writer *w, const GpuNode *n) {
+    if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
+    if (n->kind == GPU_LEAF && (n->single || n->async)) return false;
+    for (int i = 0; i < n->guard.n; i++)
+        if (!always(w, n->guard.at[i])) return false;
+    for (int i = 0; i < n->child.n; i++)
+        if (!is_straight(w, n->child.at[i])) return false;
+    return true;
+}
+
+static void set_index(Writer *w, int id, int64_t v) {
+    w->env[id] = v;
+    w->fixed[id] = affine_const(w->x, v);
+}
+
+void for_instances(Writer *w, const GpuNode *n, LeafVisit *fn, void *user) {
+    if (n->kind == GPU_LEAF) {
+        w->leaf = n->leaf;
+        fn(w, n, user);
+        w->leaf = NULL;
+        return;
+    }
+    int64_t times = n->kind == GPU_LOOP && n->unroll ? n->extent : 1;
+    for (int64_t t = 0; t < times; t++) {
+        if (n->kind == GPU_LOOP && n->unroll) set_index(w, n->id, t);
+        for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], fn, user);
+    }
+}
+
+static void want_access(void *user, const Access *a, bool guarded) {
+    if (!guarded) memory_want(user, a);
+}
+
+static void want_leaf(Writer *w, const GpuNode *n, void *user) {
+    (void)user;
+    if (n->vector > 1 || leaf_skipped(w, n->leaf)) return;
+    expr_visit_accesses(n->leaf->value, want_access, w);
+    if (n->leaf->op != REDUCE_ASSIGN) want_access(w, n->leaf->write, false);
+}
+
+static void fetch_access(void *user, const Access *a, bool guarded) {
+    Writer *w = user;
+    const GpuBuffer *b = &w->k->buffer[a->tensor];
+    if (guarded || a->has_read || b->space != GPU_SHARED) return;
+    if (!access_plan(w, a)->hard) element_load(w, a);
+}
+
+static void fetch_leaf(Writer *w, const GpuNode *n, void *user) {
+    (void)user;
+    if (n->vector == 1 && !leaf_skipped(w, n->leaf) && n->leaf->op != REDUCE_ASSIGN)
+        expr_visit_accesses(n->leaf->value, fetch_access, w);
+}
+
+static int64_t leaves_below(const GpuNode *n) {
+    if (n->kind == GPU_LEAF) return 1;
+    int64_t sum = 0;
+    for (int i = 0; i < n->child.n; i++) sum += leaves_below(n->child.at[i]);
+    return n->kind == GPU_LOOP && n->unroll ? sum * n->extent : sum;
+}
+
+// --- Leaves --------------------------------------------------------------------------------------
+
+static void leaf_now(Writer *w, const GpuNode *n) {
+    const Leaf *leaf = n->leaf;
+    if (leaf_skipped(w, leaf)) return;
+    w->leaf = leaf;
+    Type t = w->t->buffers.at[leaf->write->tensor].type;
+    const Expr *e = leaf->value;
+    if (n->async || n->vector > 1) {
+        copy_vector(w, n);
+    } else if (leaf->op == REDUCE_ASSIGN) {
+        element_store(w, leaf->write, expr_value(w, e));
+    } else if (leaf->op == REDUCE_ADD && e->kind == EXPR_OP && e->op == OP_MUL &&
+               type_is_float(t)) {
+        Opnd a = expr_value(w, e->arg[0]), b = expr_value(w, e->arg[1]);
+        Opnd old = element_load(w, leaf->write);
+        const AccessPlan *p = access_plan(w, leaf->write);
+        Held *l = p->hard ? NULL : loc_find(w, leaf->write->tensor, p->rest, plan_constant(w, p));
+        const char *op = type_compute(t) == TYPE_F64 ? "fma.rn.f64" : "fma.rn.f32";
+        if (l && l->pinned && !type_is_storage(t)) {
+            INS(w, op, l->value, a, b, l->value);
+            l->dirty = true;
+        } else {
+            element_store(w, leaf->write, NEW(w, old.class, op, a, b, old));
+        }
+    } else {
+        Opnd v = expr_value(w, e);
+        element_store(w, leaf->write, combine(w, leaf->op, t, element_load(w, leaf->write), v));
+    }
+    w->leaf = NULL;
+}
+
+// Predicate: this thread is number 0 on the axes.
+Opnd first_thread(Writer *w, unsigned axes) {
+    Opnd all = {0};
+    bool any = false;
+    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) {
+        if (!(axes >> a & 1)) continue;
+        Opnd id = w->index[w->g->hw + a];
+        Opnd p = NEW(w, REG_PRED, "setp.eq.s32", id, lit(REG_32, 0));
+        all = any ? NEW(w, REG_PRED, "and.pred", all, p) : p;
+        any = true;
+    }
+    return all;
+}
+
+static void leaf_emit(Writer *w, const GpuNode *n) {
+    if (!n->single) {
+        leaf_now(w, n);
+        return;
+    }
+    int end = label_new(w);
+    memory_flush(w);
+    branch(w, first_thread(w, n->single), false, end);
+    leaf_now(w, n);
+    memory_flush(w);
+    label_put(w, end);
+}
+
+// --- Loops ---------------------------------------------------------------------------------------
+
+static void children_emit(Writer *w, const GpuNode *n) {
+    for (int i = 0; i < n->child.n; i++) body_emit(w, n->child.at[i]);
+}
+
+static void unrolled_emit(Writer *w, const GpuNode *n) {
+    bool fetch = w->straight && !w->fetching && n->extent > 1 && leaves_below(n) / n->extent >= 8;
+    bool before = w->fetching;
+    w->fetching |= fetch;
+    for (int64_t t = 0; t < n->extent; t++) {
+        if (fetch && t + 1 < n->extent) {
+            for (int64_t ahead = t == 0 ? 0 : t + 1; ahead <= t + 1; ahead++) {
+                set_index(w, n->id, ahead);
+                for (int i = 0; i < n->child.n; i++)
+                    for_instances(w, n->child.at[i], fetch_leaf, NULL);
+            }
+        }
+        set_index(w, n->id, t);
+        children_emit(w, n);
+    }
+    w->fetching = before;
+}
+
+static void serial_range(Writer *w, const GpuNode *n, int64_t from, int64_t to) {
+    if (from >= to) return;
+    w->g->lo[n->id] = from;
+    w->g->hi[n->id] = to - 1;
+    promote_enter(w, n);
+    memory_flush(w);
+    bool wide = to > INT32_MAX;
+    Opnd i = NEW(w, wide ? REG_64 : REG_32, wide ? "mov.b64" : "mov.b32",
+                 lit(wide ? REG_64 : REG_32, (uint64_t)from));
+    int loop = label_new(w);
+    w->index[n->id] = i;
+    label_put(w, loop);
+    scope_open(w);
+    w->depth[n->id] = w->scope.n - 1;
+    w->serial++;
+    children_emit(w, n);
+    memory_flush(w);
+    w->serial--;
+    scope_close(w);
+    w->depth[n->id] = -1;
+    INS(w, wide ? "add.s64" : "add.s32", i, i, lit((RegClass)i.class, 1));
+    Opnd more = NEW(w, REG_PRED, wide ? "setp.lt.s64" : "setp.lt.s32", i,
+                    lit((RegClass)i.class, (uint64_t)to));
+    branch(w, more, true, loop);
+    promote_leave(w);
+    w->g->lo[n->id] = 0;
+    w->g->hi[n->id] = max_i64(n->extent - 1, 0);
+}
+
+// The number of leading values of index `id` for which a guard below surely holds; INT64_MAX: all
+// guards that mention it.
+static void count_full(const Writer *w, const GpuNode *n, int id, int64_t *full) {
+    for (int i = 0; i < n->guard.n; i++) {
+        const Affine *a = n->guard.at[i];
+        int64_t c = affine_coef(a, id), lo, hi;
+        if (!affine_uses_iter(a, id) || always(w, a)) continue;
+        if (c >= 0) {
+            if (!a->linear) *full = 0;
+            continue;
+        }
+        const Affine *rest = affine_add(w->x, a, affine_scale(w->x, affine_iter(w->x, id), -c));
+        if (affine_uses_iter(rest, id) || !affine_bounds(rest, w->g->lo, w->g->hi, &lo, &hi))
+            *full = 0;
+        else
+            *full = min_i64(*full, lo < 0 ? 0 : floor_div(lo, -c) + 1);
+    }
+    for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], id, full);
+}
+
+static void serial_emit(Writer *w, const GpuNode *n) {
+    int64_t full = INT64_MAX;
+    for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], n->id, &full);
+    if (full <= 0 || full >= n->extent) {
+        serial_range(w, n, 0, n->extent);
+        return;
+    }
+    serial_range(w, n, 0, full);
+    plans_clear(w);
+    serial_range(w, n, full, n->extent);
+    plans_clear(w);
+}
+
+// --- Nodes ---------------------------------------------------------------------------------------
+
+static void inside(Writer *w, const GpuNode *n) {
+    switch (n->kind) {
+    case GPU_SEQ: children_emit(w, n); break;
+    case GPU_LOOP:
+        if (n->unroll)
+            unrolled_emit(w, n);
+        else
+            serial_emit(w, n);
+        break;
+    case GPU_LEAF: leaf_emit(w, n); break;
+    case GPU_REDUCE: reduce_emit(w, n); break;
+    case GPU_BARRIER:
+        memory_flush(w);
+        line(w, "bar.sync 0;");
+        break;
+    case GPU_COMMIT: line(w, "cp.async.commit_group;"); break;
+    case GPU_WAIT: line(w, "cp.async.wait_group %d;", n->stages); break;
+    }
+}
+
+static void guarded(Writer *w, const GpuNode *n) {
+    Opnd p;
+    Answer a = guards_value(w, n, &p);
+    if (a == ANSWER_NO) return;
+    if (a == ANSWER_YES) {
+        inside(w, n);
+        return;
+    }
+    int end = label_new(w), before = w->assumed.n;
+    memory_flush(w);
+    branch(w, p, false, end);
+    for (int i = 0; i < n->guard.n; i++) vec_push(w->arena, &w->assumed, n->guard.at[i]);
+    inside(w, n);
+    memory_flush(w);
+    w->assumed.n = before;
+    label_put(w, end);
+}
+
+void body_emit(Writer *w, const GpuNode *n) {
+    bool straight = !w->straight && n->kind <= GPU_LOOP && is_straight(w, n);
+    if (straight) {
+        wanted_clear(w);
+        for_instances(w, n, want_leaf, NULL);
+        w->straight = true;
+    }
+    guarded(w, n);
+    if (straight) w->straight = false;
+}
+
+// --- The grid ------------------------------------------------------------------------------------
+
+// Blocks of which all guards hold run code without guards.
+void body_grid(Writer *w) {
+    int64_t full[3];
+    bool some = false, none = false;
+    for (int a = 0; a < 3; a++) {
+        full[a] = INT64_MAX;
+        if (w->k->size[a] > 1) count_full(w, w->k->body, w->g->hw + a, &full[a]);
+        some |= full[a] < w->k->size[a];
+        none |= full[a] <= 0;
+    }
+    if (!some || none) {
+        body_emit(w, w->k->body);
+        memory_flush(w);
+        return;
+    }
+    int border = label_new(w), end = label_new(w);
+    for (int a = 0; a < 3; a++) {
+        if (full[a] >= w->k->size[a]) continue;
+        Opnd p =
+            NEW(w, REG_PRED, "setp.ge.s32", w->index[w->g->hw + a], lit(REG_32, (uint64_t)full[a]));
+        branch(w, p, true, border);
+        w->g->hi[w->g->hw + a] = full[a] - 1;
+    }
+    body_emit(w, w->k->body);
+    memory_flush(w);
+    line(w, "bra $L%d;", end);
+    label_put(w, border);
+    for (int a = 0; a < 3; a++) w->g->hi[w->g->hw + a] = w->k->size[a] - 1;
+    plans_clear(w);
+    body_emit(w, w->k->body);
+    memory_flush(w);
+    label_put(w, end);
+}

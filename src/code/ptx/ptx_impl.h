@@ -1,0 +1,181 @@
+// What the files of this folder share: registers, instructions, and the kernel being written.
+#ifndef LW_CODE_PTX_PTX_IMPL_H
+#define LW_CODE_PTX_PTX_IMPL_H
+
+#include "code/ptx/ptx.h"
+
+// Registers by size: predicates, 16, 32 and 64 bits.
+typedef enum RegClass { REG_PRED, REG_16, REG_32, REG_64, REG_CLASSES } RegClass;
+
+// An operand: a register, or bits of the class as a literal.
+typedef struct Opnd {
+    uint8_t class;
+    bool literal;
+    bool var; // a register that later instructions overwrite
+    int reg;
+    uint64_t bits;
+} Opnd;
+
+// An access with its address taken apart: base + rest + constant + Σ coef·(unrolled index).
+typedef struct AccessPlan {
+    const Access *access;
+    bool hard;          // checked, or with subscripts that are read from memory
+    const Affine *rest; // bytes; over registers
+    int64_t constant;
+    int nterms;
+    const struct UnrolledTerm {
+        int id;
+        int64_t coef;
+    } * term;
+    int align; // bytes by which `rest` is divisible, the buffer's base included
+} AccessPlan;
+
+// An element whose value is known, or a register that is an element.
+typedef struct Held {
+    int buffer;
+    const Affine *rest;
+    int64_t constant;
+    Opnd value;
+    bool dirty, pinned, dead;
+    int align;
+} Held;
+
+typedef struct Scope {
+    Text head, body; // index arithmetic of the scope, then its instructions
+} Scope;
+
+typedef struct KnownAffine {
+    const Affine *a;
+    int depth;
+    bool wide;
+    Opnd value;
+} KnownAffine;
+
+typedef struct Writer {
+    Arena *arena;
+    const GpuProgram *g;
+    const GpuKernel *k;
+    Tree *t;
+    Exprs *x;
+    DiagList *diags;
+    int align; // of arguments
+    bool failed;
+    int nregs[REG_CLASSES];
+    int nlabels;
+    VEC(Scope *) scope;
+    Text *out; // where instructions go now
+    // Indices
+    int *depth;           // per id: the scope that defines it; -1: not open
+    Opnd *index;          // per id: its register
+    const Affine **fixed; // per id: its value where the loop is unrolled, else NULL
+    int64_t *env;         // the same as a number
+    bool *unrolled;       // per id
+    VEC(KnownAffine) known;
+    int *known_table, known_cap;
+    // Memory
+    Opnd *base; // per buffer: its address
+    VEC(Held) loc;
+    int *loc_table, loc_cap;
+    VEC(Held) wanted; // elements that the straight-line code will read
+    int *wanted_table, wanted_cap;
+    Numbers plan_of;
+    VEC(AccessPlan) plans;
+    VEC(const Affine *) assumed; // guards that hold here
+    const Leaf *leaf;
+    Opnd status, scratch_base;
+    bool checks, uses_local, uses_shared;
+    bool straight;  // inside straight-line code that was scanned
+    bool near;      // angles are small: no rescue
+    int64_t shared; // bytes in use
+    int serial;     // serial loops around
+    bool fetching;  // operands are loaded ahead
+    struct Promotion *promotion;
+    bool accumulate, skip_post;
+} Writer;
+
+// --- Text ---------------------------------------------------------------------------------------
+RegClass class_of(Type t);
+Opnd reg_new(Writer *w, RegClass class);
+Opnd lit(RegClass class, uint64_t bits);
+Opnd lit_value(Type t, Value v); // of type_compute(t); bool as 0 or 1 in 32 bits
+void ins(Writer *w, const char *op, int n, const Opnd *args);
+#define INS(w, op, ...)                                                                            \
+    ins(w, op, (int)(sizeof((Opnd[]){__VA_ARGS__}) / sizeof(Opnd)), (Opnd[]){__VA_ARGS__})
+// The result of an instruction, in a new register.
+Opnd ins_new(Writer *w, RegClass class, const char *op, int n, const Opnd *args);
+#define NEW(w, class, op, ...)                                                                     \
+    ins_new(w, class, op, (int)(sizeof((Opnd[]){__VA_ARGS__}) / sizeof(Opnd)),                     \
+            (Opnd[]){__VA_ARGS__})
+void opnd_print(Text *out, Opnd o);
+void line(Writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int label_new(Writer *w);
+void label_put(Writer *w, int label);
+void branch(Writer *w, Opnd pred, bool when, int label);
+Opnd moved(Writer *w, Opnd o); // in a register of its own that may be overwritten
+
+// --- ptx_index.c ---------------------------------------------------------------------------------
+// The value in 32 bits if it fits, else in 64; `wide` asks for 64.
+Opnd affine_value(Writer *w, const Affine *a, bool wide);
+// base + rest, one register for each `key`.
+Opnd affine_plus(Writer *w, const Affine *key, Opnd base, const Affine *rest);
+// A predicate: all guards hold. `none`: nothing to ask.
+typedef enum Answer { ANSWER_NO, ANSWER_YES, ANSWER_ASK } Answer;
+Answer guards_value(Writer *w, const GpuNode *n, Opnd *pred);
+void scope_open(Writer *w);
+void scope_close(Writer *w);
+void known_drop(Writer *w, int count);
+bool fits_32(const Writer *w, const Affine *a);
+Opnd index_read(Writer *w, const Access *a); // an element as an index, i64
+void check_fail(Writer *w, Opnd bad);        // predicate: report this leaf's statement
+
+// --- ptx_memory.c --------------------------------------------------------------------------------
+const AccessPlan *access_plan(Writer *w, const Access *a);
+int64_t plan_constant(const Writer *w, const AccessPlan *p);
+Opnd element_load(Writer *w, const Access *a);
+void element_store(Writer *w, const Access *a, Opnd value);
+int alignment_of(const Writer *w, int buffer, const Affine *rest);
+Opnd element_at(Writer *w, int buffer, Opnd address, int64_t disp);
+void element_put(Writer *w, int buffer, Opnd address, int64_t disp, Opnd v);
+void loc_drop(Writer *w, Held *l);
+void plans_clear(Writer *w);                  // the ranges of indices change
+void memory_flush(Writer *w);                 // stores what is dirty, forgets what is not pinned
+void memory_forget(Writer *w, int from);      // what was learnt in a branch
+void memory_want(Writer *w, const Access *a); // the straight-line code will read it
+void wanted_clear(Writer *w);
+Held *loc_find(Writer *w, int buffer, const Affine *rest, int64_t constant);
+Held *loc_new(Writer *w, int buffer, const Affine *rest, int64_t constant);
+Opnd address_of(Writer *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp);
+const char *space_name(const Writer *w, int buffer);
+void copy_vector(Writer *w, const GpuNode *n);
+
+// --- ptx_value.c ---------------------------------------------------------------------------------
+Opnd expr_value(Writer *w, const Expr *e);
+Opnd convert(Writer *w, Type to, Type from, Opnd v);
+Opnd operation(Writer *w, ExprOp op, Type type, const Opnd *args); // of type_compute(type)
+Opnd combine(Writer *w, Reduce op, Type type, Opnd a, Opnd b);
+Opnd predicate(Writer *w, Opnd v); // of a bool
+Opnd wrapped(Writer *w, Type t, Opnd v);
+void reg_assign(Writer *w, Opnd to, Opnd v);
+
+// --- ptx_func.c ----------------------------------------------------------------------------------
+bool func_has(ExprOp op, Type type);
+Opnd func_value(Writer *w, ExprOp op, Type type, const Opnd *args);
+
+// --- ptx_body.c ----------------------------------------------------------------------------------
+void body_emit(Writer *w, const GpuNode *n);
+void body_grid(Writer *w);                   // the whole kernel
+Opnd first_thread(Writer *w, unsigned axes); // predicate: number 0 on the axes
+bool leaf_skipped(const Writer *w, const Leaf *leaf);
+typedef void LeafVisit(Writer *w, const GpuNode *n, void *user);
+// Calls fn for every instance of the leaves below, unrolled loops run, others at their first value.
+void for_instances(Writer *w, const GpuNode *n, LeafVisit *fn, void *user);
+
+// --- ptx_promote.c -------------------------------------------------------------------------------
+// Keeps elements in registers during a serial loop, and puts them back.
+void promote_enter(Writer *w, const GpuNode *loop);
+void promote_leave(Writer *w);
+
+// --- ptx_reduce.c --------------------------------------------------------------------------------
+void reduce_emit(Writer *w, const GpuNode *n);
+
+#endif

@@ -1,0 +1,598 @@
+// Elements in memory: addresses, known values, vector accesses.
+//
+// Within straight-line code the value of an element that was loaded or stored is known; stores wait
+// until the code ends, so that neighbours are stored together. Elements that the code will read are
+// announced before (memory_want), so that neighbours are loaded together. Elements of the same
+// `rest` and different constants are different; of others nothing is known, so a store to one is
+// done before another is read.
+#include "code/ptx/ptx_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+#include <stdlib.h>
+
+static const GpuBuffer *place_of(const Writer *w, int buffer) { return &w->k->buffer[buffer]; }
+static Type type_of_buffer(const Writer *w, int buffer) { return w->t->buffers.at[buffer].type; }
+static int bytes_of(const Writer *w, int buffer) {
+    return type_info[type_of_buffer(w, buffer)].bytes;
+}
+
+// --- Plans of accesses -------------------------------------------------------------------------
+
+static bool mentions_unrolled(const Writer *w, const Affine *a) {
+    for (int i = 0; i < a->n; i++) {
+        const Atom *t = a->term[i].atom;
+        if (t->kind == ATOM_ITER && w->unrolled[t->index]) return true;
+        if (t->a && mentions_unrolled(w, t->a)) return true;
+        if (t->b && mentions_unrolled(w, t->b)) return true;
+    }
+    return false;
+}
+
+static const Affine *hardware(const Writer *w, GpuAxis a) {
+    return affine_iter(w->x, w->g->hw + (int)a);
+}
+
+// The part of an address that does not depend on subscripts: the block's, slice's or stage's own.
+static const Affine *own_part(const Writer *w, const GpuBuffer *b) {
+    const Affine *sum = affine_const(w->x, b->offset);
+    const int64_t *size = w->k->size;
+    if (b->per_block) {
+        const Affine *n = affine_scale(w->x, hardware(w, GPU_BLOCK_Z), size[GPU_BLOCK_Y]);
+        n = affine_scale(w->x, affine_add(w->x, n, hardware(w, GPU_BLOCK_Y)), size[GPU_BLOCK_X]);
+        n = affine_add(w->x, n, hardware(w, GPU_BLOCK_X));
+        sum = affine_add(w->x, sum, affine_scale(w->x, n, b->block_bytes));
+    }
+    int64_t step = b->bytes;
+    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) {
+        if (!(b->slices >> a & 1)) continue;
+        sum = affine_add(w->x, sum, affine_scale(w->x, hardware(w, (GpuAxis)a), step));
+        step *= size[a];
+    }
+    return sum;
+}
+
+static bool needs_check(const Writer *w, const Affine *sub, int64_t size) {
+    const Leaf *leaf = w->leaf;
+    if (!leaf || leaf->unchecked) return false;
+    if (sub->has_read) return true;
+    const Program *p = w->t->program;
+    int64_t lo, hi;
+    if (!p || leaf->stmt < 0 || leaf->stmt >= p->stmts.n || !p->stmts.at[leaf->stmt].unproven)
+        return false;
+    return !affine_bounds(sub, w->g->lo, w->g->hi, &lo, &hi) || lo < 0 || hi >= size;
+}
+
+static bool access_checks(const Writer *w, const Access *a) {
+    const Buffer *b = &w->t->buffers.at[a->tensor];
+    for (int d = 0; d < a->rank; d++)
+        if (b->size[d] == 0 || needs_check(w, a->sub[d], b->size[d])) return true;
+    return false;
+}
+
+static void divide_terms(Writer *w, AccessPlan *p, const Affine *sum) {
+    Term rest[AFFINE_MAX_TERMS];
+    struct UnrolledTerm *term = arena_new_n(w->arena, struct UnrolledTerm, sum->n);
+    int n = 0;
+    for (int i = 0; i < sum->n; i++) {
+        const Atom *t = sum->term[i].atom;
+        if (t->kind == ATOM_ITER && w->unrolled[t->index])
+            term[p->nterms++] = (struct UnrolledTerm){t->index, sum->term[i].coef};
+        else
+            rest[n++] = sum->term[i];
+    }
+    p->term = term;
+    p->constant = sum->constant;
+    p->rest = affine_make(w->x, 0, rest, n);
+}
+
+int alignment_of(const Writer *w, int buffer, const Affine *rest) {
+    int64_t all = w->k->buffer[buffer].space == GPU_GLOBAL && buffer < w->t->nargs ? w->align : 16;
+    for (int i = 0; i < rest->n; i++) all = gcd_i64(all, rest->term[i].coef);
+    return (int)all;
+}
+
+const AccessPlan *access_plan(Writer *w, const Access *a) {
+    int known = numbers_get(&w->plan_of, a);
+    if (known >= 0) return &w->plans.at[known];
+    const GpuBuffer *b = place_of(w, a->tensor);
+    AccessPlan p = {.access = a, .hard = a->has_read || access_checks(w, a)};
+    if (!p.hard) {
+        const Affine *sum = own_part(w, b);
+        for (int d = 0; d < a->rank; d++)
+            sum = affine_add(w->x, sum, affine_scale(w->x, a->sub[d], b->stride[d]));
+        divide_terms(w, &p, sum);
+        p.align = alignment_of(w, a->tensor, p.rest);
+        if (mentions_unrolled(w, p.rest)) // (16*i + t)/4 at this i
+            return access_plan(w, access_substitute(w->x, a, w->fixed, NULL, NULL, NULL));
+    }
+    numbers_put(&w->plan_of, a, w->plans.n);
+    vec_push(w->arena, &w->plans, p);
+    return &vec_last(&w->plans);
+}
+
+int64_t plan_constant(const Writer *w, const AccessPlan *p) {
+    int64_t sum = p->constant;
+    for (int i = 0; i < p->nterms; i++) sum += p->term[i].coef * w->env[p->term[i].id];
+    return sum;
+}
+
+// --- Tables of elements ------------------------------------------------------------------------
+
+static uint64_t loc_hash(int buffer, const Affine *rest, int64_t constant) {
+    return hash_mix(hash_mix((uint64_t)buffer, (uint64_t)(uintptr_t)rest), (uint64_t)constant);
+}
+
+static int table_slot(const int *table, int cap, const Held *all, int buffer, const Affine *rest,
+                      int64_t constant) {
+    int mask = cap - 1, at = (int)(loc_hash(buffer, rest, constant) & (uint64_t)mask);
+    for (; table[at]; at = (at + 1) & mask) {
+        const Held *l = &all[table[at] - 1];
+        if (l->buffer == buffer && l->rest == rest && l->constant == constant) break;
+    }
+    return at;
+}
+
+static void table_rebuild(Writer *w, int **table, int *cap, const Held *all, int n) {
+    if (2 * (n + 2) > *cap) {
+        while (2 * (n + 2) > *cap) *cap = *cap ? 2 * *cap : 256;
+        *table = arena_new_n(w->arena, int, *cap);
+    }
+    for (int i = 0; i < *cap; i++) (*table)[i] = 0;
+    for (int i = 0; i < n; i++)
+        (*table)[table_slot(*table, *cap, all, all[i].buffer, all[i].rest, all[i].constant)] =
+            i + 1;
+}
+
+Held *loc_find(Writer *w, int buffer, const Affine *rest, int64_t constant) {
+    if (!w->loc_cap) return NULL;
+    int at = table_slot(w->loc_table, w->loc_cap, w->loc.at, buffer, rest, constant);
+    return w->loc_table[at] ? &w->loc.at[w->loc_table[at] - 1] : NULL;
+}
+
+Held *loc_new(Writer *w, int buffer, const Affine *rest, int64_t constant) {
+    if (2 * (w->loc.n + 2) > w->loc_cap)
+        table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, w->loc.n);
+    int at = table_slot(w->loc_table, w->loc_cap, w->loc.at, buffer, rest, constant);
+    vec_push(w->arena, &w->loc, ((Held){.buffer = buffer, .rest = rest, .constant = constant}));
+    w->loc_table[at] = w->loc.n;
+    return &vec_last(&w->loc);
+}
+
+void memory_want(Writer *w, const Access *a) {
+    const AccessPlan *p = access_plan(w, a);
+    if (p->hard || place_of(w, a->tensor)->space == GPU_REGISTER) return;
+    int64_t c = plan_constant(w, p);
+    if (2 * (w->wanted.n + 2) > w->wanted_cap)
+        table_rebuild(w, &w->wanted_table, &w->wanted_cap, w->wanted.at, w->wanted.n);
+    int at = table_slot(w->wanted_table, w->wanted_cap, w->wanted.at, a->tensor, p->rest, c);
+    if (w->wanted_table[at]) return;
+    vec_push(w->arena, &w->wanted, ((Held){.buffer = a->tensor, .rest = p->rest, .constant = c}));
+    w->wanted_table[at] = w->wanted.n;
+}
+
+void wanted_clear(Writer *w) {
+    w->wanted.n = 0;
+    for (int i = 0; i < w->wanted_cap; i++) w->wanted_table[i] = 0;
+}
+
+static bool is_wanted(const Writer *w, int buffer, const Affine *rest, int64_t constant) {
+    if (!w->wanted.n) return false;
+    return w->wanted_table[table_slot(w->wanted_table, w->wanted_cap, w->wanted.at, buffer, rest,
+                                      constant)] != 0;
+}
+
+// --- Addresses ---------------------------------------------------------------------------------
+
+const char *space_name(const Writer *w, int buffer) {
+    static const char *const name[] = {"global", "shared", "local"};
+    return name[place_of(w, buffer)->space];
+}
+
+static Opnd base_of(Writer *w, int buffer) {
+    Opnd *b = &w->base[buffer];
+    if (b->reg >= 0) return *b;
+    Text *out = w->out;
+    w->out = &w->scope.at[0]->head;
+    switch (place_of(w, buffer)->space) {
+    case GPU_SHARED:
+        w->uses_shared = true;
+        *b = reg_new(w, REG_32);
+        line(w, "mov.u32 %%r%d, smem;", b->reg);
+        break;
+    case GPU_LOCAL:
+        w->uses_local = true;
+        *b = reg_new(w, REG_64);
+        line(w, "mov.u64 %%d%d, local;", b->reg);
+        break;
+    default:
+        if (buffer >= w->t->nargs) {
+            *b = w->scratch_base;
+            break;
+        }
+        *b = reg_new(w, REG_64);
+        line(w, "ld.param.u64 %%d%d, [arg%d];", b->reg, buffer);
+        line(w, "cvta.to.global.u64 %%d%d, %%d%d;", b->reg, b->reg);
+    }
+    w->out = out;
+    return *b;
+}
+
+// base + rest in a register, computed with the index arithmetic of `rest`.
+Opnd address_of(Writer *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
+    Opnd base = base_of(w, buffer);
+    *disp = constant;
+    if (constant > INT32_MAX / 2 || constant < INT32_MIN / 2) {
+        rest = affine_add_const(w->x, rest, constant);
+        *disp = 0;
+    }
+    if (affine_is(rest, 0)) return base;
+    // One register per base and affine; the key is their sum, with an index that means the base.
+    const Affine *key = affine_add(w->x, rest, affine_iter(w->x, w->g->nids + 1 + buffer));
+    return affine_plus(w, key, base, rest);
+}
+
+// --- Loads -------------------------------------------------------------------------------------
+
+static const char *suffix_of(Type t) {
+    switch (t) {
+    case TYPE_BOOL:
+    case TYPE_U8: return "u8";
+    case TYPE_I8: return "s8";
+    case TYPE_I16: return "s16";
+    case TYPE_U16: return "u16";
+    case TYPE_F16:
+    case TYPE_BF16: return "b16";
+    default: return type_info[t].bits == 64 ? "b64" : "b32";
+    }
+}
+
+// From memory's form to a value's.
+static Opnd unpacked(Writer *w, Type t, Opnd raw) {
+    switch (t) {
+    case TYPE_BOOL: return NEW(w, REG_PRED, "setp.ne.u32", raw, lit(REG_32, 0));
+    case TYPE_F16: return NEW(w, REG_32, "cvt.f32.f16", raw);
+    case TYPE_BF16: {
+        Opnd r = NEW(w, REG_32, "cvt.u32.u16", raw);
+        return NEW(w, REG_32, "shl.b32", r, lit(REG_32, 16));
+    }
+    default: return raw;
+    }
+}
+
+static Opnd packed(Writer *w, Type t, Opnd v) {
+    switch (t) {
+    case TYPE_BOOL:
+        return NEW(w, REG_32, "selp.u32", lit(REG_32, 1), lit(REG_32, 0), predicate(w, v));
+    case TYPE_F16: return NEW(w, REG_16, "cvt.rn.f16.f32", v);
+    case TYPE_BF16: return NEW(w, REG_16, "cvt.rn.bf16.f32", v);
+    default: return v;
+    }
+}
+
+static RegClass raw_class(Type t) {
+    return type_is_storage(t) ? REG_16 : type_info[t].bits == 64 ? REG_64 : REG_32;
+}
+
+static void access_text(Writer *w, int n, const Opnd *regs, Opnd address, int64_t disp, bool load,
+                        int buffer) {
+    const GpuBuffer *b = place_of(w, buffer);
+    Type t = type_of_buffer(w, buffer);
+    Text *out = w->out;
+    bool nc = load && b->space == GPU_GLOBAL && !b->written && buffer < w->t->nargs;
+    text_printf(out, "\t%s.%s%s%s.%s ", load ? "ld" : "st", space_name(w, buffer), nc ? ".nc" : "",
+                n == 4   ? ".v4"
+                : n == 2 ? ".v2"
+                         : "",
+                suffix_of(t));
+    Text list = {.arena = w->arena};
+    if (n > 1) text_char(&list, '{');
+    for (int i = 0; i < n; i++) {
+        if (i) text_add(&list, ", ");
+        if (regs[i].literal)
+            text_int(&list,
+                     regs[i].class == REG_64 ? (int64_t)regs[i].bits : (int32_t)regs[i].bits);
+        else
+            opnd_print(&list, regs[i]);
+    }
+    if (n > 1) text_char(&list, '}');
+    if (load) text_printf(out, "%s, ", text_str(&list));
+    text_char(out, '[');
+    opnd_print(out, address);
+    if (disp) text_printf(out, "%+lld", (long long)disp);
+    text_char(out, ']');
+    if (!load) text_printf(out, ", %s", text_str(&list));
+    text_add(out, ";\n");
+}
+
+// The elements of one load: `n` from constant `*first` on.
+static int load_width(Writer *w, const AccessPlan *p, int64_t c, int64_t *first) {
+    int size = bytes_of(w, p->access->tensor);
+    *first = c;
+    if (size < 4 || !w->straight) return 1;
+    for (int n = 16 / size; n > 1; n /= 2) {
+        if (p->align % (n * size)) continue;
+        int64_t from = c - floor_mod(c, n * size);
+        bool all = true;
+        for (int i = 0; i < n && all; i++)
+            all = is_wanted(w, p->access->tensor, p->rest, from + i * size) &&
+                  !loc_find(w, p->access->tensor, p->rest, from + i * size);
+        if (!all) continue;
+        *first = from;
+        return n;
+    }
+    return 1;
+}
+
+static bool store_one(Writer *w, Held *l);
+
+// Stores and forgets elements of the buffer that may be the same as one with this `rest`.
+static void settle(Writer *w, int buffer, const Affine *rest, bool write) {
+    bool any = false;
+    if (!place_of(w, buffer)->written) return;
+    for (int i = 0; i < w->loc.n; i++) {
+        Held *l = &w->loc.at[i];
+        if (l->buffer != buffer || l->rest == rest || l->dead || l->pinned) continue;
+        any |= l->dirty || write;
+    }
+    if (!any) return;
+    for (int i = 0; i < w->loc.n; i++) {
+        Held *l = &w->loc.at[i];
+        if (l->buffer != buffer || l->rest == rest || l->pinned) continue;
+        if (l->dirty) store_one(w, l);
+        l->dead |= write;
+    }
+    int n = 0;
+    for (int i = 0; i < w->loc.n; i++)
+        if (!w->loc.at[i].dead) w->loc.at[n++] = w->loc.at[i];
+    w->loc.n = n;
+    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
+}
+
+static Opnd register_element(Writer *w, const Access *a) {
+    const AccessPlan *p = access_plan(w, a);
+    int64_t c = plan_constant(w, p);
+    Held *l = loc_find(w, a->tensor, p->rest, c);
+    if (!l) {
+        l = loc_new(w, a->tensor, p->rest, c);
+        l->pinned = true;
+        l->value = reg_new(w, class_of(type_of_buffer(w, a->tensor)));
+        l->value.var = true;
+    }
+    return l->value;
+}
+
+Opnd element_at(Writer *w, int buffer, Opnd address, int64_t disp) {
+    Type t = type_of_buffer(w, buffer);
+    Opnd raw = reg_new(w, raw_class(t));
+    access_text(w, 1, &raw, address, disp, true, buffer);
+    return unpacked(w, t, raw);
+}
+
+void element_put(Writer *w, int buffer, Opnd address, int64_t disp, Opnd v) {
+    Opnd raw = packed(w, type_of_buffer(w, buffer), v);
+    if (raw.literal) raw = moved(w, raw);
+    access_text(w, 1, &raw, address, disp, false, buffer);
+}
+
+// An address with subscripts that are checked or read from memory.
+static Opnd hard_address(Writer *w, const Access *a) {
+    const Buffer *b = &w->t->buffers.at[a->tensor];
+    const GpuBuffer *g = place_of(w, a->tensor);
+    Opnd sum = affine_value(w, own_part(w, g), true);
+    if (sum.class == REG_32) sum = NEW(w, REG_64, "cvt.s64.s32", sum);
+    for (int d = 0; d < a->rank; d++) {
+        Opnd v = affine_value(w, a->sub[d], true);
+        if (v.class == REG_32) v = NEW(w, REG_64, "cvt.s64.s32", v);
+        if (needs_check(w, a->sub[d], b->size[d])) {
+            Opnd bad = NEW(w, REG_PRED, "setp.ge.u64", v.literal ? moved(w, v) : v,
+                           lit(REG_64, (uint64_t)b->size[d]));
+            check_fail(w, bad);
+            v = NEW(w, REG_64, "selp.b64", lit(REG_64, 0), v, bad);
+        }
+        sum = NEW(w, REG_64, "mad.lo.s64", v, lit(REG_64, (uint64_t)g->stride[d]),
+                  sum.literal ? moved(w, sum) : sum);
+    }
+    Opnd base = base_of(w, a->tensor);
+    if (sum.literal) sum = moved(w, sum);
+    if (base.class == REG_64) return NEW(w, REG_64, "add.s64", sum, base);
+    return NEW(w, REG_32, "add.s32", NEW(w, REG_32, "cvt.u32.u64", sum), base);
+}
+
+static bool is_empty(const Writer *w, const Access *a) {
+    const Buffer *b = &w->t->buffers.at[a->tensor];
+    for (int d = 0; d < b->rank; d++)
+        if (b->size[d] == 0) return true;
+    return false;
+}
+
+static void fail_always(Writer *w) {
+    Opnd yes = NEW(w, REG_PRED, "setp.eq.s32", moved(w, lit(REG_32, 0)), lit(REG_32, 0));
+    check_fail(w, yes);
+}
+
+Opnd element_load(Writer *w, const Access *a) {
+    Type t = type_of_buffer(w, a->tensor);
+    if (is_empty(w, a)) {
+        fail_always(w);
+        return moved(w, lit_value(t, (Value){.i = 0}));
+    }
+    if (place_of(w, a->tensor)->space == GPU_REGISTER) return register_element(w, a);
+    const AccessPlan *p = access_plan(w, a);
+    if (p->hard) {
+        settle(w, a->tensor, NULL, false);
+        return element_at(w, a->tensor, hard_address(w, a), 0);
+    }
+    int64_t c = plan_constant(w, p), first, disp;
+    Held *l = loc_find(w, a->tensor, p->rest, c);
+    if (l) return l->value;
+    settle(w, a->tensor, p->rest, false);
+    int n = load_width(w, p, c, &first), size = bytes_of(w, a->tensor);
+    Opnd address = address_of(w, a->tensor, p->rest, first, &disp), raw[4];
+    for (int i = 0; i < n; i++) raw[i] = reg_new(w, raw_class(t));
+    access_text(w, n, raw, address, disp, true, a->tensor);
+    for (int i = 0; i < n; i++) {
+        l = loc_new(w, a->tensor, p->rest, first + i * size);
+        l->value = unpacked(w, t, raw[i]);
+        l->align = p->align;
+    }
+    return loc_find(w, a->tensor, p->rest, c)->value;
+}
+
+// --- Stores ------------------------------------------------------------------------------------
+
+static bool store_one(Writer *w, Held *l) {
+    int64_t disp;
+    Opnd address = address_of(w, l->buffer, l->rest, l->constant, &disp);
+    element_put(w, l->buffer, address, disp, l->value);
+    l->dirty = false;
+    return true;
+}
+
+void element_store(Writer *w, const Access *a, Opnd value) {
+    if (is_empty(w, a)) {
+        fail_always(w);
+        return;
+    }
+    if (place_of(w, a->tensor)->space == GPU_REGISTER) {
+        Type t = type_of_buffer(w, a->tensor);
+        bool round = type_is_storage(t);
+        reg_assign(w, register_element(w, a), round ? unpacked(w, t, packed(w, t, value)) : value);
+        return;
+    }
+    const AccessPlan *p = access_plan(w, a);
+    if (p->hard) {
+        settle(w, a->tensor, NULL, true);
+        element_put(w, a->tensor, hard_address(w, a), 0, value);
+        return;
+    }
+    int64_t c = plan_constant(w, p);
+    settle(w, a->tensor, p->rest, true);
+    Held *l = loc_find(w, a->tensor, p->rest, c);
+    if (l && l->pinned) {
+        Type t = type_of_buffer(w, a->tensor);
+        bool round = type_is_storage(t);
+        reg_assign(w, l->value, round ? unpacked(w, t, packed(w, t, value)) : value);
+        l->dirty = true;
+        return;
+    }
+    if (!l) l = loc_new(w, a->tensor, p->rest, c);
+    // What is kept in memory rounds to the type there.
+    Type t = type_of_buffer(w, a->tensor);
+    l->value = type_is_storage(t) ? unpacked(w, t, packed(w, t, value))
+               : value.var        ? moved(w, value)
+                                  : value;
+    l->dirty = true;
+    l->align = p->align;
+}
+
+static int by_place(const void *a, const void *b) {
+    const Held *p = *(Held *const *)a, *q = *(Held *const *)b;
+    if (p->buffer != q->buffer) return p->buffer < q->buffer ? -1 : 1;
+    if (p->rest != q->rest) return affine_compare(p->rest, q->rest);
+    return p->constant < q->constant ? -1 : p->constant > q->constant;
+}
+
+static bool adjacent(const Held *a, const Held *b, int64_t distance) {
+    return a->buffer == b->buffer && a->rest == b->rest && b->constant - a->constant == distance;
+}
+
+static int store_run(Writer *w, Held **at, int left) {
+    int size = bytes_of(w, at[0]->buffer);
+    for (int n = size < 4 ? 1 : 16 / size; n > 1; n /= 2) {
+        bool fits =
+            n <= left && at[0]->align % (n * size) == 0 && at[0]->constant % (n * size) == 0;
+        for (int i = 1; i < n && fits; i++) fits = adjacent(at[0], at[i], i * size);
+        if (!fits) continue;
+        Opnd regs[4];
+        int64_t disp;
+        for (int i = 0; i < n; i++)
+            regs[i] = at[i]->value.literal ? moved(w, at[i]->value) : at[i]->value;
+        Opnd address = address_of(w, at[0]->buffer, at[0]->rest, at[0]->constant, &disp);
+        access_text(w, n, regs, address, disp, false, at[0]->buffer);
+        return n;
+    }
+    store_one(w, at[0]);
+    return 1;
+}
+
+void memory_flush(Writer *w) {
+    VEC(Held *) dirty = {0};
+    for (int i = 0; i < w->loc.n; i++)
+        if (w->loc.at[i].dirty && !w->loc.at[i].pinned) vec_push(w->arena, &dirty, &w->loc.at[i]);
+    if (dirty.n) qsort(dirty.at, (size_t)dirty.n, sizeof *dirty.at, by_place);
+    for (int i = 0; i < dirty.n;) i += store_run(w, dirty.at + i, dirty.n - i);
+    int n = 0;
+    for (int i = 0; i < w->loc.n; i++)
+        if (w->loc.at[i].pinned) w->loc.at[n++] = w->loc.at[i];
+    if (n == w->loc.n && !dirty.n) return;
+    w->loc.n = n;
+    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
+}
+
+void memory_forget(Writer *w, int from) {
+    int n = from;
+    for (int i = from; i < w->loc.n; i++)
+        if (w->loc.at[i].pinned) w->loc.at[n++] = w->loc.at[i];
+    if (n == w->loc.n) return;
+    w->loc.n = n;
+    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
+}
+
+void loc_drop(Writer *w, Held *l) {
+    *l = vec_last(&w->loc);
+    w->loc.n--;
+    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, w->loc.n);
+}
+
+void plans_clear(Writer *w) {
+    w->plan_of = (Numbers){.arena = w->arena};
+    w->plans.n = 0;
+}
+
+// --- Indices from data -------------------------------------------------------------------------
+
+Opnd index_read(Writer *w, const Access *a) {
+    return convert(w, TYPE_I64, type_of_buffer(w, a->tensor), element_load(w, a));
+}
+
+// --- Copies ------------------------------------------------------------------------------------
+
+// `vector` elements at once, asynchronous or through registers.
+void copy_vector(Writer *w, const GpuNode *n) {
+    const Access *to = n->leaf->write, *from = n->leaf->value->access;
+    const AccessPlan *p = access_plan(w, to), *q = access_plan(w, from);
+    int64_t disp[2];
+    if (p->hard || q->hard) bug("a copy with computed subscripts");
+    settle(w, to->tensor, p->rest, true);
+    settle(w, from->tensor, q->rest, false);
+    Opnd s = address_of(w, to->tensor, p->rest, plan_constant(w, p), &disp[0]);
+    Opnd g = address_of(w, from->tensor, q->rest, plan_constant(w, q), &disp[1]);
+    int size = bytes_of(w, to->tensor), bytes = n->vector * size;
+    if (n->async) {
+        line(w, "cp.async.%s.shared.global [%%r%d%+lld], [%%d%d%+lld], %d;",
+             bytes == 16 ? "cg" : "ca", s.reg, (long long)disp[0], g.reg, (long long)disp[1],
+             bytes);
+        return;
+    }
+    bool narrow = size < 4;
+    int words = bytes >= 4 && narrow ? bytes / 4 : n->vector;
+    const char *type = size == 8 ? "b64" : "b32";
+    Text list = {.arena = w->arena};
+    for (int i = 0; i < words; i++) {
+        Opnd r = reg_new(w, size == 8 ? REG_64 : REG_32);
+        text_add(&list, i ? ", " : "");
+        opnd_print(&list, r);
+    }
+    const char *v = words == 4 ? ".v4" : words == 2 ? ".v2" : "";
+    bool many = words > 1;
+    const GpuBuffer *b = place_of(w, from->tensor);
+    bool nc = b->space == GPU_GLOBAL && !b->written && from->tensor < w->t->nargs;
+    line(w, "ld.%s%s%s.%s %s%s%s, [%%%c%d%+lld];", space_name(w, from->tensor), nc ? ".nc" : "", v,
+         type, many ? "{" : "", text_str(&list), many ? "}" : "", g.class == REG_64 ? 'd' : 'r',
+         g.reg, (long long)disp[1]);
+    line(w, "st.%s%s.%s [%%%c%d%+lld], %s%s%s;", space_name(w, to->tensor), v, type,
+         s.class == REG_64 ? 'd' : 'r', s.reg, (long long)disp[0], many ? "{" : "", text_str(&list),
+         many ? "}" : "");
+}

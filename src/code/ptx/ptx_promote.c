@@ -1,0 +1,242 @@
+// Elements that stay in registers while a serial loop runs: those of a buffer whose address the
+// loop does not change, and that no other thread touches meanwhile.
+#include "code/ptx/ptx_impl.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+enum { MOST_PROMOTED = 160 };
+
+typedef struct Candidate {
+    const Affine *rest;
+    bool any, bad, written;
+    GpuDigits digits;
+    const GpuNode *first; // the first leaf that touches it
+    int n;
+} Candidate;
+
+typedef struct Element {
+    int buffer;
+    const Affine *rest;
+    int64_t constant;
+    GpuNode *guards;             // of all leaves that touch it, in terms of the loop's surroundings
+    bool exact;                  // of some leaf these are all
+    const GpuNode *leaf, *first; // the last and the first one
+    bool assigned;               // by the first leaf
+} Element;
+
+// Elements in registers of one loop.
+struct Promotion {
+    const GpuNode *loop;
+    VEC(Element) element;
+    struct Promotion *outer;
+};
+
+typedef struct Look {
+    Candidate *of; // per buffer
+    VEC(Element) element;
+    VEC(int) inner; // ids of serial loops
+    bool barrier;
+    const GpuNode *leaf;
+    Writer *w;
+} Look;
+
+static void find_inner(Look *l, const GpuNode *n) {
+    if (n->kind == GPU_LOOP && !n->unroll) vec_push(l->w->arena, &l->inner, n->id);
+    if (n->kind == GPU_BARRIER || n->kind == GPU_WAIT || n->kind == GPU_REDUCE) l->barrier = true;
+    for (int i = 0; i < n->child.n; i++) find_inner(l, n->child.at[i]);
+}
+
+static bool is_fixed(const Look *l, const Affine *a) {
+    for (int i = 0; i < l->inner.n; i++)
+        if (affine_uses_iter(a, l->inner.at[i])) return false;
+    return true;
+}
+
+// The guards of the leaf that the loop does not change, at the values of unrolled loops.
+static GpuNode *guards_of(const Look *l, const GpuNode *leaf) {
+    Writer *w = l->w;
+    GpuNode *n = arena_new(w->arena, GpuNode);
+    for (int i = 0; i < leaf->where.n; i++) {
+        const Affine *a = leaf->where.at[i];
+        if (!is_fixed(l, a)) continue;
+        a = affine_substitute(w->x, a, w->fixed, NULL);
+        if (!affine_is_const(a) || a->constant < 0) vec_push(w->arena, &n->guard, a);
+    }
+    return n;
+}
+
+static bool has_guard(const GpuNode *n, const Affine *a) {
+    for (int i = 0; i < n->guard.n; i++)
+        if (n->guard.at[i] == a) return true;
+    return false;
+}
+
+// Another leaf touches it: the guards that both have remain.
+static void meet_guards(Element *e, const GpuNode *other) {
+    int n = 0, before = e->guards->guard.n;
+    for (int i = 0; i < before; i++)
+        if (has_guard(other, e->guards->guard.at[i]))
+            e->guards->guard.at[n++] = e->guards->guard.at[i];
+    e->exact = n == other->guard.n || (e->exact && n == before);
+    e->guards->guard.n = n;
+}
+
+static void see_access(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Look *l = user;
+    Writer *w = l->w;
+    Candidate *c = &l->of[a->tensor];
+    const GpuBuffer *b = &w->k->buffer[a->tensor];
+    if (b->space == GPU_REGISTER || !b->written || c->bad) return;
+    const AccessPlan *p = access_plan(w, a);
+    if (p->hard || l->leaf->vector > 1 || l->leaf->async || (c->any && c->rest != p->rest) ||
+        !is_fixed(l, p->rest)) {
+        c->bad = true;
+        return;
+    }
+    GpuDigits d;
+    unsigned used = gpu_used_axes(w->k);
+    bool own = !l->barrier || (gpu_digits(w->g, w->k, a, &d) && (d.axes & used) == used &&
+                               (!c->any || gpu_digits_equal(&d, &c->digits)));
+    if (!own) {
+        c->bad = true;
+        return;
+    }
+    if (l->barrier) c->digits = d;
+    if (!c->any) c->first = l->leaf;
+    c->any = true;
+    c->rest = p->rest;
+    c->written |= a == l->leaf->leaf->write;
+    int64_t k = plan_constant(w, p);
+    for (int i = 0; i < l->element.n; i++)
+        if (l->element.at[i].buffer == a->tensor && l->element.at[i].constant == k) {
+            if (l->element.at[i].leaf != l->leaf)
+                meet_guards(&l->element.at[i], guards_of(l, l->leaf));
+            l->element.at[i].leaf = l->leaf;
+            return;
+        }
+    if (c->n++ >= MOST_PROMOTED) {
+        c->bad = true;
+        return;
+    }
+    bool assigned =
+        l->leaf == c->first && l->leaf->leaf->op == REDUCE_ASSIGN && a == l->leaf->leaf->write;
+    vec_push(w->arena, &l->element,
+             ((Element){.buffer = a->tensor,
+                        .rest = p->rest,
+                        .constant = k,
+                        .guards = guards_of(l, l->leaf),
+                        .exact = true,
+                        .leaf = l->leaf,
+                        .first = guards_of(l, l->leaf),
+                        .assigned = assigned}));
+}
+
+static void see_leaf(Writer *w, const GpuNode *n, void *user) {
+    Look *l = user;
+    if (leaf_skipped(w, n->leaf)) return;
+    l->leaf = n;
+    expr_visit_accesses(n->leaf->value, see_access, l);
+    for (int d = 0; d < n->leaf->write->rank; d++)
+        affine_visit_accesses(n->leaf->write->sub[d], see_access, l);
+    see_access(l, n->leaf->write, false);
+    if (n->single || n->meet) l->of[n->leaf->write->tensor].bad = true;
+}
+
+// Does the first iteration assign it, wherever it exists?
+static bool assigned_first(const Look *l, const Element *e) {
+    const GpuNode *leaf = l->of[e->buffer].first;
+    if (!e->assigned) return false;
+    for (int i = 0; i < e->first->guard.n; i++)
+        if (!has_guard(e->guards, e->first->guard.at[i])) return false;
+    for (int i = 0; i < leaf->where.n; i++) {
+        const Affine *a = leaf->where.at[i];
+        bool begins = a->n == 1 && a->constant == 0 && a->term[0].coef < 0 &&
+                      a->term[0].atom->kind == ATOM_ITER && // -i >= 0, in the first iteration
+                      l->w->g->lo[a->term[0].atom->index] == 0;
+        if (!is_fixed(l, a) && !begins) return false;
+    }
+    return true;
+}
+
+static Opnd loaded(Writer *w, const Element *e) {
+    // The element as its leaf sees it, at the values of unrolled loops when it was found.
+    int64_t disp;
+    Opnd address = address_of(w, e->buffer, e->rest, e->constant, &disp);
+    return element_at(w, e->buffer, address, disp);
+}
+
+static void pin(Writer *w, const Look *l, const Element *e) {
+    Held *known = loc_find(w, e->buffer, e->rest, e->constant);
+    Type t = w->t->buffers.at[e->buffer].type;
+    Opnd r = reg_new(w, class_of(t)), pred;
+    bool dirty = known && known->dirty;
+    if (known) {
+        reg_assign(w, r, known->value);
+    } else if (!assigned_first(l, e)) {
+        Answer a = guards_value(w, e->guards, &pred);
+        int end = a == ANSWER_ASK ? label_new(w) : -1;
+        if (a == ANSWER_NO) return;
+        if (end >= 0) branch(w, pred, false, end);
+        reg_assign(w, r, loaded(w, e));
+        if (end >= 0) label_put(w, end);
+    }
+    Held *loc = known ? known : loc_new(w, e->buffer, e->rest, e->constant);
+    loc->value = r;
+    loc->value.var = true;
+    loc->pinned = true;
+    loc->dirty = dirty;
+    loc->align = alignment_of(w, e->buffer, e->rest);
+}
+
+static void look_at(Writer *w, const GpuNode *loop, Look *l) {
+    *l = (Look){.w = w, .of = arena_new_n(w->arena, Candidate, w->t->buffers.n)};
+    vec_push(w->arena, &l->inner, loop->id);
+    for (int i = 0; i < loop->child.n; i++) find_inner(l, loop->child.at[i]);
+    for (int i = 0; i < loop->child.n; i++) for_instances(w, loop->child.at[i], see_leaf, l);
+}
+
+void promote_enter(Writer *w, const GpuNode *loop) {
+    Look l;
+    struct Promotion *p = arena_new(w->arena, struct Promotion);
+    look_at(w, loop, &l);
+    for (int i = 0; i < l.element.n; i++)
+        if (!l.element.at[i].exact) l.of[l.element.at[i].buffer].bad = true;
+    p->loop = loop;
+    p->outer = w->promotion;
+    w->promotion = p;
+    for (int i = 0; i < l.element.n; i++) {
+        const Element *e = &l.element.at[i];
+        const Candidate *c = &l.of[e->buffer];
+        const Held *known = loc_find(w, e->buffer, e->rest, e->constant);
+        if (c->bad || !c->written || (known && known->pinned)) continue;
+        pin(w, &l, e);
+        vec_push(w->arena, &p->element, *e);
+    }
+}
+
+// They are ordinary elements again; those whose leaf is guarded are stored at once.
+void promote_leave(Writer *w) {
+    struct Promotion *p = w->promotion;
+    w->promotion = p->outer;
+    for (int i = 0; i < p->element.n; i++) {
+        const Element *e = &p->element.at[i];
+        Held *loc = loc_find(w, e->buffer, e->rest, e->constant);
+        Opnd pred;
+        if (!loc) continue;
+        loc->pinned = false;
+        loc->value.var = false;
+        loc->dirty = true;
+        Answer a = guards_value(w, e->guards, &pred);
+        if (a != ANSWER_ASK) continue;
+        int64_t disp;
+        int end = label_new(w);
+        branch(w, pred, false, end);
+        Opnd address = address_of(w, e->buffer, e->rest, e->constant, &disp);
+        element_put(w, e->buffer, address, disp, loc->value);
+        label_put(w, end);
+        loc_drop(w, loc);
+    }
+}

@@ -1,0 +1,264 @@
+// Reductions over threads: partial results in registers, combined by shuffles within warps and
+// through shared memory between them, always in the same order.
+#include "code/ptx/ptx_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+typedef struct Partial {
+    const GpuNode *leaf;
+    int buffer;
+    const Affine *rest;
+    int64_t constant;
+    Opnd reg;
+    Held before; // what was known of the element
+    bool known;
+    bool done;
+} Partial;
+
+typedef struct Partials {
+    VEC(Partial) at;
+    VEC(int) inner; // ids that differ between the values of one element
+} Partials;
+
+static void find_inner(Writer *w, Partials *all, const GpuNode *n) {
+    if (n->kind == GPU_LOOP && !n->unroll) vec_push(w->arena, &all->inner, n->id);
+    for (int i = 0; i < n->child.n; i++) find_inner(w, all, n->child.at[i]);
+}
+
+// Does the element exist? Guards on the values that it reduces do not matter.
+static Answer exists(Writer *w, const Partials *all, const GpuNode *leaf, Opnd *pred) {
+    GpuNode outer = {.kind = GPU_SEQ};
+    for (int i = 0; i < leaf->where.n; i++) {
+        bool keep = true;
+        for (int k = 0; k < all->inner.n && keep; k++)
+            keep = !affine_uses_iter(leaf->where.at[i], all->inner.at[k]);
+        if (keep) vec_push(w->arena, &outer.guard, leaf->where.at[i]);
+    }
+    return guards_value(w, &outer, pred);
+}
+
+static void redirect(Writer *w, const GpuNode *n, void *user) {
+    Partials *all = user;
+    Opnd pred;
+    if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
+    if (exists(w, all, n, &pred) == ANSWER_NO) return;
+    const Access *a = n->leaf->write;
+    const AccessPlan *p = access_plan(w, a);
+    if (p->hard) bug("a reduction over threads into a computed element");
+    int64_t c = plan_constant(w, p);
+    Type t = w->t->buffers.at[a->tensor].type;
+    for (int i = 0; i < all->at.n; i++)
+        if (all->at.at[i].buffer == a->tensor && all->at.at[i].rest == p->rest &&
+            all->at.at[i].constant == c)
+            return;
+    Held *l = loc_find(w, a->tensor, p->rest, c);
+    Partial q = {
+        .leaf = n, .buffer = a->tensor, .rest = p->rest, .constant = c, .known = l != NULL};
+    if (l) q.before = *l;
+    if (!l) l = loc_new(w, a->tensor, p->rest, c);
+    Value start = n->leaf->op == REDUCE_ADD && type_is_float(t) ? (Value){.f = -0.0}
+                                                                : reduce_start(t, n->leaf->op);
+    q.reg = moved(w, lit_value(t, start));
+    l->value = q.reg;
+    l->value.var = true;
+    l->pinned = true;
+    l->dirty = false;
+    vec_push(w->arena, &all->at, q);
+}
+
+// --- Threads -------------------------------------------------------------------------------------
+
+static Opnd shuffled(Writer *w, Opnd v, int distance, unsigned mask) {
+    if (v.class == REG_64) {
+        Opnd lo = reg_new(w, REG_32), hi = reg_new(w, REG_32), d = reg_new(w, REG_64);
+        line(w, "mov.b64 {%%r%d, %%r%d}, %%d%d;", lo.reg, hi.reg, v.reg);
+        Opnd a = shuffled(w, lo, distance, mask), b = shuffled(w, hi, distance, mask);
+        line(w, "mov.b64 %%d%d, {%%r%d, %%r%d};", d.reg, a.reg, b.reg);
+        return d;
+    }
+    Opnd r = reg_new(w, REG_32);
+    line(w, "shfl.sync.bfly.b32 %%r%d, %%r%d, %d, 31, 0x%x;", r.reg, v.reg, distance, mask);
+    return r;
+}
+
+static Opnd shuffle_sum(Writer *w, Reduce op, Type t, Opnd v, int width, unsigned mask) {
+    for (int d = width / 2; d >= 1; d /= 2) v = combine(w, op, t, v, shuffled(w, v, d, mask));
+    return v;
+}
+
+static Opnd linear_thread(Writer *w) {
+    const Affine *x = affine_iter(w->x, w->g->hw + GPU_THREAD_X);
+    const Affine *y = affine_iter(w->x, w->g->hw + GPU_THREAD_Y);
+    const Affine *z = affine_iter(w->x, w->g->hw + GPU_THREAD_Z);
+    const int64_t *size = w->k->size;
+    z = affine_scale(w->x, z, size[GPU_THREAD_X] * size[GPU_THREAD_Y]);
+    y = affine_scale(w->x, y, size[GPU_THREAD_X]);
+    return affine_value(w, affine_add(w->x, x, affine_add(w->x, y, z)), false);
+}
+
+static Opnd shared_base(Writer *w) {
+    w->uses_shared = true;
+    Opnd r = reg_new(w, REG_32);
+    line(w, "mov.u32 %%r%d, smem;", r.reg);
+    return r;
+}
+
+static void shared_store(Writer *w, Opnd address, int64_t disp, Opnd v) {
+    line(w, "st.shared.b%d [%%r%d+%lld], %%%c%d;", v.class == REG_64 ? 64 : 32, address.reg,
+         (long long)disp, v.class == REG_64 ? 'd' : 'r', v.reg);
+}
+
+static Opnd shared_load(Writer *w, RegClass class, Opnd address, int64_t disp) {
+    Opnd r = reg_new(w, class);
+    line(w, "ld.shared.b%d %%%c%d, [%%r%d+%lld];", class == REG_64 ? 64 : 32,
+         class == REG_64 ? 'd' : 'r', r.reg, address.reg, (long long)disp);
+    return r;
+}
+
+// One slot per warp (`warps`), or per thread; everybody combines those of its row in order.
+typedef struct Exchange {
+    int slots, per_row;
+    Opnd slot, row; // numbers of this thread's slot, and of its row's first
+    int64_t step;   // slots between neighbours of a row
+    Opnd writes;    // predicate: this thread writes; class 16: all do
+} Exchange;
+
+static Opnd exchanged(Writer *w, Reduce op, Type t, Opnd v, const Exchange *e) {
+    int bytes = v.class == REG_64 ? 8 : 4;
+    int64_t at = ceil_div(w->shared, 16) * 16;
+    w->shared = at + (int64_t)e->slots * bytes;
+    Opnd base = shared_base(w);
+    Opnd own = NEW(w, REG_32, "mad.lo.s32", e->slot, lit(REG_32, (uint64_t)bytes), base);
+    Opnd row = NEW(w, REG_32, "mad.lo.s32", e->row, lit(REG_32, (uint64_t)bytes), base);
+    if (w->serial) line(w, "bar.sync 0;"); // the last iteration has read its slots
+    int end = label_new(w);
+    if (e->writes.class == REG_PRED) branch(w, e->writes, false, end);
+    shared_store(w, own, at, v);
+    label_put(w, end);
+    line(w, "bar.sync 0;");
+    Opnd sum = {0};
+    for (int i = 0; i < e->per_row; i++) {
+        Opnd part = shared_load(w, (RegClass)v.class, row, at + i * e->step * bytes);
+        sum = i ? combine(w, op, t, sum, part) : part;
+    }
+    return sum;
+}
+
+// Bools and narrow types travel in 32 bits.
+static Opnd all_reduce(Writer *w, Reduce op, Type t, Opnd v, unsigned axes) {
+    const int64_t *size = w->k->size;
+    int threads = gpu_threads(w->k);
+    int64_t x = size[GPU_THREAD_X];
+    unsigned mask = threads >= 32 ? ~0u : (1u << threads) - 1;
+    bool along_x = (axes & gpu_used_axes(w->k)) == 1u << GPU_THREAD_X;
+    bool whole = threads % 32 == 0 || threads < 32;
+    if (along_x && whole && x <= 32 && (x & (x - 1)) == 0)
+        return shuffle_sum(w, op, t, v, (int)x, mask);
+    Opnd id = linear_thread(w);
+    Exchange e = {.step = 1, .writes = {.class = REG_16}};
+    if (along_x && x % 32 == 0) {
+        v = shuffle_sum(w, op, t, v, 32, ~0u);
+        e.slot = NEW(w, REG_32, "shr.u32", id, lit(REG_32, 5));
+        Opnd lane = NEW(w, REG_32, "and.b32", id, lit(REG_32, 31));
+        e.writes = NEW(w, REG_PRED, "setp.eq.s32", lane, lit(REG_32, 0));
+        e.per_row = (int)(x / 32);
+        Opnd number = NEW(w, REG_32, "div.u32", id, lit(REG_32, (uint64_t)x));
+        e.row = NEW(w, REG_32, "mul.lo.s32", number, lit(REG_32, (uint64_t)e.per_row));
+        e.slots = threads / 32;
+        return e.per_row == 1 ? v : exchanged(w, op, t, v, &e);
+    }
+    // Axis by axis, all threads.
+    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) {
+        if (!(axes >> a & 1) || size[a] <= 1) continue;
+        int64_t step = a == GPU_THREAD_X ? 1 : a == GPU_THREAD_Y ? x : x * size[GPU_THREAD_Y];
+        Opnd own = w->index[w->g->hw + a];
+        Opnd back = NEW(w, REG_32, "mul.lo.s32", own, lit(REG_32, (uint64_t)step));
+        Exchange one = {.slots = threads,
+                        .per_row = (int)size[a],
+                        .slot = id,
+                        .step = step,
+                        .writes = {.class = REG_16}};
+        one.row = NEW(w, REG_32, "sub.s32", id, back);
+        v = exchanged(w, op, t, v, &one);
+    }
+    return v;
+}
+
+static Opnd total_of(Writer *w, const Partial *p, unsigned axes) {
+    Type t = w->t->buffers.at[p->buffer].type;
+    if (t != TYPE_BOOL) return all_reduce(w, p->leaf->leaf->op, t, p->reg, axes);
+    Opnd v = NEW(w, REG_32, "selp.b32", lit(REG_32, 1), lit(REG_32, 0), p->reg);
+    Reduce op = p->leaf->leaf->op;
+    op = op == REDUCE_ADD || op == REDUCE_MAX ? REDUCE_MAX : REDUCE_MIN;
+    v = all_reduce(w, op, TYPE_I32, v, axes);
+    return NEW(w, REG_PRED, "setp.ne.s32", v, lit(REG_32, 0));
+}
+
+// --- Putting it together -------------------------------------------------------------------------
+
+typedef struct Finish {
+    Partials *all;
+    Opnd *total;
+} Finish;
+
+static void finish(Writer *w, const GpuNode *n, void *user) {
+    Finish *f = user;
+    if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
+    const AccessPlan *p = access_plan(w, n->leaf->write);
+    int64_t c = plan_constant(w, p);
+    for (int i = 0; i < f->all->at.n; i++) {
+        Partial *q = &f->all->at.at[i];
+        if (q->done || q->buffer != n->leaf->write->tensor || q->rest != p->rest ||
+            q->constant != c)
+            continue;
+        Opnd pred;
+        Answer there = exists(w, f->all, n, &pred);
+        if (there == ANSWER_NO) continue;
+        q->done = true;
+        int end = label_new(w);
+        if (there == ANSWER_ASK) {
+            memory_flush(w);
+            branch(w, pred, false, end);
+        }
+        Type t = w->t->buffers.at[q->buffer].type;
+        Opnd old = element_load(w, n->leaf->write);
+        element_store(w, n->leaf->write, combine(w, n->leaf->op, t, old, f->total[i]));
+        if (there == ANSWER_ASK) memory_flush(w);
+        label_put(w, end);
+    }
+}
+
+static bool in_registers(const Writer *w, const Partials *all) {
+    for (int i = 0; i < all->at.n; i++)
+        if (w->k->buffer[all->at.at[i].buffer].space != GPU_REGISTER) return false;
+    return true;
+}
+
+void reduce_emit(Writer *w, const GpuNode *n) {
+    Partials all = {0};
+    memory_flush(w);
+    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+        if (n->meet >> a & 1) vec_push(w->arena, &all.inner, w->g->hw + a);
+    for (int i = 0; i < n->child.n; i++) find_inner(w, &all, n->child.at[i]);
+    for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], redirect, &all);
+    for (int i = 0; i < n->child.n; i++) body_emit(w, n->child.at[i]);
+    Opnd *total = arena_new_n(w->arena, Opnd, all.at.n);
+    for (int i = 0; i < all.at.n; i++) total[i] = total_of(w, &all.at.at[i], n->meet);
+    for (int i = 0; i < all.at.n; i++) {
+        Partial *p = &all.at.at[i];
+        Held *l = loc_find(w, p->buffer, p->rest, p->constant);
+        if (p->known)
+            *l = p->before;
+        else
+            loc_drop(w, l);
+    }
+    memory_flush(w);
+    Finish f = {&all, total};
+    bool everybody = in_registers(w, &all);
+    int end = label_new(w);
+    if (!everybody) branch(w, first_thread(w, n->meet & gpu_used_axes(w->k)), false, end);
+    for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], finish, &f);
+    memory_flush(w);
+    label_put(w, end);
+}

@@ -1,0 +1,170 @@
+// The module: kernels one after the other, their parameters, and their launches.
+#include "code/ptx/ptx_impl.h"
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+#include <string.h>
+
+// --- What cannot be said -------------------------------------------------------------------------
+
+typedef struct Refusal {
+    const Leaf *leaf;
+    ExprOp op;
+    Type type;
+} Refusal;
+
+static bool says(const Expr *e, Refusal *r) {
+    if (e->kind != EXPR_OP) return true;
+    for (int i = 0; i < e->n; i++)
+        if (!says(e->arg[i], r)) return false;
+    Type t = e->arg[0]->type;
+    if (e->op == OP_CAST || func_has(e->op, t)) return true;
+    r->op = e->op;
+    r->type = t;
+    return false;
+}
+
+static bool see_node(void *user, const Node *node, int depth, const Block *parent) {
+    (void)depth, (void)parent;
+    Refusal *r = user;
+    const Leaf *leaf = as_leaf(node);
+    if (leaf && !r->leaf && !says(leaf->value, r)) r->leaf = leaf;
+    return true;
+}
+
+static bool refused(const Tree *t, DiagList *diags) {
+    Refusal r = {0};
+    tree_walk(t, see_node, &r);
+    if (!r.leaf) return false;
+    Diag *d = diag_report(diags, tree_range(t, &r.leaf->node), DIAG_PTX_FUNCTION,
+                          op_info[r.op].name, type_info[r.type].name);
+    diag_note(diags, d, (Range){0, 0}, DIAG_PTX_FUNCTION_NOTE);
+    return true;
+}
+
+// --- Kernels -------------------------------------------------------------------------------------
+
+static void hardware_indices(Writer *w) {
+    static const char *const name[] = {"ctaid.x", "ctaid.y", "ctaid.z", "tid.x", "tid.y", "tid.z"};
+    w->out = &w->scope.at[0]->head;
+    for (int a = 0; a < GPU_AXES; a++) {
+        int id = w->g->hw + a;
+        w->depth[id] = 0;
+        w->g->lo[id] = 0;
+        w->g->hi[id] = w->k->size[a] - 1;
+        w->index[id] = lit(REG_32, 0);
+        if (w->k->size[a] <= 1) continue;
+        w->index[id] = reg_new(w, REG_32);
+        line(w, "mov.u32 %%r%d, %%%s;", w->index[id].reg, name[a]);
+    }
+    w->out = &w->scope.at[0]->body;
+}
+
+static void mark_loops(Writer *w, const GpuNode *n) {
+    if (n->kind == GPU_LOOP) {
+        w->unrolled[n->id] = n->unroll;
+        w->depth[n->id] = -1;
+        w->g->lo[n->id] = 0;
+        w->g->hi[n->id] = max_i64(n->extent - 1, 0);
+    }
+    for (int i = 0; i < n->child.n; i++) mark_loops(w, n->child.at[i]);
+}
+
+static void writer_open(Writer *w) {
+    int n = w->g->nids, buffers = w->t->buffers.n;
+    w->depth = arena_new_n(w->arena, int, n);
+    w->index = arena_new_n(w->arena, Opnd, n);
+    w->fixed = arena_new_n(w->arena, const Affine *, n);
+    w->env = arena_new_n(w->arena, int64_t, n);
+    w->unrolled = arena_new_n(w->arena, bool, n);
+    w->base = arena_new_n(w->arena, Opnd, buffers);
+    for (int i = 0; i < buffers; i++) w->base[i].reg = -1;
+    w->status.reg = -1;
+    w->shared = w->k->shared;
+    plans_clear(w);
+    Scope *s = arena_new(w->arena, Scope);
+    s->head.arena = s->body.arena = w->arena;
+    vec_push(w->arena, &w->scope, s);
+    hardware_indices(w);
+    mark_loops(w, w->k->body);
+    w->out = &s->head;
+    w->scratch_base = reg_new(w, REG_64);
+    line(w, "ld.param.u64 %%d%d, [scratch];", w->scratch_base.reg);
+    line(w, "cvta.to.global.u64 %%d%d, %%d%d;", w->scratch_base.reg, w->scratch_base.reg);
+    w->out = &s->body;
+}
+
+static void print_entry(const Writer *w, Text *out) {
+    static const char *const type[] = {"pred", "b16", "b32", "b64"};
+    static const char *const prefix[] = {"p", "h", "r", "d"};
+    const int64_t *size = w->k->size;
+    text_printf(out, "\n.visible .entry %s(\n", w->k->name);
+    for (int i = 0; i < w->t->nargs; i++) text_printf(out, "\t.param .u64 arg%d,\n", i);
+    text_add(out, "\t.param .u64 scratch,\n\t.param .u64 status\n)\n");
+    text_printf(out, ".maxntid %lld, %lld, %lld\n{\n", (long long)size[GPU_THREAD_X],
+                (long long)size[GPU_THREAD_Y], (long long)size[GPU_THREAD_Z]);
+    for (int c = 0; c < REG_CLASSES; c++)
+        if (w->nregs[c])
+            text_printf(out, "\t.reg .%s %%%s<%d>;\n", type[c], prefix[c], w->nregs[c]);
+    if (w->uses_local)
+        text_printf(out, "\t.local .align 16 .b8 local[%lld];\n",
+                    (long long)max_i64(w->k->local, 16));
+    const Scope *s = w->scope.at[0];
+    text_add_n(out, text_str(&s->head), s->head.len);
+    text_add_n(out, text_str(&s->body), s->body.len);
+    text_add(out, "\tret;\n}\n");
+}
+
+typedef struct Module {
+    Text kernels;
+    bool shared, checks;
+} Module;
+
+static bool kernel_write(Module *u, Writer *w, PtxLaunch *launch) {
+    writer_open(w);
+    body_grid(w);
+    print_entry(w, &u->kernels);
+    u->shared |= w->uses_shared;
+    u->checks |= w->checks;
+    *launch = (PtxLaunch){.name = w->k->name, .shared = (unsigned)w->shared};
+    for (int a = 0; a < 3; a++) {
+        launch->grid[a] = (unsigned)w->k->size[a];
+        launch->block[a] = (unsigned)w->k->size[a + 3];
+    }
+    return !w->failed;
+}
+
+bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
+              PtxCode *out, DiagList *diags) {
+    if (refused(t, diags)) return false;
+    GpuProgram *g = gpu_map(arena, t, name, diags);
+    if (!g) return false;
+    PtxLaunch *launch = arena_new_n(arena, PtxLaunch, g->kernel.n);
+    Module u = {.kernels.arena = arena};
+    for (int i = 0; i < g->kernel.n; i++) {
+        Writer w = {.arena = arena,
+                    .g = g,
+                    .k = g->kernel.at[i],
+                    .t = g->tree,
+                    .x = g->tree->exprs,
+                    .diags = diags,
+                    .align = options->align ? options->align : 16,
+                    .accumulate = options->accumulate,
+                    .skip_post = options->skip_post};
+        if (!kernel_write(&u, &w, &launch[i])) return false;
+    }
+    Text text = {.arena = arena};
+    text_printf(&text, ".version 7.0\n.target sm_%d\n.address_size 64\n",
+                options->sm ? options->sm : 80);
+    if (u.shared) text_add(&text, "\n.extern .shared .align 16 .b8 smem[];\n");
+    text_add_n(&text, text_str(&u.kernels), u.kernels.len);
+    *out = (PtxCode){.text = text_str(&text),
+                     .size = text.len,
+                     .nlaunches = g->kernel.n,
+                     .launch = launch,
+                     .scratch = g->scratch,
+                     .checks = u.checks,
+                     .program = g};
+    return true;
+}

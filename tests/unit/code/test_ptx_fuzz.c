@@ -1,0 +1,76 @@
+// Random (program, schedule) pairs as PTX on the emulator against the interpreter, bit for
+// bit on exact data and without a race. A failure is shrunk and printed as program and schedule.
+#include "unit/check.h"
+
+#include "support/gpulab.h"
+#include "support/pairs.h"
+#include "support/shrink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static GpuLab lab_gpu;
+static int64_t declined;
+
+static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
+
+static const char *difference(Lab *lab, const Program *p, const Tree *t, uint64_t seed) {
+    InterpFlags flags = flag_sets[seed % 8 < 2 ? seed % 8 + 1 : 0];
+    LabData want = lab_data(lab, p, seed);
+    for (int i = p->ninputs; flags.accumulate && i < want.n; i++) // garbage would round
+        for (int64_t e = 0; e < tensor_elements(&p->tensors.at[i]); e++)
+            lab_set(&want, i, e, (double)(e % 3));
+    LabData got = lab_copy(lab, p, &want);
+    if (!program_interpret(&lab->arena, p, want.view, flags, &lab->diags)) return NULL;
+    GpuResult r = gpulab_run(&lab_gpu, lab, t, &got, flags);
+    if (r == GPU_DECLINED) declined++;
+    if (r == GPU_DECLINED) return NULL;
+    if (r != GPU_OK) return lab_gpu.text;
+    return lab_difference(lab, p, &got, &want);
+}
+
+static const char *pair_fault(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
+    const Tree *t = pair_lower(lab, p, s, seed);
+    return t ? difference(lab, p, t, seed) : NULL;
+}
+
+static bool try_pair(Lab *lab, const Program *p, uint64_t seed) {
+    GenSched g;
+    Tree *t;
+    const Schedule *s = pair_schedule(lab, p, seed, &g, &t);
+    if (!CHECK(t)) return false;
+    if (getenv("LW_FUZZ_VERBOSE")) {
+        printf("seed %llu\n%s\n%s\n", (unsigned long long)seed, lab_text(lab, p),
+               shrink_schedule_text(lab, s));
+        fflush(stdout);
+    }
+    const char *what = difference(lab, p, t, seed);
+    if (CHECK(!what)) return true;
+    printf("%s\n", what);
+    shrink_explain(lab, seed, p, s, pair_fault);
+    return false;
+}
+
+static void try_pairs(PairProgram *make, int64_t rounds) {
+    if (!CHECK(gpulab_open(&lab_gpu))) return;
+    declined = 0;
+    bool ok = true;
+    int64_t n = check_long_rounds(rounds);
+    for (int64_t i = 0; i < n && ok; i++) {
+        Lab lab;
+        lab_begin(&lab);
+        uint64_t seed = (uint64_t)i + (uint64_t)check_first_seed();
+        const Program *p = make(&lab, seed);
+        if (CHECK(p)) ok = try_pair(&lab, p, seed);
+        lab_end(&lab);
+    }
+    printf("%lld pairs, %lld declined\n", (long long)n, (long long)declined);
+    CHECK(declined * 20 <= n); // functions that GPUs do not have
+    gpulab_close(&lab_gpu);
+}
+
+TEST(ptx_shapes) { try_pairs(pair_shape, 150); }
+TEST(ptx_random) { try_pairs(pair_random, 300); }
+TEST(ptx_lanes) { try_pairs(pair_lanes, 100); }
+TEST(ptx_composed) { try_pairs(pair_composed, 100); }
