@@ -1,12 +1,13 @@
-// How fast this machine is: kernels made with our own encoder, run many times, best rate kept.
+// Measures this machine with kernels made by our own encoder: each runs many times, and the best
+// rate counts.
 //
-// A kernel runs `passes` turns of one loop (MeasureKernel). The FMA kernel
-// does nothing but multiply-adds into as many registers as there are; others adds, multiplies or
-// additions of integers, or one after the other in a chain; the moving kernels go round
-// and round `bytes`, a power of two, with unrolled loads, stores or both. Each is run by a team of
-// one thread, then of one thread per core, in rounds: all start together, and the round's rate is
-// all of their work over the time from the first start to the last end. Anything that disturbs a
-// round only makes it slower, so the best of many short rounds is the machine's rate.
+// A kernel runs `passes` iterations of one loop (MeasureKernel). The FMA kernel does multiply-adds
+// into all registers; others do adds, multiplies or additions of integers, in parallel or in a
+// chain; the moving kernels go over `bytes`, a power of two, again and again with unrolled loads,
+// stores or both. A team of one thread runs each kernel, then a team of one thread per core, in
+// rounds: all threads start together, and the rate of a round is all of their work over the time
+// from the first start to the last end. Disturbances only make a round slower, so the best of many
+// short rounds is the rate of the machine.
 #define _GNU_SOURCE
 #include "api/rates.h"
 

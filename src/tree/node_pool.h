@@ -4,7 +4,7 @@
 
 #include "tree/tree.h"
 
-// What an index is for. `again` tells apart what occurs several times in one Tree.
+// The purpose of an index. `again` numbers those with the same purpose in one Tree.
 typedef struct IndexKey {
     int stmt, role, at, again;
 } IndexKey;

@@ -38,7 +38,7 @@ typedef struct Pin {
     Reduce op;   // of its reduction
     Parts parts; // the reduction split, in registers of their own
     bool loaded, written;
-    int pending; // Reduce of lanes not yet folded, 0 none
+    int pending; // Reduce of lanes that are not reduced to one yet; 0: none
     int line;    // of the leaf that writes it
     int nconds;  // it exists where these are >= 0; tested when it is loaded and stored
     const Lin **cond;
@@ -60,7 +60,7 @@ typedef struct Row {
 // Accumulators along a vector loop hold partial results in lanes, or one result; split ones hold
 // parts, or one value. Where paths meet they must agree.
 typedef struct Lanes {
-    int8_t pending[64]; // per pin: the reduction of its lanes, 0 when folded
+    int8_t pending[64]; // per pin: Pin.pending
     bool split[64];
 } Lanes;
 

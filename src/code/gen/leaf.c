@@ -340,7 +340,7 @@ static int picked_of(LeafGen *l, const Ref *whole, const int32_t *place, int gua
     return all;
 }
 
-// Lanes a few elements apart, of which a guard allows some: cheaper than one by one.
+// Guarded lanes with a stride of a few elements: cheaper than one by one.
 static bool is_near(const LeafGen *l, const Ref *r) {
     int size = type_info[r->type].bytes;
     return size >= 4 && r->lane > size && r->lane <= LIMIT_NEAR * size && r->lane % size == 0 &&
@@ -624,8 +624,8 @@ static int first_value(LeafGen *l, const Ref *r, int pending) {
     return seg_op(s, MI_LANES, pending, type, type, l->n->simd.width, 1, &old);
 }
 
-// A reduction along the vector loop holds partial results in its lanes until somebody asks; a long
-// one may also be split over several values that take turns.
+// A reduction along the vector loop holds partial results in its lanes until its value is needed; a
+// long one may also be split over several accumulators that alternate.
 static void reduce(LeafGen *l, const Ref *r) {
     Seg *s = l->g->seg;
     int op = l->n->leaf->op, w = l->n->simd.width, part = 0, old = -1;
@@ -657,7 +657,7 @@ static void reduce(LeafGen *l, const Ref *r) {
         if (pending) loc->pending = (int8_t)pending;
         if (pending) loc->begin = (uint8_t)begin;
         if (loc && l->n->form.split > 1)
-            seg_next_part(s, loc, op, l->n->form.split); // the first had its turn
+            seg_next_part(s, loc, op, l->n->form.split); // the next accumulator
     } else {
         seg_update(s, r, part, val);
     }

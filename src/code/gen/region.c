@@ -54,7 +54,7 @@ static void add_pin(Gen *g, const PNode *n, bool surely) {
     }
     Pin *p = &g->region.pins.at[i];
     if (n->form.split > 1 && p->parts.n && p->parts.op != n->leaf->op)
-        p->parts.n = 1; // two reductions in turn
+        p->parts.n = 1; // two alternating reductions
     else if (n->form.split > 1 && p->parts.n != 1)
         p->parts = (Parts){.n = (int8_t)n->form.split, .op = (uint8_t)n->leaf->op};
 }

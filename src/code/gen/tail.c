@@ -50,7 +50,7 @@ typedef struct TailGroup {
     Case *at;      // the one where nothing is cut off first, then by weight
     bool exact;    // every case needs code of its own: lanes run along a loop
     bool counts;   // all loops are machine loops, which can count at run time
-    bool by_index; // two cases; the loop that decides tells them apart by where it stands
+    bool by_index; // two cases, distinguished by the index of the deciding loop
 } TailGroup;
 
 typedef struct Tails {

@@ -1,10 +1,10 @@
 // Registers for a finished segment.
 //
 // One pass over the micro-operations in their final order (stores move up to the write they
-// perform). What is needed is brought into a register, what is not needed any more leaves it; where
-// none is free the value whose next use is farthest goes, to a stack slot unless it can be loaded
-// or made again. Loads and constants wait until somebody asks, and are folded into their only user
-// where the back-end can. Elements of the tile end in the registers they are pinned to.
+// perform). Operands are brought into registers, and dead values leave them. If no register is
+// free, the value with the farthest next use is spilled, unless it can be loaded or computed again.
+// Loads and constants are delayed until their first use, and become memory operands of their only
+// user where the back-end can. Elements of the tile end in the registers they are pinned to.
 //
 // Who owns a register:
 //

@@ -74,8 +74,8 @@ static void find_still(Hoist *h) {
     }
 }
 
-// Registers that values which move take at most at a time, beside the pinned ones. Loads that are
-// used once are folded.
+// The most registers that hoisted values occupy at a time, beside the pinned ones. Loads with one
+// use are memory operands.
 static int most_live(const Hoist *h) {
     const Seg *s = h->s;
     int *last = arena_new_n(s->arena, int, s->vals.n), live = 0, most = 0;
@@ -97,7 +97,7 @@ static int most_live(const Hoist *h) {
     return most;
 }
 
-// What is used once costs less, since a load is folded.
+// A value with one use costs less, because its load is a memory operand.
 static int weight(const Hoist *h, int v) {
     return 4 * h->cost[v] + (int)min_i64(h->s->vals.at[v].uses, 3);
 }

@@ -625,10 +625,9 @@ bool seg_prefetch(Seg *s, const Ref *ref, int level) {
 
 // ---- Rows
 //
-// Reductions along the lanes whose results lie side by side are folded together: of each pair of
-// vectors, two shuffles bring halves to meet, so that one operation does the work of both, and
-// after log2(lanes) rounds every lane has the result of a row, in order, and one store takes all of
-// them.
+// Horizontal reductions with neighbouring results are done together: two shuffles combine halves of
+// each pair of vectors, so that one operation reduces both; after log2(lanes) rounds every lane has
+// the result of a row, in order, and one store writes all of them.
 //
 //     a0 a1 a2 a3   b0 b1 b2 b3   ->   a02 b02 a13 b13   ->   a b c d
 
@@ -693,7 +692,7 @@ static void fold_rows(Seg *s, int first) {
     s->line = line;
 }
 
-// Enough rows for a vector are folded at once, which frees their registers.
+// Reduces the rows of a vector as soon as there are enough, which frees their registers.
 static void fold_begun(Seg *s) {
     const Loc *l = &s->locs.at[s->first_begun];
     if (!s->begun || !l->pending || l->dead || s->begun < s->vals.at[l->val].width) return;

@@ -3,8 +3,8 @@
 // A Seg collects micro-operations in the order of the program. Values are numbered: the same
 // operation on the same operands is done once; an element (or vector) that was loaded or stored is
 // known until something may overwrite it. Elements of the region's tile are pinned: they live in a
-// fixed register across segments. Then micro_assign gives out registers: the value whose next use
-// is farthest leaves first; loads are folded into their only user or simply done again.
+// fixed register across segments. Then micro_assign assigns registers: the value with the farthest
+// next use is evicted first; loads become memory operands of their only user, or are repeated.
 #ifndef LW_CODE_MICRO_MICRO_H
 #define LW_CODE_MICRO_MICRO_H
 
@@ -161,8 +161,8 @@ typedef struct Loc {
     int8_t pin;     // index into Region pins, or -1
     int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
     bool dirty, dead;
-    uint8_t begin; // flags: what stands in front of its reduction, unless one is set, is
-    Value init;    // this, else what memory holds; it comes in when lanes are folded. 0: none
+    uint8_t begin; // KernelEnv.flags; 0: none. The reduction starts from `init`, or if a flag is
+    Value init;    // set from memory; the start is added at the horizontal reduction
     int line;      // that wrote it last
     Parts *parts;
 } Loc;

@@ -276,8 +276,8 @@ static int log_special(const Calc *c, int y, int x, double from) {
 }
 
 // e·(ehigh + elow) + (f + g)·(high + low). elow has the sign of ehigh, so that e may be infinite.
-// f·high, and its sum with e, are rounded; what is lost there (nothing, of infinities) joins the
-// small pieces.
+// f·high, and its sum with e, are rounded; the rounding errors (0 for infinities) are added to the
+// small terms.
 static int log_sum(const Calc *c, const Log *l, double ehigh, double elow, double high,
                    double low) {
     int e = ehigh == 1 ? l->e : mul(c, l->e, num(c, ehigh)), k = num(c, high);

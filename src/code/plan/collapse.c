@@ -222,7 +222,7 @@ static void find_rows(Rows *rows, PNode *n) {
     vec_push(rows->p->arena, &rows->at, j);
 }
 
-// Does the leaf stand in a row that joins, and touch this as j touches what it writes?
+// Whether the leaf is in a row that is collapsed too, and accesses `m` as j accesses its result.
 static bool joins_too(const Rows *rows, const Collapse *j, const PNode *leaf, const Mem *m,
                       const Mem *mine) {
     for (int i = 0; i < rows->at.n; i++) {
@@ -266,7 +266,7 @@ static void join_rows(Plan *p) {
         rows.at.at[i] = rows.at.at[--rows.at.n];
         i = -1;
     }
-    // Where nothing is shared in the end, there was a reason not to join.
+    // If no row shares elements in the end, collapsing was refused for a reason.
     rows.some = false;
     for (int i = 0; i < rows.at.n; i++) rows.some |= rows.at.at[i].repeats;
     if (!rows.some) return;

@@ -74,8 +74,8 @@ static bool stands_still(const Fetch *f, const Mem *m, int from, int end) {
     return false;
 }
 
-// What is fetched over the iterations of the loops [from, end): `rows` rows, `apart` bytes from
-// each other, of `span` bytes each.
+// The memory that the loops [from, end) prefetch: `rows` rows of `span` bytes, with a stride of
+// `apart` bytes.
 typedef struct Patch {
     int from, end;
     int64_t rows, apart, span;
@@ -131,8 +131,8 @@ static bool see_patch(const Fetch *f, const Mem *m, Patch *p) {
     return true;
 }
 
-// How the lines that one iteration of the loop in front of `from` touches are spread over its
-// iterations; NULL: they are not.
+// Distributes the cache lines of one iteration of the loop before `from` over the inner iterations;
+// NULL: it is not possible.
 static const Lin *distribute(const Fetch *f, Mem *m, int from) {
     Patch p = {.from = from, .end = loops_end(f, from), .rows = 1};
     if (from > f->n || !stands_still(f, m, from, p.end)) return NULL;

@@ -2,10 +2,10 @@
 //
 // 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they
 //    mention (as a bound on it) or become guards; subscripts become byte offsets.
-// 2. narrow integers whose products are summed up several at a time (dots.c); loops that go on
-//    where a vector loop ends become part of it (join.c).
-// 3. lanes of the loops marked `vector` (lanes.c).
-// 4. parallel loops: those whose iterations cannot meet (parallel.c).
+// 2. products of narrow integers that one instruction sums (dots.c); outer loops that continue a
+//    vector loop in memory are collapsed into it (collapse.c).
+// 3. lanes of the loops marked `vector` (plan_lanes.c).
+// 4. parallel loops: those whose iterations update different elements (plan_parallel.c).
 // 5. regions, whose tile fits in registers (regions.c).
 // 6. streams: one pointer per buffer and combination of real-loop strides.
 #include "code/plan/plan.h"

@@ -1,7 +1,7 @@
-// Plan, step 3: which loops marked `vector` run in lanes, and how many.
+// Plan, step 3: the loops marked `vector` that run in lanes, and their number of lanes.
 //
-// A loop does when every access inside follows it with one vector instruction (contiguous, one
-// element for all, or lanes apart that the ISA can gather); otherwise it runs as a serial loop and
+// A loop runs in lanes if one vector instruction performs every access inside (contiguous,
+// broadcast, or strided in a way that the ISA can gather); otherwise it runs as a serial loop and
 // the report says why. Temporaries that live inside the loop have an element for every lane.
 #include "code/plan/plan.h"
 

@@ -1,14 +1,15 @@
-// Which loops marked parallel are shared out among threads, and which allocations each thread has
+// Chooses the loops marked parallel that threads share, and the allocations that each thread has
 // for itself. See plan.h.
 //
-// The marks promise (tree.h) that no two iterations assign one element and none reads what another
-// writes. Updates are another matter: `C op= x` of different iterations may meet in one element of
-// C, and threads would lose updates. So a loop is parallel only where, for every buffer that it
-// updates and that outlives an iteration, some subscript tells its iterations apart; elsewhere it
-// runs in order, and the report says which buffer the schedule should privatise. Elements are told
-// apart whatever conditions say, since a tile in registers also loads and stores elements whose
-// update a condition leaves out; so under conditions they must not meet assignments either. Only
-// the outermost parallel loop of a nest is shared out, together with those perfectly nested in it.
+// The marks promise (tree.h) that no two iterations assign one element and that none reads an
+// element that another writes. They promise nothing about updates: `C op= x` of different
+// iterations may update the same element of C, and threads would lose updates. So a loop runs in
+// parallel only if, for every buffer that it updates and that outlives an iteration, some subscript
+// differs between iterations; otherwise it runs serially, and the report names the buffer that the
+// Schedule should privatise. Conditions do not count, because a tile in registers also loads and
+// stores elements whose update a condition skips; so under conditions no other iteration may assign
+// them either. Threads share only the outermost parallel loop of a nest, with the loops perfectly
+// nested in it.
 #include "code/plan/plan.h"
 
 #include "base/checked.h"

@@ -245,7 +245,7 @@ static bool settle(Places *q, const Affine **sub) {
     return !q->s.open;
 }
 
-// A fact as a function of loops; NULL: of V and l apart.
+// A fact as a function of loops; NULL: it depends on V and l separately.
 static const Lin *fact_of(const Places *q, const Affine *fact) {
     const Plan *p = q->p;
     LinTerm t[TREE_MAX_DEPTH * 2];

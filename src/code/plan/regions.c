@@ -80,7 +80,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
         const Mem *m = &leaf->read[i];
         if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
         if (m->repeat && lin_coef(m->off, loop) % (m->lane * m->repeat)) return false;
-        int64_t size = type_info[m->type].bytes; // columns side by side turn together
+        int64_t size = type_info[m->type].bytes; // neighbouring columns are transposed together
         if (leaf->simd.width > 1 && m->lane && m->lane != size && lin_coef(m->off, loop) == size)
             return false;
     }
@@ -177,8 +177,8 @@ static bool has_edge(Plan *p, const PNode *n, int loop) {
     return found;
 }
 
-// The loop of a triangle, or of a band: conditions inside hold in some of its turns, and loops
-// around it say in which. It can be cut there if it is one (gen/cut.c).
+// The loop of a triangle or a band: conditions inside hold in a range of its iterations that
+// depends on outer loops. A machine loop can be cut at that range (gen/cut.c).
 static bool is_cut(Plan *p, const PNode *n) {
     if (n->kind != P_LOOP || n->mark == KIND_UNROLL || n->most || !plan_writes_skip(p, n))
         return false;
@@ -435,8 +435,8 @@ static bool is_deferrable(const Plan *p, const PNode *init, int first, int last)
     return lanes;
 }
 
-// All that depends on flags can wait until lanes are folded: then the region is straight-line code,
-// however many rows it has.
+// Whether tests of flags can wait for the horizontal reductions: then the region is straight-line
+// code for any number of rows.
 static bool defer(const Plan *p, PNode *n, int first, int last) {
     bool ok = true;
     n->form.deferred = false;
@@ -517,9 +517,9 @@ static void choose_unroll(Plan *p, PNode *n) {
     for (int i = 0; i < n->nchild; i++) choose_unroll(p, n->child[i]);
 }
 
-// Splitting accumulators. A reduction's steps wait for each other; `chains` of them run side by
-// side inside its outermost reduction loop. Where these are fewer than the machine has operations
-// in flight, each chain is split over values that take turns, as far as registers go.
+// Splitting accumulators. The steps of a reduction form a chain; `chains` of them run concurrently
+// inside its outermost reduction loop. If these are fewer than the operations that the machine can
+// overlap, each chain is split into accumulators that alternate, as far as registers suffice.
 typedef struct Around {
     const PNode *loop[TREE_MAX_DEPTH * 2];
     int n;
