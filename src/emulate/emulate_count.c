@@ -3,15 +3,15 @@
 
 // Cycles for at most 32 words of 32 banks: the most different words that one bank must deliver.
 static int bank_cycles(const uint32_t *word, int n) {
-    uint32_t kept[LANES * 4];
-    int count[LANES] = {0}, most = 0, nkept = 0;
+    uint32_t kept[LANES][LANES];
+    int count[LANES] = {0}, most = 0;
     for (int i = 0; i < n; i++) {
-        bool seen = false;
-        for (int k = 0; k < nkept && !seen; k++) seen = kept[k] == word[i];
-        if (seen) continue;
-        kept[nkept++] = word[i];
-        int c = ++count[word[i] % LANES];
-        if (c > most) most = c;
+        uint32_t bank = word[i] % LANES;
+        int k = 0;
+        while (k < count[bank] && kept[bank][k] != word[i]) k++;
+        if (k < count[bank]) continue;
+        kept[bank][count[bank]++] = word[i];
+        if (count[bank] > most) most = count[bank];
     }
     return most;
 }

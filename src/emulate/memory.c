@@ -97,8 +97,19 @@ static void need_defined(Warp *w, const Operand *o, uint32_t mask, const char *w
     if (bad) emu_fault_undefined(w, __builtin_ctz(bad), what, o);
 }
 
+// Whether all of these bytes are defined.
+static inline bool all_defined(const uint8_t *state, size_t n) {
+    uint32_t word;
+    for (; n >= 4; n -= 4, state += 4) {
+        memcpy(&word, state, 4);
+        if (word != 0x01010101 * STATE_DEFINED) return false;
+    }
+    while (n && *state == STATE_DEFINED) n--, state++;
+    return n == 0;
+}
+
 static void not_in_flight(Warp *w, int lane, const Place *at, int bytes) {
-    if (at->buffer || !at->state) return;
+    if (at->buffer || !at->state || all_defined(at->state, (size_t)bytes)) return;
     for (int i = 0; i < bytes; i++)
         if (at->state[i] == STATE_IN_FLIGHT)
             emu_fault(
@@ -131,6 +142,18 @@ static void count_access(Warp *w, const Ins *ins, uint32_t mask, const uint64_t 
 
 // --- Loads and stores ----------------------------------------------------------------------------
 
+// The little-endian value of 1, 2, 4 or 8 bytes.
+static inline uint64_t get(const uint8_t *from, size_t size) {
+    uint64_t value = 0;
+    switch (size) {
+    case 1: return *from;
+    case 2: memcpy(&value, from, 2); break;
+    case 4: memcpy(&value, from, 4); break;
+    default: memcpy(&value, from, 8); break;
+    }
+    return value;
+}
+
 static uint64_t extend(PtxType type, uint64_t value) {
     int bits = ptx_info[type].bits;
     if (ptx_info[type].kind == KIND_SIGNED && bits < 64 && value >> (bits - 1) & 1)
@@ -141,11 +164,8 @@ static uint64_t extend(PtxType type, uint64_t value) {
 static void load_lane(Warp *w, const Ins *ins, int lane, const Place *at, uint32_t *defined) {
     size_t size = (size_t)ptx_info[ins->type].bits / 8;
     for (int e = 0; e < ins->count; e++) {
-        uint64_t value = 0;
-        memcpy(&value, at->data + (size_t)e * size, size);
-        bool ok = true;
-        for (size_t i = 0; at->state && i < size; i++) ok = ok && at->state[(size_t)e * size + i];
-        if (ok) {
+        uint64_t value = get(at->data + (size_t)e * size, size);
+        if (!at->state || all_defined(at->state + (size_t)e * size, size)) {
             defined[e] |= 1u << lane;
         } else if (w->hole_line != ins->line) {
             w->hole_line = ins->line;
@@ -194,10 +214,9 @@ static bool stores_same(const Warp *w, const Ins *ins, int lane, const Place *at
         const Operand *o = &ins->src[1 + e];
         uint64_t value = lane_bits(w, o, lane);
         if (!(w->defined[o->id] >> lane & 1) ||
-            memcmp(at->data + (size_t)e * size, &value, size) != 0)
+            memcmp(at->data + (size_t)e * size, &value, size) != 0 ||
+            !all_defined(at->state + (size_t)e * size, size))
             return false;
-        for (size_t i = 0; i < size; i++)
-            if (at->state[(size_t)e * size + i] != STATE_DEFINED) return false;
     }
     return true;
 }

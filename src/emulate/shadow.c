@@ -73,6 +73,7 @@ _Noreturn static void race(Warp *w, int lane, const Place *at, AccessKind kind, 
 }
 
 static void note_read(Warp *w, int lane, Cell *c, Access now, int line) {
+    if (c->reader == now) return;
     bool first = happened(w, lane, c->reader), second = happened(w, lane, c->reader2);
     if (first) {
         c->reader = now;
