@@ -427,6 +427,16 @@ typedef struct lw_node {
     double iterations; // of leaves
 } lw_node;
 
+// An access of a leaf, and its stride in elements along each loop around the leaf that changes it.
+typedef struct lw_access {
+    int32_t leaf;
+    const char *buffer;
+    bool write;
+    size_t loop_count;
+    const int32_t *loops; // numbers of nodes
+    const int64_t *strides;
+} lw_access;
+
 // A schedule to edit. Of the options, schedule, isa and threads are used; NULL: the chosen one.
 LW_API lw_status lw_schedule_new(lw_context *ctx, const lw_bound *b, const lw_show_options *options,
                                  lw_schedule **out);
@@ -437,6 +447,8 @@ LW_API lw_schedule_text lw_schedule_get(const lw_schedule *s);
 LW_API const char *lw_schedule_tree(const lw_schedule *s); // its Tree, as of LW_STAGE_TREE
 LW_API size_t lw_schedule_node_count(const lw_schedule *s);
 LW_API const lw_node *lw_schedule_node(const lw_schedule *s, size_t i); // NULL past the end
+LW_API size_t lw_schedule_access_count(const lw_schedule *s);
+LW_API const lw_access *lw_schedule_access(const lw_schedule *s, size_t i); // NULL past the end
 // The node of a loop: "C:m/64", or "m/64" if that is one loop only; -1: there is none, -2: several.
 LW_API int lw_schedule_find(const lw_schedule *s, const char *loop);
 LW_API int lw_schedule_cursor(const lw_schedule *s); // the node; -1: none
@@ -445,6 +457,14 @@ LW_API int lw_schedule_cursor(const lw_schedule *s); // the node; -1: none
 // in diagnostics, or NULL. The result has the cursor where the script left it.
 LW_API lw_status lw_schedule_edit(lw_context *ctx, const lw_schedule *s, const char *name,
                                   const char *script, lw_schedule **out);
+// Whether each of `count` scripts would be accepted, alone.
+LW_API lw_status lw_schedule_accepts(lw_context *ctx, const lw_schedule *s,
+                                     const char *const *scripts, size_t count, bool *out);
+// The lower bound of the time of a call (docs/spaces.md) with the decisions of this schedule, as
+// far as the space has them, in seconds. Measures the machine if necessary. `threads` as in
+// lw_space_options.
+LW_API lw_status lw_schedule_lower_bound(lw_context *ctx, const lw_schedule *s, int threads,
+                                         double *out);
 // The actions of scripts: "split [LOOP] N", and what it does. NULL past the end.
 LW_API const char *lw_schedule_action(size_t i, const char **meaning);
 

@@ -6,6 +6,7 @@ import html
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import _native
+from ._roofline import Roofline
 from ._types import Error
 
 KINDS: Dict[str, int] = {"serial": 0, "any": 1, "parallel": 2, "unroll": 3, "vector": 4, "vectorize": 4, "parallelize": 2}
@@ -113,6 +114,12 @@ class LoopTree:
     def flops(self) -> float:
         """The operations of one call."""
         return sum(n.flops for n in self.nodes if n.parent < 0)
+
+    @property
+    def roofline(self) -> Roofline:
+        """The least time that one core of this machine could need for the operations and bytes of these loops."""
+        touched = sum(n.touches for n in self.nodes if n.parent < 0)
+        return Roofline.of(self.flops, touched, "f64" if "f64" in self._native.function.signature else "f32")
 
     def children(self, ref: Optional[Ref] = None) -> Tuple[Node, ...]:
         """The nodes directly inside one, or outermost."""
@@ -315,4 +322,4 @@ def to_html(tree: LoopTree) -> str:
             cells = [quantity(node.touches, "B", 1024), quantity(node.moves, "B", 1024), quantity(node.flops, "FLOP"), bar]
         rows.append("<tr><td style='text-align:left'>%s</td>%s</tr>" % (code, "".join("<td>%s</td>" % c for c in cells)))
     head = "<tr><th style='text-align:left'>%s</th><th>touches</th><th>moves</th><th>operations</th><th>share</th></tr>" % html.escape(tree._native.function.signature)
-    return "<table class='loopwright'>%s%s</table>" % (head, "".join(rows))
+    return "<table class='loopwright'>%s%s</table>%s" % (head, "".join(rows), tree.roofline.svg())

@@ -201,6 +201,33 @@ static PyObject *get_nodes(PyObject *o, void *unused) {
     return all;
 }
 
+static PyObject *strides_of(const lw_access *a) {
+    PyObject *all = PyTuple_New((Py_ssize_t)a->loop_count);
+    for (size_t i = 0; all && i < a->loop_count; i++) {
+        PyObject *one = Py_BuildValue("(iL)", a->loops[i], (long long)a->strides[i]);
+        if (!one) return Py_DECREF(all), NULL;
+        PyTuple_SetItem(all, (Py_ssize_t)i, one);
+    }
+    return all;
+}
+
+static PyObject *get_accesses(PyObject *o, void *unused) {
+    const lw_schedule *s = ((LoopTree *)o)->s;
+    size_t n = lw_schedule_access_count(s);
+    PyObject *all = PyTuple_New((Py_ssize_t)n);
+    (void)unused;
+    for (size_t i = 0; all && i < n; i++) {
+        const lw_access *a = lw_schedule_access(s, i);
+        PyObject *strides = strides_of(a);
+        PyObject *one = strides ? Py_BuildValue("(isON)", a->leaf, a->buffer,
+                                                a->write ? Py_True : Py_False, strides)
+                                : NULL;
+        if (!one) return Py_DECREF(all), NULL;
+        PyTuple_SetItem(all, (Py_ssize_t)i, one);
+    }
+    return all;
+}
+
 static PyObject *get_schedule(PyObject *o, void *unused) {
     (void)unused;
     return PyUnicode_FromString(lw_schedule_get(((LoopTree *)o)->s).text);
@@ -234,6 +261,108 @@ static PyObject *get_sizes(PyObject *o, void *unused) {
         Py_XDECREF(value);
     }
     return sizes;
+}
+
+// --- For learning --------------------------------------------------------------------------------
+
+enum { COLUMNS = 20, BINS = 16 };
+
+static bool inside(const lw_schedule *s, int node, int loop) {
+    while (node >= 0 && node != loop) node = lw_schedule_node(s, (size_t)node)->parent;
+    return node == loop;
+}
+
+static float log2_of(int64_t n) {
+    int bits = 0;
+    double x = (double)n + 1;
+    while (x >= 2) x /= 2, bits++;
+    return ((float)bits + (float)(x - 1)) / 32; // between powers of two it is linear
+}
+
+// The strides of accesses inside of a loop along it: 0, 1, 2-3, 4-7, ... elements.
+static void histogram(const lw_schedule *s, int loop, float *bin) {
+    float n = 0;
+    for (size_t i = 0; i < lw_schedule_access_count(s); i++) {
+        const lw_access *a = lw_schedule_access(s, i);
+        if (!inside(s, a->leaf, loop)) continue;
+        int64_t stride = 0;
+        for (size_t k = 0; k < a->loop_count; k++)
+            if (a->loops[k] == loop) stride = a->strides[k] < 0 ? -a->strides[k] : a->strides[k];
+        int at = 0;
+        while (stride && at < BINS - 1) at++, stride /= 2;
+        bin[at]++, n++;
+    }
+    for (int i = 0; i < BINS && n > 0; i++) bin[i] /= n;
+}
+
+// features(rows) -> (bytes of float[rows][20], kind and extent of the cursor's loop, loops)
+static PyObject *features(PyObject *object, PyObject *args) {
+    const lw_schedule *s = ((LoopTree *)object)->s;
+    int rows, cursor = lw_schedule_cursor(s), loops = 0, row = 0;
+    if (!PyArg_ParseTuple(args, "i", &rows)) return NULL;
+    float *to = PyMem_Calloc((size_t)rows * COLUMNS + 1, sizeof *to);
+    if (!to) return PyErr_NoMemory();
+    for (size_t i = 0; i < lw_schedule_node_count(s); i++) {
+        const lw_node *n = lw_schedule_node(s, i);
+        if (n->type != LW_NODE_LOOP) continue;
+        loops += !n->repeated;
+        if (row >= rows) continue;
+        float *x = to + COLUMNS * row++;
+        x[0] = (int)i == cursor;
+        x[1] = log2_of(n->extent);
+        x[2] = log2_of(n->tail);
+        x[3] = n->repeated;
+        histogram(s, (int)i, x + 4);
+    }
+    const lw_node *at = cursor >= 0 ? lw_schedule_node(s, (size_t)cursor) : NULL;
+    PyObject *made = Py_BuildValue(
+        "(y#sLi)", (const char *)to, (Py_ssize_t)((size_t)rows * COLUMNS * sizeof *to),
+        at ? lw_loop_kind_name(at->kind) : "", (long long)(at ? at->extent : 0), loops);
+    PyMem_Free(to);
+    return made;
+}
+
+// accepts(scripts) -> a byte for each
+static PyObject *accepts(PyObject *object, PyObject *list) {
+    LoopTree *self = (LoopTree *)object;
+    Py_ssize_t n = PySequence_Size(list);
+    if (n < 0) return NULL;
+    const char **scripts = PyMem_Calloc((size_t)n + 1, sizeof *scripts);
+    PyObject **bytes = PyMem_Calloc((size_t)n + 1, sizeof *bytes);
+    bool *out = PyMem_Calloc((size_t)n + 1, sizeof *out);
+    PyObject *made = NULL;
+    Py_ssize_t read = 0;
+    for (; scripts && bytes && out && read < n; read++) {
+        PyObject *one = PySequence_GetItem(list, read);
+        bytes[read] = one ? PyUnicode_AsUTF8String(one) : NULL;
+        Py_XDECREF(one);
+        if (!bytes[read]) break;
+        scripts[read] = PyBytes_AsString(bytes[read]);
+    }
+    if (read == n && scripts && bytes && out) {
+        PyThreadState *thread = PyEval_SaveThread();
+        lw_status status = lw_schedule_accepts(self->st->ctx, self->s, scripts, (size_t)n, out);
+        PyEval_RestoreThread(thread);
+        made =
+            status ? raise_last(self->st, status) : PyBytes_FromStringAndSize((const char *)out, n);
+    } else if (!PyErr_Occurred())
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; bytes && i < n; i++) Py_XDECREF(bytes[i]);
+    PyMem_Free(scripts);
+    PyMem_Free(bytes);
+    PyMem_Free(out);
+    return made;
+}
+
+static PyObject *bound(PyObject *object, PyObject *args) {
+    LoopTree *self = (LoopTree *)object;
+    double seconds;
+    int threads = 0;
+    if (!PyArg_ParseTuple(args, "|i", &threads)) return NULL;
+    PyThreadState *thread = PyEval_SaveThread();
+    lw_status status = lw_schedule_lower_bound(self->st->ctx, self->s, threads, &seconds);
+    PyEval_RestoreThread(thread);
+    return status ? raise_last(self->st, status) : PyFloat_FromDouble(seconds);
 }
 
 // --- Measuring -----------------------------------------------------------------------------------
@@ -275,6 +404,7 @@ static PyObject *find(PyObject *object, PyObject *name) {
 
 static PyGetSetDef attributes[] = {
     {"nodes", get_nodes, NULL, "all nodes, as tuples", NULL},
+    {"accesses", get_accesses, NULL, "(leaf, buffer, written, ((loop, stride), ...)) each", NULL},
     {"schedule", get_schedule, NULL, "the schedule, as text", NULL},
     {"text", get_text, NULL, "the loops, one line each", NULL},
     {"cursor", get_cursor, NULL, "the node that the cursor is on; -1: none", NULL},
@@ -286,6 +416,10 @@ static PyGetSetDef attributes[] = {
 static PyMethodDef methods[] = {
     {"edit", edit, METH_O, "edit(script) -> LoopTree"},
     {"act", act, METH_VARARGS, "act(action, loop, n, statement, text) -> LoopTree"},
+    {"features", features, METH_VARARGS,
+     "features(rows) -> (floats, kind and extent at the cursor, loops)"},
+    {"accepts", accepts, METH_O, "accepts(scripts) -> a byte for each: whether it applies"},
+    {"bound", bound, METH_VARARGS, "bound(threads=0) -> lower bound of the time in seconds"},
     {"find", find, METH_O, "find(name) -> the node of a loop; -1: none, -2: several"},
     {"measure", measure, METH_VARARGS,
      "measure(seconds, threads=0) -> (seconds per call, flops, seconds to compile)"},

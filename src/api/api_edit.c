@@ -7,6 +7,9 @@
 #include "api/nodes.h"
 
 #include "api/pipeline.h"
+#include "api/rates.h"
+#include "space/bound.h"
+#include "target/target.h"
 
 #include <string.h>
 
@@ -136,6 +139,11 @@ const char *lw_schedule_tree(const lw_schedule *s) { return s ? s->nodes.text : 
 size_t lw_schedule_node_count(const lw_schedule *s) { return s ? s->nodes.n : 0; }
 const lw_node *lw_schedule_node(const lw_schedule *s, size_t i) {
     return s && i < s->nodes.n ? &s->nodes.at[i] : NULL;
+}
+
+size_t lw_schedule_access_count(const lw_schedule *s) { return s ? s->nodes.naccesses : 0; }
+const lw_access *lw_schedule_access(const lw_schedule *s, size_t i) {
+    return s && i < s->nodes.naccesses ? &s->nodes.access[i] : NULL;
 }
 
 int lw_schedule_find(const lw_schedule *s, const char *loop) {
@@ -366,4 +374,86 @@ lw_status lw_schedule_swap_dims(lw_context *ctx, const lw_schedule *s, const cha
     EditCall e = {.from = s, .action.id = ACTION_LAYOUT, .loop = -1, .other = -1};
     e.label = statement, e.action.n = a, e.action.m = b;
     return on_statement(ctx, e, out);
+}
+
+// --- What would happen ---------------------------------------------------------------------------
+
+typedef struct AskCall {
+    const lw_schedule *from;
+    const char *const *scripts;
+    size_t count;
+    bool *accepts;
+    int threads;
+    double bound;
+} AskCall;
+
+static lw_status accepts_body(Call *call, void *arg) {
+    AskCall *a = arg;
+    Loops x;
+    if (!open_loops(call, a->from, &x)) return LW_ERROR;
+    for (size_t i = 0; i < a->count; i++) {
+        Loops now = x;
+        DiagList quiet = {.arena = call->arena};
+        a->accepts[i] = loops_script(&now, source_in(call, "<edit>", a->scripts[i]), &quiet);
+    }
+    return LW_OK;
+}
+
+lw_status lw_schedule_accepts(lw_context *ctx, const lw_schedule *s, const char *const *scripts,
+                              size_t count, bool *out) {
+    if (!s) return call_null(ctx, "s");
+    if (!out && count) return call_null(ctx, "out");
+    for (size_t i = 0; i < count; i++)
+        if (!scripts || !scripts[i]) return call_null(ctx, "scripts");
+    AskCall a = {.from = s, .scripts = scripts, .count = count, .accepts = out};
+    return call_run(ctx, accepts_body, &a);
+}
+
+// The candidate with the decisions of a Schedule: all of them, or one by one those that agree with
+// the others.
+static void decide(Call *call, const Space *space, const Decision *d, int n, Cand *c) {
+    SpaceWork *work = space_work(call->arena, space);
+    Cand *next = space_cand(call->arena, space);
+    space_copy(space, next, c);
+    if (space_apply(work, next, d, n)) return space_copy(space, c, next);
+    for (int i = 0; i < n; i++) {
+        space_copy(space, next, c);
+        if (space_apply(work, next, &d[i], 1)) space_copy(space, c, next);
+    }
+}
+
+static lw_status bound_body(Call *call, void *arg) {
+    AskCall *a = arg;
+    const Program *p = program_fork(call->arena, a->from->bound->program);
+    const Source *text = source_in(call, "<schedule>", a->from->text);
+    const Schedule *s = schedule_parse(call->arena, p->names, text, call->diags);
+    CpuOptions o = {.threads = a->threads > 0 ? a->threads : 2, .given = s, .literal = true};
+    const Machine *m = s ? pick_machine(call, NULL) : NULL; // kept by the context
+    if (!m) return LW_ERROR;
+    o.machine = *m;
+    if (!measure_known(call, &o.machine)) return LW_UNAVAILABLE;
+    const TargetSpace *target = o.machine.target->space;
+    ProgramSpace space;
+    DiagList quiet = {.arena = call->arena};
+    int n;
+    if (!target->make(call->arena, p, &o, &space, call->diags)) return LW_ERROR;
+    BoundOptions rates = {.machine = &o.machine, .threads = o.threads};
+    const BoundModel *model = target->bound(call->arena, &space, &rates);
+    const Decision *d = target->read(call->arena, &space, s, &quiet, &n);
+    Cand *c = space_cand(call->arena, space.space);
+    space_copy(space.space, c, space.space->root);
+    if (d) decide(call, space.space, d, n, c);
+    a->bound = model ? bound_seconds(model, c, NULL) : 0;
+    return LW_OK;
+}
+
+lw_status lw_schedule_lower_bound(lw_context *ctx, const lw_schedule *s, int threads, double *out) {
+    if (!out) return call_null(ctx, "out");
+    *out = 0;
+    if (!s) return call_null(ctx, "s");
+    if (threads < 0) return call_threads(ctx, threads);
+    AskCall a = {.from = s, .threads = threads};
+    lw_status status = call_run(ctx, bound_body, &a);
+    if (status == LW_OK) *out = a.bound;
+    return status;
 }

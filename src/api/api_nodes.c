@@ -38,6 +38,7 @@ typedef struct Describe {
     NodeList *list;
     int walked; // nodes so far, the root included
     VEC(int) above;
+    VEC(lw_access) access;
     Arena *scratch;
 } Describe;
 
@@ -109,6 +110,33 @@ static void describe_leaf(const Describe *d, const Leaf *leaf, lw_node *n) {
         n->statement = keep(d->arena, p->stmts.at[leaf->stmt].label);
 }
 
+// Along which enclosing loops the access moves, and how far.
+static void describe_access(Describe *d, int leaf, const Access *a, bool write) {
+    const Buffer *buffer = &d->tree->buffers.at[a->tensor];
+    lw_access x = {.leaf = leaf, .buffer = keep(d->arena, buffer->name), .write = write};
+    int32_t *loops = arena_new_n(d->arena, int32_t, d->above.n + 1);
+    int64_t *strides = arena_new_n(d->arena, int64_t, d->above.n + 1);
+    for (int k = 0; k < d->above.n; k++) {
+        const Block *b = as_block(d->list->node[d->above.at[k]]);
+        int64_t stride = 0;
+        for (int r = 0; b && b->nindex && r < a->rank && r < buffer->rank; r++)
+            stride += affine_coef(a->sub[r], b->index[0].id) * buffer->stride[r];
+        if (!stride) continue;
+        loops[x.loop_count] = d->above.at[k];
+        strides[x.loop_count++] = stride;
+    }
+    x.loops = loops;
+    x.strides = strides;
+    vec_push(d->scratch, &d->access, x);
+}
+
+static void describe_accesses(Describe *d, int number, const Leaf *leaf) {
+    AccessList reads = {.arena = d->scratch};
+    expr_visit_accesses(leaf->value, access_collect, &reads);
+    describe_access(d, number, leaf->write, true);
+    for (int i = 0; i < reads.at.n; i++) describe_access(d, number, reads.at.at[i], false);
+}
+
 static bool describe(void *user, const Node *node, int depth, const Block *parent) {
     Describe *d = user;
     (void)parent;
@@ -127,9 +155,10 @@ static bool describe(void *user, const Node *node, int depth, const Block *paren
                    .iterations = (double)c->iterations};
     if (as_block(node))
         describe_block(d, as_block(node), n);
-    else if (as_leaf(node))
+    else if (as_leaf(node)) {
         describe_leaf(d, as_leaf(node), n);
-    else
+        describe_accesses(d, (int)d->list->n, as_leaf(node));
+    } else
         n->type = LW_NODE_SPECIAL;
     vec_push(d->scratch, &d->above, (int)d->list->n);
     d->list->node[d->list->n++] = node;
@@ -160,5 +189,7 @@ NodeList nodes_describe(Call *call, Arena *arena, const Tree *t, const Loops *lo
                   .list = &list,
                   .scratch = call->scratch};
     tree_walk(t, describe, &d);
+    list.naccesses = (size_t)d.access.n;
+    list.access = arena_copy(arena, d.access.at, list.naccesses * sizeof *list.access);
     return list;
 }

@@ -10,6 +10,8 @@ typedef struct NodeList {
     size_t n;
     lw_node *at;
     const Node **node;
+    size_t naccesses;
+    lw_access *access;
 } NodeList;
 
 // Describes every node but the root in `arena`; scratch memory is the call's. `loops` may be NULL.

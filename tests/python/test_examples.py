@@ -9,7 +9,7 @@ import pytest
 from conftest import PACKAGE, ROOT
 
 FOLDER = os.path.join(ROOT, "examples", "python")
-ARGUMENTS = {"tuning.py": ["0.3"]}
+ARGUMENTS = {"rl.py": ["60", "1"], "tuning.py": ["0.3"]}
 NEEDS = {"torch_operator.py": "torch"}
 
 

@@ -88,7 +88,7 @@ def test_a_tree_tells_and_runs():
     assert tree.children(tree.loops[0]) and len(tree.leaves) >= 1 and all(n.touches > 0 for n in tree.loops)
     assert pickle.loads(pickle.dumps(tree)) == tree
     page = tree._repr_html_()
-    assert page.startswith("<table") and "FLOP" in page and page.count("<tr>") == 1 + len(str(tree).splitlines())
+    assert page.startswith("<table") and page.endswith("</svg>") and "FLOP" in page and page.count("<tr>") == 1 + len(str(tree).splitlines())
     assert "loop tree of mm" in repr(tree)
 
 

@@ -125,6 +125,28 @@ TEST(edit_refuses_with_a_reason) {
     end(&w);
 }
 
+TEST(edit_answers_what_would_happen) {
+    Work w;
+    lw_schedule *tiled;
+    static const char *const scripts[] = {"split m 4", "merge", "vectorize k", "nonsense"};
+    bool ok[4];
+    double plain, better;
+    if (!begin(&w, "mm.tc", product, matmul_sizes, 3, "")) return;
+    CHECK(!lw_schedule_accepts(w.ctx, w.s, scripts, 4, ok));
+    CHECK(ok[0] && !ok[1] && ok[2] && !ok[3]);
+    CHECK_INT_EQ(lw_schedule_accepts(w.ctx, w.s, (const char *[]){NULL}, 1, ok), LW_MISUSE);
+    CHECK_INT_EQ(lw_schedule_access_count(w.s), 4); // C = 0, C += A*B
+    const lw_access *b = lw_schedule_access(w.s, 3);
+    CHECK_STR_EQ(b->buffer, "B");
+    CHECK(b->loop_count == 2 && b->strides[0] + b->strides[1] == 11 && !b->write);
+    CHECK(!lw_schedule_lower_bound(w.ctx, w.s, 1, &plain) && plain > 0);
+    CHECK(!lw_schedule_edit(w.ctx, w.s, NULL, "swap n k; vectorize n", &tiled));
+    CHECK(!lw_schedule_lower_bound(w.ctx, tiled, 1, &better) && better > 0 && better < plain);
+    CHECK_INT_EQ(lw_schedule_lower_bound(w.ctx, tiled, -1, &better), LW_MISUSE);
+    lw_schedule_free(tiled);
+    end(&w);
+}
+
 TEST(edit_transforms_trees) {
     Work w;
     lw_tree *t, *u, *v;
