@@ -1,5 +1,6 @@
-// loopwright edit: actions on the loops of a function, from a script (--do).
-#include "cli.h"
+// loopwright edit: actions on the loops of a function, from a script (--do) or by
+// hand in a terminal.
+#include "cmd_edit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,11 @@ static int edit_function(Cli *cli, const lw_function *f) {
     if (!status) status = cli_report(cli, lw_schedule_new(cli->ctx, b, &o, &s));
     if (!status && cli->script)
         status = cli_report(cli, lw_schedule_edit(cli->ctx, s, "--do", cli->script, &now));
+    bool by_hand = !cli->script && !cli->json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    if (!status && by_hand) {
+        status = edit_screen(cli, s, &now);
+        s = NULL; // it took it over
+    }
     if (!status) status = print_result(cli, now ? now : s);
     lw_schedule_free(now);
     lw_schedule_free(s);

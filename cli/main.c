@@ -58,12 +58,14 @@ const Command commands[] = {
      "  loopwright space mm.tc --size M=64,N=64,K=64 --schedule mm.lws --explain-bound\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64 --complete --seed 3 > mm.lws\n",
      command_space},
-    {"edit", "FILE", "change the loops of a function by actions, and print its Schedule",
+    {"edit", "FILE", "change the loops of a function by actions or by hand, and print its Schedule",
      OPTIONS("--def", "--size", "--do", "--schedule", "--stage", "-o", "--threads", "--isa",
              READING),
      "Starts from the Schedule of --schedule, or from the one that is chosen, runs the actions\n"
      "of --do, and prints the Schedule, or the loops with --stage tree. An action that has no\n"
-     "meaning is refused with its reason and place. docs/edit.md lists the actions.\n"
+     "meaning is refused with its reason and place. Without --do, in a terminal, an editor\n"
+     "shows the loops with their costs and speed: arrows move, Enter drags a loop, s splits, m\n"
+     "merges, u undoes, q quits. docs/edit.md lists actions and keys.\n"
      "\n"
      "  loopwright edit mm.tc --size M=64,N=64,K=64 --schedule naive --do 'split m 8; swap m n'\n"
      "  loopwright edit mm.tc --size M=64,N=64,K=64 --do 'parallelize' -o mm.lws\n",

@@ -7,7 +7,7 @@ usage: loopwright COMMAND FILE [options]
   check    check a file and print what was inferred
   show     print a file in one of the compiler's text forms
   space    print the decisions left open about a function and their consequences
-  edit     change the loops of a function by actions, and print its Schedule
+  edit     change the loops of a function by actions or by hand, and print its Schedule
   run      run a function on data and summarise the results
   tune     find the fastest schedule of a function by measuring
   compile  write a function as a standalone file
