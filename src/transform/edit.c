@@ -162,8 +162,18 @@ static const BlockView *rename_views(Rename *r, const Block *b) {
     return view;
 }
 
+static Place rename_place(Rename *r, Place place) {
+    Unit *unit = arena_new_n(r->w->arena, Unit, place.n);
+    for (int i = 0; i < place.n; i++) {
+        unit[i] = place.unit[i];
+        unit[i].at = (const Affine **)rename_affines(r, place.unit[i].at, place.unit[i].n);
+    }
+    return (Place){place.n, unit};
+}
+
 Block rename_block(Rename *r, const Block *b) {
     Block out = *b;
+    out.place = rename_place(r, b->place);
     out.constraint = rename_affines(r, b->constraint, b->nconstraints);
     if (r->map) out.nviews = 0; // of other buffers now: they are derived again
     out.view = out.nviews ? rename_views(r, b) : NULL;

@@ -11,7 +11,8 @@
 // Every function's comment shows before and after, and when it is legal. All Trees are legal inputs
 // if they verify; every result verifies.
 //
-// Used by TeML's front-end (lang/teml) and by tests; passes over Trees will be the next user.
+// Used by TeML's front-end (lang/teml), by passes (transform_block.h has blocks of several indices)
+// and by tests.
 #ifndef LW_TRANSFORM_TRANSFORM_H
 #define LW_TRANSFORM_TRANSFORM_H
 

@@ -1,5 +1,5 @@
-// Patterns of places, and the one test of a place against a pattern. Passes will name the units of
-// a machine by them; today tests are the only callers.
+// Patterns of places, and the one test of a place against a pattern. Tests are the only
+// callers.
 #ifndef LW_TREE_PLACE_H
 #define LW_TREE_PLACE_H
 

@@ -1,0 +1,371 @@
+// Buffers of blocks: their part that one iteration touches, and copies of it; see
+// transform_block.h.
+#include "transform/transform_block.h"
+
+#include <string.h>
+
+#include "base/checked.h"
+#include "transform/edit.h"
+
+// The box of a buffer that the children of a block touch, relative to indices around them.
+typedef struct Box {
+    EditWork *w;
+    const TreeFacts *f; // bounds of indices
+    const bool *below;  // per index id: of a block below
+    int buffer, rank;
+    const Affine *base[TREE_MAX_RANK]; // its corner
+    int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
+    bool any, ok;
+    bool read, assigned, reduced;
+    bool starts; // an initialisation of an argument, which accumulating runs leave out
+    Reduce op;
+} Box;
+
+// base + [min, max] of one subscript; false: it cannot be told.
+static bool spread(Box *g, const Affine *sub, const Affine **base, int64_t *min, int64_t *max) {
+    Exprs *x = g->w->x;
+    *base = affine_const(x, 0);
+    if (!sub->linear) return false;
+    for (int i = 0; i < sub->n; i++) {
+        int id = sub->term[i].atom->index;
+        if (!g->below[id])
+            *base = affine_add(x, *base, affine_scale(x, affine_iter(x, id), sub->term[i].coef));
+    }
+    return affine_bounds(affine_sub(x, sub, *base), g->f->lo, g->f->hi, min, max);
+}
+
+static void include(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Box *g = user;
+    if (a->tensor != g->buffer || !g->ok) return;
+    for (int d = 0; d < a->rank && g->ok; d++) {
+        const Affine *base;
+        int64_t min, max;
+        g->ok = spread(g, a->sub[d], &base, &min, &max) && (!g->any || base == g->base[d]);
+        if (!g->ok) return;
+        g->base[d] = base;
+        g->min[d] = g->any ? min_i64(g->min[d], min) : min;
+        g->max[d] = g->any ? max_i64(g->max[d], max) : max;
+    }
+    g->any = true;
+}
+
+static void see_read(void *user, const Access *a, bool guarded) {
+    Box *g = user;
+    g->read |= a->tensor == g->buffer;
+    include(user, a, guarded);
+}
+
+static void include_node(Box *g, const Node *node) {
+    const Block *b = as_block(node);
+    const Leaf *leaf = as_leaf(node);
+    if (leaf) {
+        expr_visit_accesses(leaf->value, see_read, g);
+        for (int d = 0; d < leaf->write->rank; d++)
+            affine_visit_accesses(leaf->write->sub[d], see_read, g);
+        include(g, leaf->write, false);
+        if (leaf->write->tensor == g->buffer && leaf->role == LEAF_INIT)
+            g->starts |= g->buffer < g->w->old->nargs;
+        if (leaf->write->tensor == g->buffer && leaf->op == REDUCE_ASSIGN) g->assigned = true;
+        if (leaf->write->tensor == g->buffer && leaf->op != REDUCE_ASSIGN) {
+            if (g->reduced && g->op != leaf->op) g->assigned = true;
+            g->reduced = true;
+            g->op = leaf->op;
+        }
+    }
+    for (int i = 0; b && i < b->nchildren; i++) include_node(g, b->child[i]);
+}
+
+static void mark(const Node *node, bool *below) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nindex; i++) below[b->index[i].id] = true;
+    for (int i = 0; b && i < b->nchildren; i++) mark(b->child[i], below);
+}
+
+static Box box_of(EditWork *w, const Block *b, int buffer) {
+    TreeFacts *f = arena_new(w->arena, TreeFacts);
+    bool *below = arena_new_n(w->arena, bool, w->old->nindices + 1);
+    Box g = {.w = w, .f = f, .below = below, .buffer = buffer, .ok = true};
+    facts_collect(f, w->arena, w->old);
+    g.rank = w->old->buffers.at[buffer].rank;
+    for (int i = 0; i < b->nchildren; i++) mark(b->child[i], below);
+    for (int i = 0; i < b->nchildren; i++) include_node(&g, b->child[i]);
+    return g;
+}
+
+// Accesses of the old buffer become accesses of the new one, counted from the box's corner.
+typedef struct Shift {
+    int from, to;
+    const Affine *minus[TREE_MAX_RANK];
+} Shift;
+
+static const Access *shift_access(void *user, Exprs *x, const Access *a) {
+    const Shift *s = user;
+    const Affine *sub[TREE_MAX_RANK];
+    if (a->tensor != s->from) return a;
+    for (int d = 0; d < a->rank; d++) sub[d] = affine_sub(x, a->sub[d], s->minus[d]);
+    return access_make(x, s->to, a->rank, sub);
+}
+
+// A buffer for the box, row-major.
+static int box_buffer(EditWork *w, const Box *g, const char *name, Place place, int64_t odd,
+                      Shift *s) {
+    Buffer b = w->old->buffers.at[g->buffer];
+    int64_t *size = arena_new_n(w->arena, int64_t, g->rank), step = 1;
+    int64_t *stride = arena_new_n(w->arena, int64_t, g->rank);
+    *s = (Shift){.from = g->buffer};
+    for (int d = g->rank - 1; d >= 0; d--) {
+        size[d] = g->max[d] - g->min[d] + 1;
+        stride[d] = step;
+        int64_t room = odd > 0 && size[d] >= odd && d > 0 ? size[d] | 1 : size[d];
+        if (!checked_mul(step, max_i64(room, 1), &step)) step = INT64_MAX / 2;
+        s->minus[d] = affine_add_const(w->x, g->base[d], g->min[d]);
+    }
+    b.name = name_of(w->t->names, name);
+    b.home = HOME_AUTO;
+    b.tensor = -1;
+    b.size = size;
+    b.stride = stride;
+    b.of_view = NULL;
+    b.place = place;
+    b.bank_dim = -1;
+    b.tags = (Tags){0};
+    return s->to = tree_buffer(w->t, &b);
+}
+
+static Block with_alloc(EditWork *w, const Block *b, int drop, int add) {
+    Block out = *b;
+    int *alloc = arena_new_n(w->arena, int, b->nallocs + 1);
+    out.nallocs = 0;
+    for (int i = 0; i < b->nallocs; i++)
+        if (b->alloc[i] != drop) alloc[out.nallocs++] = b->alloc[i];
+    if (add >= 0) alloc[out.nallocs++] = add;
+    out.alloc = alloc;
+    out.nviews = 0;
+    out.view = NULL;
+    return out;
+}
+
+static const Block *home_of(const Block *b, int buffer) {
+    for (int i = 0; i < b->nallocs; i++)
+        if (b->alloc[i] == buffer) return b;
+    for (int i = 0; i < b->nchildren; i++) {
+        const Block *c = as_block(b->child[i]), *home = c ? home_of(c, buffer) : NULL;
+        if (home) return home;
+    }
+    return NULL;
+}
+
+// --- Localize ------------------------------------------------------------------------------------
+
+const Tree *tree_block_localize(const Tree *t, int loop, int buffer, const TreeEdit *e) {
+    EditWork w = work_begin(t, "localize", e);
+    const Block *b = find_loop(t, loop, NULL, NULL);
+    if (!b || buffer < t->nargs || buffer >= t->buffers.n)
+        return refuse(&w, "that is no allocation");
+    const Block *home = home_of(t->root, buffer);
+    if (!home || home == b || !find_loop(&(Tree){.root = home}, loop, NULL, NULL))
+        return refuse(&w, "the block is not inside the one that allocates it");
+    EditWork probe = work_begin(t, "localize", e);
+    const Node *none = NULL;
+    work_replace(&probe, &b->node, &none, 0);
+    if (subtree_uses(&probe.t->root->node, buffer)) return refuse(&w, "it is used elsewhere too");
+    Box g = box_of(&w, b, buffer);
+    if (!g.any || !g.ok) return refuse(&w, "the part that an iteration uses is no box");
+    Shift s;
+    const Buffer *old = &t->buffers.at[buffer];
+    int made_buffer = box_buffer(&w, &g, old->name, old->place, 0, &s);
+    w.t->buffers.at[made_buffer].home = old->home;
+    w.t->buffers.at[made_buffer].tensor = old->tensor;
+    w.t->buffers.at[made_buffer].tags = old->tags;
+    Rename *r = rename_new(&w, false);
+    r->map = shift_access;
+    r->user = &s;
+    const Node **child = arena_new_n(w.arena, const Node *, b->nchildren);
+    rename_nodes(r, b->child, b->nchildren, child);
+    Block inner = with_alloc(&w, b, -1, made_buffer);
+    const Node *made = &tree_block(w.t, &inner, child, b->nchildren)->node;
+    work_replace(&w, &b->node, &made, 1);
+    const Block *now = home_of(w.t->root, buffer);
+    Block outer = with_alloc(&w, now, buffer, -1);
+    made = &tree_block(w.t, &outer, now->child, now->nchildren)->node;
+    if (now == w.t->root)
+        w.t->root = as_block(made);
+    else
+        work_replace(&w, &now->node, &made, 1);
+    w.same_order = true;
+    return work_finish(&w);
+}
+
+// --- Copies --------------------------------------------------------------------------------------
+
+typedef enum CopyKind { COPY_LOAD, COPY_STORE, COPY_START, COPY_ADD } CopyKind;
+
+// What partial results start from. That of a sum is -0: x + -0 is x, also for x = -0.
+static const Expr *start_of(EditWork *w, Type type, Reduce op) {
+    if (op == REDUCE_ADD && type_is_float(type)) return expr_float(w->x, type, -0.0);
+    return expr_const(w->x, type, reduce_start(type, op));
+}
+
+// for [x, y]: T[x, y] = A[corner + (x, y)], or the reverse, inside of A where that is in doubt.
+static const Node *copy_block(EditWork *w, const Box *g, const Shift *s, CopyKind kind,
+                              Place mover) {
+    const Buffer *whole = &w->old->buffers.at[g->buffer], *part = &w->t->buffers.at[s->to];
+    const Affine *near[TREE_MAX_RANK], *far[TREE_MAX_RANK];
+    VEC(const Affine *) inside = {0};
+    Index index[TREE_MAX_RANK];
+    int n = 0;
+    for (int d = 0; d < g->rank; d++) {
+        near[d] = affine_const(w->x, 0);
+        if (part->size[d] > 1) {
+            const char *name = arena_printf(w->arena, "d%d", d);
+            index[n] = tree_index(w->t, name_of(w->t->names, name), part->size[d]);
+            near[d] = affine_iter(w->x, index[n++].id);
+        }
+        far[d] = affine_add(w->x, s->minus[d], near[d]);
+        int64_t lo, hi;
+        bool known = affine_bounds(s->minus[d], g->f->lo, g->f->hi, &lo, &hi);
+        const Affine *last =
+            affine_add_const(w->x, affine_scale(w->x, far[d], -1), whole->size[d] - 1);
+        if (kind == COPY_START) continue;
+        if (!known || lo < 0) vec_push(w->arena, &inside, far[d]);
+        if (!known || hi + part->size[d] > whole->size[d]) vec_push(w->arena, &inside, last);
+    }
+    const Access *a = access_make(w->x, s->to, g->rank, near);
+    const Access *b = access_make(w->x, g->buffer, g->rank, far);
+    bool in = kind == COPY_LOAD || kind == COPY_START;
+    Leaf leaf = {.node.ndeps = -1, .stmt = -1, .write = in ? a : b};
+    leaf.op = kind == COPY_ADD ? g->op : REDUCE_ASSIGN;
+    leaf.value = kind == COPY_START ? start_of(w, whole->type, g->op)
+                                    : expr_read(w->x, whole->type, in ? b : a);
+    const char *const tag[] = {"cache_load", "cache_store", "cache_init", "cache_store"};
+    Tag *tags = arena_new_n(w->arena, Tag, 2);
+    tags[0].name = name_of(w->t->names, "cache");
+    tags[1].name = name_of(w->t->names, tag[kind]);
+    const Node *node = &tree_leaf(w->t, &leaf)->node;
+    Block like = {.node = {.ndeps = -1, .tags = {2, tags}}, .kind = KIND_ANY, .nindex = n};
+    like.index = index;
+    like.constraint = inside.at;
+    like.nconstraints = inside.n;
+    like.place = mover;
+    return &tree_block(w->t, &like, &node, 1)->node;
+}
+
+// One attempt, with or without reading the old content before assignments.
+static const Tree *cached(const Tree *t, const Block *b, const CacheHow *how, bool load,
+                          const TreeEdit *e) {
+    EditWork w = work_begin(t, "cache", e);
+    Box g = box_of(&w, b, how->buffer);
+    if (!g.any) return refuse(&w, "the block does not use it");
+    if (!g.ok) return refuse(&w, "the part that an iteration uses is no box");
+    if (g.starts) return refuse(&w, "it initialises an argument");
+    if (w.t->nindices + 2 * g.rank > TREE_MAX_INDICES)
+        return refuse(&w, "there are too many loops");
+    bool adds = g.reduced && !g.assigned && !g.read;
+    Shift s;
+    const char *name = arena_printf(w.arena, "%s.copy", t->buffers.at[how->buffer].name);
+    int made_buffer = box_buffer(&w, &g, name, how->place, how->odd_above, &s);
+    const Node **child = arena_new_n(w.arena, const Node *, b->nchildren + 2);
+    int n = 0;
+    if (adds)
+        child[n++] = copy_block(&w, &g, &s, COPY_START, how->mover);
+    else if (load)
+        child[n++] = copy_block(&w, &g, &s, COPY_LOAD, how->mover);
+    Rename *r = rename_new(&w, false);
+    r->map = shift_access;
+    r->user = &s;
+    rename_nodes(r, b->child, b->nchildren, child + n);
+    n += b->nchildren;
+    if (g.reduced || g.assigned)
+        child[n++] = copy_block(&w, &g, &s, adds ? COPY_ADD : COPY_STORE, how->mover);
+    Block like = with_alloc(&w, b, -1, made_buffer);
+    const Node *made = &tree_block(w.t, &like, child, n)->node;
+    work_replace(&w, &b->node, &made, 1);
+    w.same_order = true;
+    return work_finish(&w);
+}
+
+const Tree *tree_block_cache(const Tree *t, int loop, const CacheHow *how, const TreeEdit *e) {
+    EditWork w = work_begin(t, "cache", e);
+    const Block *b = find_loop(t, loop, NULL, NULL);
+    if (!b || how->buffer < 0 || how->buffer >= t->buffers.n)
+        return refuse(&w, "there is no such block or buffer");
+    if (home_of(b, how->buffer)) return refuse(&w, "it is allocated inside");
+    if (b->kind == KIND_VECTOR) return refuse(&w, "it is a vector");
+    Box g = box_of(&w, b, how->buffer);
+    DiagList quiet = {.arena = e->diags->arena};
+    TreeEdit first = {.diags = &quiet, .unchecked = e->unchecked};
+    const Tree *now = g.assigned && !e->unchecked ? cached(t, b, how, false, &first) : NULL;
+    return now ? now : cached(t, b, how, true, e);
+}
+
+// --- Values --------------------------------------------------------------------------------------
+
+// The expression with the stored value in the place of reads of the buffer.
+static const Expr *put_in(Exprs *x, const Expr *e, int buffer, const Expr *value) {
+    const Expr *arg[8];
+    bool same = true;
+    if (e->kind == EXPR_READ && e->access->tensor == buffer) return value;
+    if (e->kind != EXPR_OP || e->n > 8) return e;
+    for (int i = 0; i < e->n; i++) {
+        arg[i] = put_in(x, e->arg[i], buffer, value);
+        same &= arg[i] == e->arg[i];
+    }
+    return same ? e : expr_op(x, e->op, e->type, e->n, arg);
+}
+
+const Tree *tree_forward(const Tree *t, const Block *b, int buffer, int store, int load,
+                         const TreeEdit *e) {
+    EditWork w = work_begin(t, "forward", e);
+    const Leaf *from = as_leaf(b->child[store]), *to = as_leaf(b->child[load]);
+    if (!from || !to) return refuse(&w, "there is no such leaf");
+    Leaf leaf = *to;
+    leaf.value = put_in(w.x, to->value, buffer, from->value);
+    const Node **child = arena_new_n(w.arena, const Node *, b->nchildren);
+    int n = 0;
+    for (int i = 0; i < b->nchildren; i++)
+        if (i != store) child[n++] = i == load ? &tree_leaf(w.t, &leaf)->node : b->child[i];
+    Block like = with_alloc(&w, b, buffer, -1);
+    const Node *made = &tree_block(w.t, &like, child, n)->node;
+    if (b == t->root)
+        w.t->root = as_block(made);
+    else
+        work_replace(&w, &b->node, &made, 1);
+    w.same_order = true;
+    return work_finish(&w);
+}
+
+// --- Layouts and places --------------------------------------------------------------------------
+
+const Tree *tree_restride(const Tree *t, int buffer, const int *order, const TreeEdit *e) {
+    EditWork w = work_begin(t, "transpose", e);
+    if (buffer < t->nargs || buffer >= t->buffers.n) return refuse(&w, "that is no allocation");
+    const Buffer *b = &t->buffers.at[buffer];
+    int64_t *stride = arena_new_n(w.arena, int64_t, b->rank), step = 1;
+    for (int i = b->rank - 1; i >= 0; i--) {
+        stride[order[i]] = step;
+        if (!checked_mul(step, max_i64(b->size[order[i]], 1), &step))
+            return refuse(&w, "its size overflows");
+    }
+    Buffer *all = arena_copy(w.arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
+    all[buffer].stride = stride;
+    w.t->buffers.at = all;
+    w.t->buffers.cap = w.t->buffers.n;
+    w.same_order = true;
+    return work_finish(&w);
+}
+
+const Tree *tree_with_buffers(const Tree *t, const Buffer *like, const TreeEdit *e) {
+    EditWork w = work_begin(t, "locate", e);
+    Buffer *all = arena_copy(w.arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
+    for (int i = 0; i < t->buffers.n; i++) {
+        all[i].place = like[i].place;
+        all[i].tags = like[i].tags;
+        all[i].align = like[i].align;
+        all[i].bank_dim = like[i].bank_dim;
+    }
+    w.t->buffers.at = all;
+    w.t->buffers.cap = w.t->buffers.n;
+    w.same_order = true;
+    return work_finish(&w);
+}
