@@ -136,6 +136,9 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 # The assembler includes the pages' styles and scripts, and does not report dependences.
 $(BUILD)/obj/cli/web.o: $(wildcard cli/web/*)
 
+# So do the machine descriptions that the library ships.
+$(BUILD)/obj/src/passes/hardware_shipped.o: $(wildcard machines/*.lwm)
+
 # The compiler of descriptions, for this machine; it uses only src/base.
 $(SPACEC): $(call obj,$(wildcard tools/spacec/*.c src/base/*.c))
 	$(call made,link)
@@ -253,7 +256,7 @@ $(BUILD)/examples/%: $(BUILD)/obj/examples/c/%.o $(LIB_SO)
 	$(Q)$(LINK) $< -L$(BUILD) -lloopwright -Wl,-rpath,'$$ORIGIN/..' -o $@
 
 -include $(PY_OBJ:.o=.d) $(patsubst %.o,%.d,$(call obj,$(SRC) $(CLI) $(UNIT) $(UNIT_HELP) $(SUPPORT) $(FUZZ) \
-    $(wildcard tests/fuzz/replay.c tools/spacec/*.c) $(BENCH) $(BENCH_LAB) $(EXAMPLES)) \
+    $(wildcard tests/fuzz/replay.c tools/spacec/*.c) $(BENCH) $(BENCH_LAB) $(COMMAND_BENCH) $(EXAMPLES)) \
     $(call made_obj,$(SPACES) $(TEST_SPACES)))
 
 # A recursive make builds in parallel even if the outer one does not.

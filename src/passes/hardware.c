@@ -1,0 +1,767 @@
+// Parser and printer of machine descriptions; see hardware.h.
+//
+// A text is lines of words, `//` begins a comment. The first word of a line says what it is about;
+// `key=value` words are attributes, checked against hardware.def, or parameters, against
+// passes.def.
+#include "passes/hardware.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/nearest.h"
+
+typedef enum LineKind {
+    LINE_MEMORY,
+    LINE_COMPUTE,
+    LINE_TRANSFER,
+    LINE_STENCIL,
+    LINE_INDEX,
+    LINE_UNITS, // the kinds above have a name and attributes
+    LINE_MACHINE = LINE_UNITS,
+    LINE_INCLUDE,
+    LINE_PASS,
+    LINE_SET,
+    LINE_DROP,
+    LINE_KINDS
+} LineKind;
+static const char *const line_name[] = {"memory",  "compute", "transfer", "stencil", "index",
+                                        "machine", "include", "pass",     "set",     "drop"};
+
+typedef enum AttrKind {
+    ATTR_BYTES,
+    ATTR_COUNT,
+    ATTR_REAL,
+    ATTR_MEMORY,
+    ATTR_COMPUTE,
+    ATTR_TYPE,
+    ATTR_EXTENT,
+    ATTR_STRIDES
+} AttrKind;
+
+typedef MemoryUnit Of_MEMORY;
+typedef ComputeUnit Of_COMPUTE;
+typedef Transfer Of_TRANSFER;
+typedef Stencil Of_STENCIL;
+typedef StencilIndex Of_INDEX;
+
+typedef struct Attr {
+    LineKind line;
+    const char *key;
+    AttrKind kind;
+    size_t at;
+    int64_t least, most, unset;
+} Attr;
+
+static const Attr attrs[] = {
+#define ATTR(line, key, kind, member, least, most, unset, what)                                    \
+    {LINE_##line, #key, ATTR_##kind, offsetof(Of_##line, member), least, most, unset},
+#include "passes/hardware.def"
+#undef ATTR
+};
+enum { ATTRS = sizeof attrs / sizeof *attrs };
+
+typedef struct Word {
+    const char *s;
+    size_t len;
+    Range range;
+} Word;
+
+typedef struct Reader {
+    Arena *arena;
+    Names *names;
+    const Source *source;
+    HardwareInclude *include;
+    void *user;
+    DiagList *diags;
+    Hardware *h;
+    VEC(Word) word; // of the line at hand
+    int depth;      // of includes
+    int stencil;    // the one that index lines belong to; -1: none
+    bool named;     // a `machine` line was seen in the outermost text
+} Reader;
+
+// --- Words ---------------------------------------------------------------------------------------
+
+static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+// The words of the line that begins at `at`; gives where the next one begins.
+static uint32_t read_line(Reader *r, uint32_t at) {
+    const char *s = r->source->text;
+    uint32_t end = at, len = r->source->len;
+    while (end < len && s[end] != '\n') end++;
+    r->word.n = 0;
+    while (at < end) {
+        uint32_t from = at;
+        if (blank(s[at])) {
+            at++;
+            continue;
+        }
+        if (s[at] == '/' && at + 1 < end && s[at + 1] == '/') break;
+        bool quoted = s[at] == '"';
+        for (at++; at < end && (quoted ? s[at] != '"' : !blank(s[at])); at++) continue;
+        if (quoted && at < end) at++;
+        Word w = {s + from, at - from, {from, at}};
+        vec_push(r->arena, &r->word, w);
+    }
+    return end + 1;
+}
+
+static bool is_name(const Word *w) {
+    for (size_t i = 0; i < w->len; i++) {
+        char c = w->s[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        bool later = (c >= '0' && c <= '9') || c == '-' || c == '.';
+        if (!letter && !(i && later)) return false;
+    }
+    return w->len > 0;
+}
+
+static char *text_of(Reader *r, const Word *w) { return arena_strndup(r->arena, w->s, w->len); }
+
+static Diag *expected(Reader *r, const Word *w, const char *what) {
+    if (w) return diag_report(r->diags, w->range, DIAG_TEXT_EXPECTED, what, (int)w->len, w->s);
+    Range end = vec_last(&r->word).range;
+    return diag_report(r->diags, (Range){end.to, end.to}, DIAG_HARDWARE_LINE_END, what);
+}
+
+// The name at the second word of the line; NULL after an error.
+static Name name_word(Reader *r, const char *what) {
+    const Word *w = r->word.n > 1 ? &r->word.at[1] : NULL;
+    if (w && is_name(w)) return name_intern(r->names, w->s, w->len);
+    expected(r, w, what);
+    return NULL;
+}
+
+// Splits key=value; false after an error.
+static bool split(Reader *r, const Word *w, Word *key, Word *value) {
+    const char *equals = memchr(w->s, '=', w->len);
+    if (!equals) {
+        expected(r, w, "KEY=VALUE");
+        return false;
+    }
+    uint32_t k = (uint32_t)(equals - w->s);
+    *key = (Word){w->s, k, {w->range.from, w->range.from + k}};
+    *value = (Word){equals + 1, w->len - k - 1, {w->range.from + k + 1, w->range.to}};
+    return true;
+}
+
+static bool same(const Word *w, const char *s) {
+    return strlen(s) == w->len && memcmp(w->s, s, w->len) == 0;
+}
+
+static Diag *unknown(Reader *r, const Word *w, const char *what) {
+    return diag_report(r->diags, w->range, DIAG_TEXT_UNKNOWN, what, text_of(r, w));
+}
+
+// --- Values --------------------------------------------------------------------------------------
+
+// A number with an optional unit of bytes: 12, 1.5, 192KiB.
+static bool read_number(const Word *w, bool bytes, double *out) {
+    static const char *const unit[] = {"KiB", "MiB", "GiB", "B"};
+    static const double factor[] = {1024, 1048576, 1073741824, 1};
+    size_t len = w->len;
+    double scale = 1;
+    for (int i = 0; bytes && i < 4 && scale == 1; i++) {
+        size_t n = strlen(unit[i]);
+        if (len <= n || memcmp(w->s + len - n, unit[i], n) != 0) continue;
+        scale = factor[i];
+        len -= n;
+        break;
+    }
+    if (!text_parse_float(w->s, len, false, out)) return false;
+    *out *= scale;
+    return *out == *out && *out < 9e18 && *out > -9e18;
+}
+
+static void out_of_range(Reader *r, const Word *key, const Word *value, double least, double most) {
+    Text text = {.arena = r->arena};
+    text_printf(&text, "from %.15g", least);
+    if (most < 9e18) text_printf(&text, " to %.15g", most);
+    diag_report(r->diags, value->range, DIAG_HARDWARE_RANGE, text_of(r, key), text_of(r, value),
+                text_str(&text));
+}
+
+// A whole number in the range, or a real one; false after an error.
+static bool number(Reader *r, const Word *key, const Word *value, bool bytes, bool whole,
+                   double least, double most, double *out) {
+    if (!read_number(value, bytes, out) || (whole && *out != (double)(int64_t)*out)) {
+        expected(r, value, bytes ? "a size such as 192KiB" : whole ? "a whole number" : "a number");
+        return false;
+    }
+    if (*out >= least && *out <= most) return true;
+    out_of_range(r, key, value, least, most);
+    return false;
+}
+
+static const char *memory_at(const void *of, size_t i) {
+    const Hardware *h = of;
+    return (int)i < h->memory.n ? h->memory.at[i].name : NULL;
+}
+static const char *compute_at(const void *of, size_t i) {
+    const Hardware *h = of;
+    return (int)i < h->compute.n ? h->compute.at[i].name : NULL;
+}
+static const char *stencil_at(const void *of, size_t i) {
+    const Hardware *h = of;
+    return (int)i < h->stencil.n ? h->stencil.at[i].name : NULL;
+}
+
+int hardware_memory(const Hardware *h, Name name) {
+    for (int i = 0; i < h->memory.n; i++)
+        if (strcmp(h->memory.at[i].name, name) == 0) return i;
+    return -1;
+}
+
+int hardware_compute(const Hardware *h, Name name) {
+    for (int i = 0; i < h->compute.n; i++)
+        if (strcmp(h->compute.at[i].name, name) == 0) return i;
+    return -1;
+}
+
+const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len) {
+    for (int i = 0; i < h->stencil.n; i++)
+        if (strlen(h->stencil.at[i].name) == len && !memcmp(h->stencil.at[i].name, name, len))
+            return &h->stencil.at[i];
+    return NULL;
+}
+
+// The number of a unit; -1 after an error.
+static int unit_of(Reader *r, const Word *w, bool memory) {
+    const char *name = text_of(r, w);
+    int i = memory ? hardware_memory(r->h, name) : hardware_compute(r->h, name);
+    if (i < 0)
+        diag_suggest(r->diags, unknown(r, w, memory ? "memory unit" : "compute unit"), name,
+                     memory ? memory_at : compute_at, r->h);
+    return i;
+}
+
+static bool read_type(Reader *r, const Word *w, int64_t *out) {
+    for (int t = 0; t < TYPE_COUNT; t++)
+        if (type_info[t].name && same(w, type_info[t].name)) {
+            *out = t;
+            return true;
+        }
+    unknown(r, w, "type");
+    return false;
+}
+
+static bool read_strides(Reader *r, const Word *w, Strides *out) {
+    Strides s = {0};
+    for (size_t at = 0; at <= w->len; at++) {
+        size_t end = at;
+        while (end < w->len && w->s[end] != ',') end++;
+        Word one = {
+            w->s + at, end - at, {w->range.from + (uint32_t)at, w->range.from + (uint32_t)end}};
+        bool any = same(&one, "any");
+        if ((!any && !same(&one, "0") && !same(&one, "1")) || s.n == STENCIL_MAX_TENSORS) {
+            expected(r, &one, "strides 0, 1 or any, joined by commas");
+            return false;
+        }
+        s.at[s.n++] = any ? STRIDE_ANY : (signed char)(one.s[0] - '0');
+        at = end;
+    }
+    *out = s;
+    return true;
+}
+
+static bool read_attr(Reader *r, const Attr *a, const Word *key, const Word *value, void *into) {
+    char *at = (char *)into + a->at;
+    double x;
+    switch (a->kind) {
+    case ATTR_MEMORY:
+    case ATTR_COMPUTE: {
+        int unit = unit_of(r, value, a->kind == ATTR_MEMORY);
+        if (unit >= 0) *(int64_t *)at = unit;
+        return unit >= 0;
+    }
+    case ATTR_TYPE: return read_type(r, value, (int64_t *)at);
+    case ATTR_STRIDES: return read_strides(r, value, (Strides *)at);
+    case ATTR_REAL:
+        return number(r, key, value, false, false, (double)a->least, (double)a->most, (double *)at);
+    case ATTR_EXTENT:
+        if (same(value, "any")) {
+            *(int64_t *)at = -1;
+            return true;
+        } // fall through
+    case ATTR_BYTES:
+    case ATTR_COUNT:
+        if (!number(r, key, value, a->kind == ATTR_BYTES, true, (double)a->least, (double)a->most,
+                    &x))
+            return false;
+        *(int64_t *)at = (int64_t)x;
+        return true;
+    }
+    return false;
+}
+
+static const char *attr_key(const void *of, size_t i) {
+    for (int k = 0; k < ATTRS; k++)
+        if (attrs[k].line == *(const LineKind *)of && i-- == 0) return attrs[k].key;
+    return NULL;
+}
+
+static void read_attrs(Reader *r, LineKind line, void *into) {
+    for (int i = 2; i < r->word.n; i++) {
+        Word key, value;
+        if (!split(r, &r->word.at[i], &key, &value)) return;
+        int k = 0;
+        while (k < ATTRS && !(attrs[k].line == line && same(&key, attrs[k].key))) k++;
+        if (k == ATTRS) {
+            diag_suggest(r->diags, unknown(r, &key, "attribute"), text_of(r, &key), attr_key,
+                         &line);
+            return;
+        }
+        if (!read_attr(r, &attrs[k], &key, &value, into)) return;
+    }
+}
+
+static void set_defaults(LineKind line, void *into) {
+    for (int k = 0; k < ATTRS; k++) {
+        char *at = (char *)into + attrs[k].at;
+        if (attrs[k].line != line) continue;
+        if (attrs[k].kind == ATTR_REAL)
+            *(double *)at = (double)attrs[k].unset;
+        else if (attrs[k].kind != ATTR_STRIDES)
+            *(int64_t *)at = attrs[k].unset;
+    }
+}
+
+// --- Units ---------------------------------------------------------------------------------------
+
+// The unit of that name, or a new one with the defaults; its attributes are read into it.
+#define READ_UNIT(list, line, what)                                                                \
+    do {                                                                                           \
+        Name name = name_word(r, what);                                                            \
+        if (!name) return;                                                                         \
+        int at = 0;                                                                                \
+        while (at < r->h->list.n && r->h->list.at[at].name != name) at++;                          \
+        if (at == r->h->list.n) {                                                                  \
+            vec_reserve(r->arena, &r->h->list, 1);                                                 \
+            memset(&r->h->list.at[at], 0, sizeof *r->h->list.at);                                  \
+            r->h->list.at[at].name = name;                                                         \
+            set_defaults(line, &r->h->list.at[at]);                                                \
+            r->h->list.n++;                                                                        \
+        }                                                                                          \
+        read_attrs(r, line, &r->h->list.at[at]);                                                   \
+    } while (0)
+
+static void read_memory(Reader *r) {
+    READ_UNIT(memory, LINE_MEMORY, "the name of a memory unit");
+    for (int i = 0; i < r->h->memory.n; i++) {
+        int up = i, steps = 0;
+        while (up >= 0 && steps++ <= r->h->memory.n) up = (int)r->h->memory.at[up].in;
+        if (up >= 0) {
+            diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_INSIDE,
+                        r->h->memory.at[i].name);
+            return;
+        }
+    }
+}
+static void read_compute(Reader *r) {
+    READ_UNIT(compute, LINE_COMPUTE, "the name of a compute unit");
+    for (int i = 0; i < r->h->compute.n; i++) {
+        int up = i, steps = 0;
+        while (up >= 0 && steps++ <= r->h->compute.n) up = (int)r->h->compute.at[up].of;
+        if (up >= 0) {
+            diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_INSIDE,
+                        r->h->compute.at[i].name);
+            return;
+        }
+    }
+}
+static void read_transfer(Reader *r) {
+    READ_UNIT(transfer, LINE_TRANSFER, "the name of a transfer engine");
+    const Transfer *t = &vec_last(&r->h->transfer);
+    if (t->from < 0 || t->to < 0)
+        diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_NEEDS, t->name, "from= and to=");
+}
+
+// A stencil of a known name starts anew: its indices follow.
+static void read_stencil(Reader *r) {
+    READ_UNIT(stencil, LINE_STENCIL, "the name of a stencil");
+    for (int i = 0; i < r->h->stencil.n; i++)
+        if (same(&r->word.at[1], r->h->stencil.at[i].name)) {
+            r->h->stencil.at[i].nindex = 0;
+            r->stencil = i;
+        }
+}
+
+static void read_index(Reader *r) {
+    Name name = name_word(r, "the name of an index");
+    if (!name) return;
+    Stencil *s = r->stencil >= 0 ? &r->h->stencil.at[r->stencil] : NULL;
+    if (!s || s->nindex == STENCIL_MAX_INDICES) {
+        diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_INDEX, STENCIL_MAX_INDICES);
+        return;
+    }
+    StencilIndex *i = &s->index[s->nindex++];
+    *i = (StencilIndex){.name = name};
+    set_defaults(LINE_INDEX, i);
+    read_attrs(r, LINE_INDEX, i);
+    if (!r->diags->errors && (i->out.n != 1 || i->in_.n < 1 || i->in_.n != s->index[0].in_.n))
+        diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_NEEDS, name,
+                    "out= of the output and in= of each input");
+}
+
+// --- Passes --------------------------------------------------------------------------------------
+
+const PassInfo *pass_find(const char *name) {
+    for (int i = 0; i < pass_count; i++)
+        if (strcmp(pass_info[i].name, name) == 0) return &pass_info[i];
+    return NULL;
+}
+
+static const char *pass_at(const void *of, size_t i) {
+    (void)of;
+    return (int)i < pass_count ? pass_info[i].name : NULL;
+}
+static const char *param_at(const void *of, size_t i) {
+    const PassInfo *p = of;
+    return (int)i < pass_params(p) ? p->param[i].name : NULL;
+}
+static const char *label_at(const void *of, size_t i) {
+    const Hardware *h = of;
+    return (int)i < h->pass.n ? h->pass.at[i].label : NULL;
+}
+
+static int find_label(const Hardware *h, const char *label) {
+    for (int i = 0; i < h->pass.n; i++)
+        if (strcmp(h->pass.at[i].label, label) == 0) return i;
+    return -1;
+}
+
+static bool tags_are_good(const Word *w) {
+    bool start = true, any = false;
+    for (size_t i = 0; i < w->len; i++) {
+        if (start && w->s[i] != '#') return false;
+        if (start || w->s[i] == ',') {
+            if (!start && !any) return false;
+            any = false;
+            start = w->s[i] == ',';
+            continue;
+        }
+        any = true;
+    }
+    return any;
+}
+
+static bool stencils_are_good(Reader *r, const Word *w) {
+    for (size_t at = 0; at <= w->len; at++) {
+        size_t end = at;
+        while (end < w->len && w->s[end] != ',') end++;
+        if (!hardware_stencil(r->h, w->s + at, end - at)) {
+            Word one = {w->s + at, end - at, w->range};
+            diag_suggest(r->diags, unknown(r, &one, "stencil"), text_of(r, &one), stencil_at, r->h);
+            return false;
+        }
+        at = end;
+    }
+    return true;
+}
+
+static bool read_param(Reader *r, const PassParam *p, const Word *key, const Word *value,
+                       PassValue *out) {
+    PassValue v = {.given = true, .text = text_of(r, value)};
+    bool ok = true;
+    switch (p->kind) {
+    case PASS_INT:
+    case PASS_BYTES:
+    case PASS_REAL:
+        ok = number(r, key, value, p->kind == PASS_BYTES, p->kind != PASS_REAL, p->least, p->most,
+                    &v.number);
+        break;
+    case PASS_FLAG:
+        v.number = same(value, "yes");
+        ok = v.number || same(value, "no");
+        if (!ok) expected(r, value, "yes or no");
+        break;
+    case PASS_TAGS:
+        ok = tags_are_good(value);
+        if (!ok) expected(r, value, "tags such as #tile,#inner");
+        break;
+    case PASS_MEMORY:
+    case PASS_COMPUTE: {
+        int unit = unit_of(r, value, p->kind == PASS_MEMORY);
+        v.number = unit;
+        ok = unit >= 0;
+        break;
+    }
+    case PASS_STENCIL: ok = stencils_are_good(r, value); break;
+    case PASS_NAME:
+        ok = is_name(value);
+        if (!ok) expected(r, value, "a name");
+        break;
+    }
+    if (ok) *out = v;
+    return ok;
+}
+
+// Reads parameters from word `from` on; `before` receives the label of before=, if there is room.
+static void read_params(Reader *r, int from, PassCall *c, Name *before) {
+    for (int i = from; i < r->word.n; i++) {
+        Word key, value;
+        int k = 0;
+        if (!split(r, &r->word.at[i], &key, &value)) return;
+        if (before && same(&key, "as") && is_name(&value)) {
+            c->label = name_intern(r->names, value.s, value.len);
+            continue;
+        }
+        if (before && same(&key, "before")) {
+            *before = name_intern(r->names, value.s, value.len);
+            if (find_label(r->h, *before) >= 0) continue;
+            diag_suggest(r->diags, unknown(r, &value, "pass of the list"), *before, label_at, r->h);
+            return;
+        }
+        while (k < pass_params(c->pass) && !same(&key, c->pass->param[k].name)) k++;
+        if (k == pass_params(c->pass)) {
+            diag_suggest(r->diags, unknown(r, &key, "parameter"), text_of(r, &key), param_at,
+                         c->pass);
+            return;
+        }
+        if (!read_param(r, &c->pass->param[k], &key, &value, &c->value[k])) return;
+    }
+}
+
+static Name free_label(Reader *r, const char *base) {
+    const char *label = base;
+    for (int i = 2; find_label(r->h, label) >= 0; i++)
+        label = arena_printf(r->arena, "%s.%d", base, i);
+    return name_of(r->names, label);
+}
+
+static void read_pass(Reader *r) {
+    Name name = name_word(r, "the name of a pass"), before = NULL;
+    if (!name) return;
+    PassCall c = {.pass = pass_find(name)};
+    if (!c.pass) {
+        diag_suggest(r->diags, unknown(r, &r->word.at[1], "pass"), name, pass_at, NULL);
+        return;
+    }
+    for (int k = 0; k < pass_params(c.pass); k++)
+        c.value[k] = (PassValue){.number = c.pass->param[k].value, .text = ""};
+    read_params(r, 2, &c, &before);
+    if (!c.label) c.label = free_label(r, name);
+    if (find_label(r->h, c.label) >= 0) {
+        diag_report(r->diags, r->word.at[0].range, DIAG_TEXT_DUPLICATE, c.label);
+        return;
+    }
+    int at = before ? find_label(r->h, before) : r->h->pass.n;
+    vec_push(r->arena, &r->h->pass, c);
+    for (int i = r->h->pass.n - 1; i > at; i--) r->h->pass.at[i] = r->h->pass.at[i - 1];
+    if (at >= 0) r->h->pass.at[at] = c;
+}
+
+static int known_label(Reader *r) {
+    Name label = name_word(r, "the label of a pass");
+    int at = label ? find_label(r->h, label) : -1;
+    if (label && at < 0)
+        diag_suggest(r->diags, unknown(r, &r->word.at[1], "pass of the list"), label, label_at,
+                     r->h);
+    return at;
+}
+
+static void read_set(Reader *r) {
+    int at = known_label(r);
+    if (at >= 0) read_params(r, 2, &r->h->pass.at[at], NULL);
+}
+
+static void read_drop(Reader *r) {
+    int at = known_label(r);
+    if (at < 0) return;
+    for (int i = at; i + 1 < r->h->pass.n; i++) r->h->pass.at[i] = r->h->pass.at[i + 1];
+    r->h->pass.n--;
+}
+
+// --- Texts ---------------------------------------------------------------------------------------
+
+static void read_text(Reader *r, const Source *source);
+
+static void read_machine(Reader *r) {
+    Name name = name_word(r, "the name of the machine");
+    if (!name) return;
+    const Word *w = r->word.n > 2 ? &r->word.at[2] : NULL;
+    if (w && (w->len < 2 || w->s[0] != '"' || w->s[w->len - 1] != '"')) {
+        expected(r, w, "a text in double quotes");
+        return;
+    }
+    if (r->depth == 0 || !r->h->name) {
+        r->h->name = name;
+        r->h->summary = w ? arena_strndup(r->arena, w->s + 1, w->len - 2) : "";
+    }
+    r->named |= r->depth == 0;
+}
+
+static void read_include(Reader *r) {
+    const Word *w = r->word.n > 1 ? &r->word.at[1] : NULL;
+    const char *why = "no such description is shipped, and no file of that name can be read";
+    if (!w) {
+        expected(r, NULL, "the name of a description");
+        return;
+    }
+    bool quoted = w->len >= 2 && w->s[0] == '"';
+    const char *name = arena_strndup(r->arena, w->s + quoted, w->len - 2 * (size_t)quoted);
+    const char *text = shipped_text(name);
+    const Source *from = NULL;
+    if (text) {
+        Source *s = arena_new(r->arena, Source);
+        *s = (Source){name, text, (uint32_t)strlen(text)};
+        from = s;
+    } else if (r->include) {
+        from = r->include(r->user, r->arena, name, r->source, &why);
+    }
+    if (r->depth >= 8) why = "descriptions include each other more than 8 deep";
+    if (!from || r->depth >= 8) {
+        diag_report(r->diags, w->range, DIAG_HARDWARE_INCLUDE, name, why);
+        return;
+    }
+    const Source *here = r->source, *shown = r->diags->source;
+    r->depth++;
+    read_text(r, from);
+    r->depth--;
+    r->source = here;
+    r->diags->source = shown;
+}
+
+static const char *line_at(const void *of, size_t i) {
+    (void)of;
+    return i < LINE_KINDS ? line_name[i] : NULL;
+}
+
+static void read_statement(Reader *r) {
+    static void (*const read[])(Reader *) = {read_memory, read_compute, read_transfer, read_stencil,
+                                             read_index,  read_machine, read_include,  read_pass,
+                                             read_set,    read_drop};
+    const Word *w = &r->word.at[0];
+    for (int k = 0; k < LINE_KINDS; k++)
+        if (same(w, line_name[k])) {
+            read[k](r);
+            return;
+        }
+    diag_suggest(r->diags, unknown(r, w, "line"), text_of(r, w), line_at, NULL);
+}
+
+static void read_text(Reader *r, const Source *source) {
+    r->source = source;
+    r->diags->source = source;
+    for (uint32_t at = 0; at < source->len && !r->diags->errors;) {
+        at = read_line(r, at);
+        if (!r->word.n) continue;
+        uint32_t next = at;
+        read_statement(r);
+        at = next;
+    }
+}
+
+const Hardware *hardware_parse(Arena *arena, Names *names, const Source *source,
+                               HardwareInclude *include, void *user, DiagList *diags) {
+    Reader r = {.arena = arena, .names = names, .include = include, .user = user, .diags = diags};
+    r.h = arena_new(arena, Hardware);
+    r.stencil = -1;
+    int before = diags->errors;
+    const Source *shown = diags->source;
+    read_text(&r, source);
+    if (diags->errors == before && !r.named)
+        diag_report(diags, (Range){0, 0}, DIAG_HARDWARE_UNNAMED, source->name);
+    diags->source = shown;
+    return diags->errors == before ? r.h : NULL;
+}
+
+bool hardware_is(const char *text) {
+    for (;;) {
+        text += strspn(text, " \t\r\n");
+        if (strncmp(text, "//", 2) != 0) break;
+        text += strcspn(text, "\n");
+    }
+    size_t len = strcspn(text, " \t\r\n");
+    return (len == 7 && !strncmp(text, "machine", 7)) || (len == 7 && !strncmp(text, "include", 7));
+}
+
+// --- Printing ------------------------------------------------------------------------------------
+
+static void print_number(Text *out, double x, bool bytes) {
+    int64_t i = (int64_t)x;
+    if ((double)i != x)
+        text_printf(out, "%.15g", x);
+    else if (bytes && i >= 1 << 20 && i % (1 << 20) == 0)
+        text_printf(out, "%lldMiB", (long long)(i >> 20));
+    else if (bytes && i >= 1 << 10 && i % (1 << 10) == 0)
+        text_printf(out, "%lldKiB", (long long)(i >> 10));
+    else
+        text_int(out, i);
+}
+
+static void print_strides(Text *out, const Strides *s) {
+    for (int i = 0; i < s->n; i++) {
+        if (i) text_char(out, ',');
+        if (s->at[i] == STRIDE_ANY)
+            text_add(out, "any");
+        else
+            text_int(out, s->at[i]);
+    }
+}
+
+static bool is_unset(const Attr *a, const char *at) {
+    if (a->kind == ATTR_STRIDES) return ((const Strides *)at)->n == 0;
+    if (a->kind == ATTR_EXTENT) return false;
+    if (a->kind == ATTR_REAL) return *(const double *)at == (double)a->unset;
+    return *(const int64_t *)at == a->unset;
+}
+
+static void print_attrs(Text *out, const Hardware *h, LineKind line, const void *of) {
+    for (int k = 0; k < ATTRS; k++) {
+        const Attr *a = &attrs[k];
+        const char *at = (const char *)of + a->at;
+        if (a->line != line || is_unset(a, at)) continue;
+        text_printf(out, " %s=", a->key);
+        int64_t i = a->kind == ATTR_STRIDES || a->kind == ATTR_REAL ? 0 : *(const int64_t *)at;
+        switch (a->kind) {
+        case ATTR_MEMORY: text_add(out, h->memory.at[i].name); break;
+        case ATTR_COMPUTE: text_add(out, h->compute.at[i].name); break;
+        case ATTR_TYPE: text_add(out, type_info[i].name); break;
+        case ATTR_STRIDES: print_strides(out, (const Strides *)at); break;
+        case ATTR_REAL: print_number(out, *(const double *)at, false); break;
+        case ATTR_EXTENT:
+            if (i < 0) {
+                text_add(out, "any");
+                break;
+            } // fall through
+        case ATTR_BYTES:
+        case ATTR_COUNT: print_number(out, (double)i, a->kind == ATTR_BYTES); break;
+        }
+    }
+    text_char(out, '\n');
+}
+
+static void print_pass(Text *out, const PassCall *c) {
+    text_printf(out, "pass %s", c->pass->name);
+    if (strcmp(c->label, c->pass->name) != 0) text_printf(out, " as=%s", c->label);
+    for (int k = 0; k < pass_params(c->pass); k++)
+        if (c->value[k].given) text_printf(out, " %s=%s", c->pass->param[k].name, c->value[k].text);
+    text_char(out, '\n');
+}
+
+void hardware_print(Text *out, const Hardware *h) {
+    text_printf(out, "machine %s", h->name);
+    if (*h->summary) text_printf(out, " \"%s\"", h->summary);
+    text_char(out, '\n');
+#define PRINT(list, line)                                                                          \
+    for (int i = 0; i < h->list.n; i++) {                                                          \
+        text_printf(out, "%s %s", line_name[line], h->list.at[i].name);                            \
+        print_attrs(out, h, line, &h->list.at[i]);                                                 \
+    }
+    PRINT(memory, LINE_MEMORY)
+    PRINT(compute, LINE_COMPUTE)
+    PRINT(transfer, LINE_TRANSFER)
+    for (int i = 0; i < h->stencil.n; i++) {
+        const Stencil *s = &h->stencil.at[i];
+        text_printf(out, "stencil %s", s->name);
+        print_attrs(out, h, LINE_STENCIL, s);
+        for (int k = 0; k < s->nindex; k++) {
+            text_printf(out, "  index %s", s->index[k].name);
+            print_attrs(out, h, LINE_INDEX, &s->index[k]);
+        }
+    }
+#undef PRINT
+    for (int i = 0; i < h->pass.n; i++) print_pass(out, &h->pass.at[i]);
+}

@@ -1,0 +1,155 @@
+// Passes about the order of statements: deps and reorder.
+#include <string.h>
+
+#include "base/checked.h"
+#include "passes/pass_impl.h"
+#include "transform/edit.h"
+
+// --- deps ----------------------------------------------------------------------------------------
+
+// Which children of a block touch an element in common, one of them writing: facts of the whole
+// Tree, asked for pairs below one block.
+typedef struct Deps {
+    Arena *arena;
+    TreeFacts f;
+} Deps;
+
+static bool is_below(const Use *u, const Block *b, int child) {
+    for (int i = 0; i < u->depth; i++)
+        if (u->path[i] == b) return u->child[i] == child;
+    return false;
+}
+
+static bool touches_meet(Deps *d, const Touch *a, const Touch *b, int blocks) {
+    const Use *p = &d->f.use.at[a->use], *q = &d->f.use.at[b->use];
+    if (a->kind == TOUCH_READ && b->kind == TOUCH_READ) return false;
+    System s;
+    Point x, y;
+    int shared = 0; // indices of the blocks around both
+    for (int i = 0; i < blocks; i++) shared += p->path[i]->nindex;
+    system_init(&s, &d->f);
+    system_enter(&s, p, &x, 0, NULL);
+    system_enter(&s, q, &y, shared, &x);
+    system_facts(&s, &x, a);
+    system_facts(&s, &y, b);
+    system_meet(&s, &x, a->access, &y, b->access);
+    return system_solve(&s) != DEP_NO;
+}
+
+static bool depends(Deps *d, const Block *b, int depth, int later, int earlier) {
+    for (int i = 0; i < d->f.touch.n; i++) {
+        const Touch *x = &d->f.touch.at[i];
+        if (!is_below(&d->f.use.at[x->use], b, earlier)) continue;
+        for (int k = d->f.first[x->access->tensor]; k >= 0; k = d->f.touch.at[k].next) {
+            const Touch *y = &d->f.touch.at[k];
+            if (is_below(&d->f.use.at[y->use], b, later) && touches_meet(d, x, y, depth + 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+// The direct dependences of child `at`: those that no other one implies.
+static int *direct_deps(Deps *d, const Block *b, int depth, int at, bool **after, int *n) {
+    int *list = arena_new_n(d->arena, int, at + 1);
+    *n = 0;
+    for (int k = at - 1; k >= 0; k--) {
+        if (after[at][k] || !depends(d, b, depth, at, k)) continue;
+        list[(*n)++] = k;
+        after[at][k] = true;
+        for (int j = 0; j < k; j++) after[at][j] |= after[k][j];
+    }
+    for (int i = 0; i < *n / 2; i++) { // ascending
+        int swap = list[i];
+        list[i] = list[*n - 1 - i];
+        list[*n - 1 - i] = swap;
+    }
+    return list;
+}
+
+static const Node *with_deps(Deps *d, Tree *t, const Node *node, int depth, bool root);
+
+static const Block *children_with_deps(Deps *d, Tree *t, const Block *b, int depth) {
+    int n = b->nchildren;
+    const Node **child = arena_new_n(d->arena, const Node *, n);
+    bool **after = arena_new_n(d->arena, bool *, n), blocks = true;
+    for (int i = 0; i < n; i++) blocks &= as_block(b->child[i]) != NULL;
+    for (int i = 0; i < n; i++) {
+        after[i] = arena_new_n(d->arena, bool, n);
+        child[i] = with_deps(d, t, b->child[i], depth + 1, false);
+        if (!blocks || n < 2) continue; // numbers of leaves differ from those in the text
+        Block like = *as_block(child[i]);
+        like.node.deps = direct_deps(d, b, depth, i, after, &like.node.ndeps);
+        child[i] = &tree_block(t, &like, like.child, like.nchildren)->node;
+    }
+    return tree_block(t, b, child, n);
+}
+
+static const Node *with_deps(Deps *d, Tree *t, const Node *node, int depth, bool root) {
+    const Block *b = as_block(node);
+    (void)root;
+    return b ? &children_with_deps(d, t, b, depth)->node : node;
+}
+
+// deps: computes the dependences of statements that are blocks: an element in common that one of
+// them writes, proven absent by exact overlap; implied ones are left out.
+//
+//     0: for [i:8]: T[i] = A[i]
+//     1: for [i:8]: U[i] = A[i]
+//     2[0, 1]: for [i:8]: C[i] = T[i] + U[i]
+const Tree *pass_deps(PassRun *r, const Tree *t) {
+    Deps d = {.arena = r->arena};
+    facts_collect(&d.f, r->arena, t);
+    if (d.f.overflow) {
+        pass_left(r, NULL, "index expressions overflow");
+        return t;
+    }
+    EditWork w = work_begin(t, "order", &(TreeEdit){.diags = &r->refused, .unchecked = true});
+    w.t->root = children_with_deps(&d, w.t, t->root, 0);
+    for (int i = 0; i < w.t->root->nchildren; i++) {
+        const Node *n = w.t->root->child[i];
+        Text text = {.arena = r->arena};
+        for (int k = 0; k < n->ndeps; k++) text_printf(&text, "%s%d", k ? ", " : "", n->deps[k]);
+        if (n->ndeps > 0) pass_did(r, as_block(n), "statement %d after %s", i, text_str(&text));
+    }
+    return w.t;
+}
+
+// --- reorder -------------------------------------------------------------------------------------
+
+static bool writes(const Node *node, int buffer) {
+    const Block *b = as_block(node);
+    const Leaf *leaf = as_leaf(node);
+    if (leaf) return leaf->write->tensor == buffer;
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (writes(b->child[i], buffer)) return true;
+    return false;
+}
+
+// The last statement before `at` that writes what it uses; -1: none.
+static int producer_of(const Tree *t, const Block *root, int at) {
+    for (int k = at - 1; k >= 0; k--)
+        for (int b = 0; b < t->buffers.n; b++)
+            if (writes(root->child[k], b) && subtree_uses(root->child[at], b)) return k;
+    return -1;
+}
+
+// reorder: consumers move up behind their producers, where dependences allow it.
+//
+//     T = A; U = B; C = T; D = U  ->  T = A; C = T; U = B; D = U
+const Tree *pass_reorder(PassRun *r, const Tree *t) {
+    for (int i = 1; i < t->root->nchildren; i++) {
+        const Block *b = as_block(t->root->child[i]);
+        int from = producer_of(t, t->root, i), at = i;
+        if (!b || !b->nindex || from < 0) continue;
+        while (at > from + 1) {
+            TreeEdit e = pass_edit(r);
+            const Tree *now = tree_move(t, (TreeRef){b->index[0].id, -1}, -1, &e);
+            if (!now) break;
+            t = now;
+            at--;
+        }
+        if (at < i) pass_did(r, b, "behind %s", block_name(as_block(t->root->child[at - 1])));
+    }
+    return t;
+}

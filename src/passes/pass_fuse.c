@@ -1,0 +1,416 @@
+// fuse, localize, scalarize: fewer and smaller intermediates.
+#include <string.h>
+
+#include "base/checked.h"
+#include "passes/pass_impl.h"
+#include "tree/cost.h"
+#include "transform/edit.h"
+
+// --- The profit of fusion ------------------------------------------------------------------------
+
+// Bytes that move between a memory of `room` bytes and the one around it: a block, or one
+// iteration, that fits is loaded once; otherwise its parts are. Buffers that live inside do not
+// move.
+typedef struct Moves {
+    const Tree *t;
+    const TreeCost *cost;
+    int64_t room;
+} Moves;
+
+static bool lives_in(const Node *node, int buffer) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nallocs; i++)
+        if (b->alloc[i] == buffer) return true;
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (lives_in(b->child[i], buffer)) return true;
+    return false;
+}
+
+static double moved(const Moves *m, const Node *node);
+
+// Of one iteration: the largest part of each buffer that a child touches.
+static double moved_once(const Moves *m, const Block *b) {
+    double all = 0, out = 0, parts = 0;
+    for (int i = 0; i < m->t->buffers.n; i++) {
+        int64_t most = 0;
+        for (int k = 0; k < b->nchildren; k++) {
+            const BlockCost *c = cost_of(m->cost, b->child[k]);
+            if (c) most = max_i64(most, c->buffer[i]);
+        }
+        all += (double)most;
+        if (most && !lives_in(&b->node, i)) out += (double)most;
+    }
+    if (all <= (double)m->room) return out;
+    for (int k = 0; k < b->nchildren; k++) parts += moved(m, b->child[k]);
+    return parts;
+}
+
+static double moved(const Moves *m, const Node *node) {
+    const BlockCost *c = cost_of(m->cost, node);
+    const Block *b = as_block(node);
+    double all = 0, out = 0, times = 1;
+    if (!c) return 0;
+    if (!b) return (double)c->traffic;
+    for (int i = 0; i < m->t->buffers.n; i++) {
+        all += (double)c->buffer[i];
+        if (c->buffer[i] && !lives_in(node, i)) out += (double)c->buffer[i];
+    }
+    if (all <= (double)m->room) return out;
+    for (int i = 0; i < b->nindex; i++)
+        if (!b->index[i].passed) times *= (double)b->index[i].extent;
+    return times * moved_once(m, b);
+}
+
+static const Tree *localized(PassRun *r, const Tree *t, bool log, bool unchecked);
+
+// What the Tree would move once its intermediates are local, and the bytes of these.
+typedef struct Worth {
+    double moved, kept;
+} Worth;
+
+static Worth worth_of(PassRun *r, const Tree *t, int64_t room) {
+    t = localized(r, t, false, true);
+    Moves m = {t, tree_cost(r->arena, t), room};
+    Worth w = {.moved = moved(&m, &t->root->node)};
+    for (int i = t->nargs; i < t->buffers.n; i++) {
+        double bytes = type_info[t->buffers.at[i].type].bytes;
+        for (int d = 0; d < t->buffers.at[i].rank; d++) bytes *= (double)t->buffers.at[i].size[d];
+        if (lives_in(&t->root->node, i)) w.kept += bytes;
+    }
+    return w;
+}
+
+static int64_t room_of(const PassRun *r) {
+    int unit = (int)pass_int(r, "fits");
+    int64_t least = unit >= 0 ? r->h->memory.at[unit].size : 0;
+    for (int i = 0; unit < 0 && i < r->h->memory.n; i++)
+        if (r->h->memory.at[i].size && (!least || r->h->memory.at[i].size < least))
+            least = r->h->memory.at[i].size;
+    return least ? least : INT64_MAX / 4;
+}
+
+// --- The indices that two blocks share -----------------------------------------------------------
+
+// How an index of a block runs through a dimension of a buffer.
+typedef struct Runs {
+    int index; // position; -1: not by exactly one
+    int64_t coef;
+} Runs;
+
+static Runs runs_of(const TileViews *v, const TileView *view, int dim) {
+    Runs r = {-1, 0};
+    int n = v->b->nindex;
+    for (int a = 0; a < view->nbox; a++)
+        for (int i = 0; i < n; i++) {
+            int64_t coef = view->access[a].coef[dim * n + i];
+            if (!coef) continue;
+            if (r.index >= 0 && (r.index != i || r.coef != coef)) return (Runs){-1, 0};
+            r = (Runs){i, coef};
+        }
+    for (int a = 0; a < view->nbox && r.index >= 0; a++)
+        if (view->access[a].coef[dim * n + r.index] != r.coef) return (Runs){-1, 0};
+    return r;
+}
+
+// Pairs of indices, and the tile of each that makes their extents equal.
+typedef struct Plan {
+    int n;
+    int a[16], b[16]; // positions
+    int64_t tile_a[16], tile_b[16];
+} Plan;
+
+static const TileView *shared_view(const TileViews *v, int buffer) {
+    for (int i = 0; i < v->n; i++)
+        if (v->at[i].buffer == buffer) return &v->at[i];
+    return NULL;
+}
+
+static void plan_dim(Plan *p, const Block *a, const Block *b, Runs x, Runs y) {
+    if (x.index < 0 || y.index < 0 || x.coef <= 0 || y.coef <= 0 || p->n == 16) return;
+    for (int k = 0; k < p->n; k++)
+        if (p->a[k] == x.index || p->b[k] == y.index) return;
+    int64_t na = a->index[x.index].extent, nb = b->index[y.index].extent;
+    int64_t ta = y.coef % x.coef == 0 ? y.coef / x.coef : 1;
+    int64_t tb = x.coef % y.coef == 0 ? x.coef / y.coef : 1;
+    if (x.coef * ta != y.coef * tb || ta > na || tb > nb) return;
+    if (ceil_div(na, ta) != ceil_div(nb, tb) || ceil_div(na, ta) < 2) return;
+    p->a[p->n] = x.index;
+    p->b[p->n] = y.index;
+    p->tile_a[p->n] = ta;
+    p->tile_b[p->n++] = tb;
+}
+
+static Plan plan_of(const TileViews *va, const TileViews *vb) {
+    Plan best = {0};
+    for (int i = 0; i < va->n; i++) {
+        const TileView *x = &va->at[i], *y = shared_view(vb, x->buffer);
+        if (!y || (!x->written && !y->written)) continue;
+        Plan p = {0};
+        for (int d = 0; d < va->t->buffers.at[x->buffer].rank; d++)
+            plan_dim(&p, va->b, vb->b, runs_of(va, x, d), runs_of(vb, y, d));
+        if (p.n > best.n) best = p;
+    }
+    return best;
+}
+
+// Tiles the planned indices of one block; *loops becomes the outer index of each pair.
+static const Tree *tile_for(const Tree *t, const Block *b, const int *at, const int64_t *tile,
+                            int n, int *loops, const TreeEdit *e) {
+    int64_t *size = arena_new_n(t->arena, int64_t, b->nindex);
+    bool any = false;
+    for (int k = 0; k < n; k++) any |= tile[k] > 1;
+    for (int k = 0; k < n; k++) loops[k] = b->index[at[k]].id;
+    if (!any) return t;
+    for (int i = 0; i < b->nindex; i++) size[i] = b->index[i].extent;
+    for (int k = 0; k < n; k++) size[at[k]] = tile[k];
+    TileHow how = {.size = size, .outer = b->node.tags};
+    int outer, inner;
+    const Tree *now = tree_block_tile(t, b->index[0].id, &how, &outer, &inner, e);
+    if (!now) return NULL;
+    const Block *made = tree_loop_at(now, outer);
+    int found = 0; // outer indices are in the order of the block's
+    for (int i = 0; i < b->nindex; i++)
+        for (int k = 0; k < n; k++)
+            if (at[k] == i) loops[k] = made->index[found++].id;
+    return now;
+}
+
+static const Tree *fuse_pair(PassRun *r, const Tree *t, const Block *a, const Block *b) {
+    Plan p = plan_of(tile_views(r->arena, t, a), tile_views(r->arena, t, b));
+    int la[16], lb[16];
+    if (!p.n) {
+        pass_left(r, b, "shares no loop with %s", block_name(a));
+        return NULL;
+    }
+    TreeEdit e = pass_edit(r);
+    // Tiles of unordered blocks need no judgement; the fused Tree is judged in any case.
+    TreeEdit tile = {.diags = e.diags, .unchecked = a->kind == KIND_ANY && b->kind == KIND_ANY};
+    const Tree *now = tile_for(t, a, p.a, p.tile_a, p.n, la, &tile);
+    if (now) now = tile_for(now, b, p.b, p.tile_b, p.n, lb, &tile);
+    if (now) now = tree_block_fuse(now, la[0], lb[0], p.n, la, lb, pass_tags(r, t, "set"), &e);
+    if (!now) pass_refused(r, b);
+    return now;
+}
+
+// Tries a pair; the Tree itself when it stays.
+static const Tree *try_pair(PassRun *r, const Tree *t, const Block *a, const Block *b) {
+    const Tree *now = fuse_pair(r, t, a, b);
+    if (!now) return t;
+    int64_t room = room_of(r);
+    Worth apart = worth_of(r, t, room), fused = worth_of(r, now, room);
+    bool better =
+        fused.moved < apart.moved || (fused.moved == apart.moved && fused.kept < apart.kept);
+    const char *text =
+        arena_printf(r->arena, "with %s %.0f bytes move and %.0f are kept, apart %.0f and %.0f",
+                     block_name(a), fused.moved, fused.kept, apart.moved, apart.kept);
+    if (better || pass_int(r, "always"))
+        pass_did(r, b, "%s", text);
+    else
+        pass_left(r, b, "%s", text);
+    return better || pass_int(r, "always") ? now : t;
+}
+
+typedef struct Pairs {
+    Arena *arena;
+    Tags a, b;
+    VEC(int) first, second; // loops
+} Pairs;
+
+static bool find_pairs(void *user, const Node *node, int depth, const Block *parent) {
+    Pairs *p = user;
+    const Block *b = as_block(node);
+    (void)depth, (void)parent;
+    for (int i = 0; b && i + 1 < b->nchildren; i++) {
+        const Block *x = as_block(b->child[i]), *y = as_block(b->child[i + 1]);
+        if (!x || !y || !x->nindex || !y->nindex) continue;
+        if (!has_tags(x, p->a) || !has_tags(y, p->b)) continue;
+        vec_push(p->arena, &p->first, x->index[0].id);
+        vec_push(p->arena, &p->second, y->index[0].id);
+    }
+    return true;
+}
+
+// fuse: neighbours that share a buffer run in one block where that moves fewer bytes.
+//
+//     for [i:8]: T[i] = A[i] + 1; for [j:8]: C[j] = T[j]*2
+//  -> for [i:8]: { T[i] = A[i] + 1; C[i] = T[i]*2 }
+//
+// The dimensions of the buffer pair the indices; where one block is tiled, the other is tiled to
+// match. Fused and unfused Trees are compared by the bytes that move into the unit, then by the
+// bytes of intermediates.
+const Tree *pass_fuse(PassRun *r, const Tree *t) {
+    bool again = true;
+    for (int rounds = 0; again && rounds < 64; rounds++) {
+        Pairs p = {.arena = r->arena};
+        p.a = pass_tags(r, t, "a");
+        p.b = pass_tags(r, t, "b");
+        tree_walk(t, find_pairs, &p);
+        again = false;
+        r->notes.n = rounds ? r->notes.n : 0;
+        int kept = r->notes.n;
+        for (int i = 0; i < p.first.n && !again; i++) {
+            const Block *a = tree_loop_at(t, p.first.at[i]), *b = tree_loop_at(t, p.second.at[i]);
+            const Tree *now = try_pair(r, t, a, b);
+            again = now != t;
+            t = now;
+        }
+        if (again) { // refusals before a success are repeated in the next round
+            PassNote last = r->notes.at[r->notes.n - 1];
+            r->notes.n = kept;
+            vec_push(r->arena, &r->notes, last);
+        }
+    }
+    return t;
+}
+
+// --- localize ------------------------------------------------------------------------------------
+
+// The children of the buffer's home that use it: the only one, or NULL.
+static const Block *only_user(const Block *home, int buffer) {
+    const Block *user = NULL;
+    for (int i = 0; i < home->nchildren; i++) {
+        if (!subtree_uses(home->child[i], buffer)) continue;
+        if (user || !as_block(home->child[i])) return NULL;
+        user = as_block(home->child[i]);
+    }
+    return user && user->nindex && user->kind != KIND_VECTOR ? user : NULL;
+}
+
+typedef struct Homes {
+    const Block **home; // per buffer
+} Homes;
+
+static bool find_homes(void *user, const Node *node, int depth, const Block *parent) {
+    const Block *b = as_block(node);
+    (void)depth, (void)parent;
+    for (int i = 0; b && i < b->nallocs; i++) ((Homes *)user)->home[b->alloc[i]] = b;
+    return true;
+}
+
+static const Tree *localized(PassRun *r, const Tree *t, bool log, bool unchecked) {
+    for (int buffer = t->nargs; buffer < t->buffers.n; buffer++) {
+        Homes h = {arena_new_n(r->arena, const Block *, t->buffers.n + 1)};
+        tree_walk(t, find_homes, &h);
+        const Block *user = h.home[buffer] ? only_user(h.home[buffer], buffer) : NULL;
+        if (!user) continue;
+        TreeEdit e = pass_edit(r);
+        e.unchecked = unchecked;
+        const Tree *now = tree_block_localize(t, user->index[0].id, buffer, &e);
+        const char *name = t->buffers.at[buffer].name;
+        if (!now && log) pass_left(r, user, "%s: %s", name, r->refused.items.at[0]->text);
+        if (now && log) pass_did(r, user, "%s is its own", name);
+        if (now) t = now; // the new buffer comes last, so it is looked at again further in
+    }
+    return t;
+}
+
+// localize: an allocation that one block uses moves into it, as large as one iteration needs.
+//
+//     T[8]; for [i:8]: { T[i] = A[i] + 1; C[i] = T[i]*2 }
+//  -> for [i:8]: { T[1]; T[0] = A[i] + 1; C[i] = T[0]*2 }
+const Tree *pass_localize(PassRun *r, const Tree *t) { return localized(r, t, true, false); }
+
+// --- scalarize -----------------------------------------------------------------------------------
+
+// A buffer of one element that is stored once and read once, in the same block.
+typedef struct Scalar {
+    int buffer, store, load; // children of the block
+    const Block *home;
+} Scalar;
+
+typedef struct Count {
+    int buffer, n;
+} Count;
+
+static void count_read(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    ((Count *)user)->n += a->tensor == ((Count *)user)->buffer;
+}
+
+static int reads_of(const Leaf *leaf, int buffer) {
+    Count c = {buffer, 0};
+    expr_visit_accesses(leaf->value, count_read, &c);
+    for (int d = 0; d < leaf->write->rank; d++)
+        affine_visit_accesses(leaf->write->sub[d], count_read, &c);
+    return c.n;
+}
+
+static bool one_element(const Buffer *b) {
+    for (int d = 0; d < b->rank; d++)
+        if (b->size[d] != 1) return false;
+    return true;
+}
+
+// Does a leaf between store and load change what the stored value reads?
+static bool changed_between(const Block *b, const Leaf *store, int from, int to) {
+    for (int i = from + 1; i < to; i++) {
+        const Leaf *leaf = as_leaf(b->child[i]);
+        if (!leaf || reads_of(store, leaf->write->tensor)) return true;
+    }
+    return false;
+}
+
+static bool find_scalar(const Tree *t, const Block *b, int buffer, Scalar *out) {
+    int store = -1, load = -1;
+    if (!one_element(&t->buffers.at[buffer])) return false;
+    for (int i = 0; i < b->nchildren; i++) {
+        const Leaf *leaf = as_leaf(b->child[i]);
+        if (!leaf) {
+            if (subtree_uses(b->child[i], buffer)) return false;
+            continue;
+        }
+        int reads = reads_of(leaf, buffer);
+        bool writes = leaf->write->tensor == buffer;
+        if (!reads && !writes) continue;
+        if (writes && (store >= 0 || leaf->op != REDUCE_ASSIGN || reads)) return false;
+        if (reads && (reads > 1 || load >= 0 || store < 0)) return false;
+        if (writes) store = i;
+        if (reads) load = i;
+    }
+    if (store < 0 || load < 0) return false;
+    const Leaf *from = as_leaf(b->child[store]), *to = as_leaf(b->child[load]);
+    Type type = t->buffers.at[buffer].type;
+    if (from->value->type != type || type_is_storage(type) || from->role != to->role) return false;
+    // A sum of products rounds once: a product that was rounded before stays.
+    bool product = from->value->kind == EXPR_OP && from->value->op == OP_MUL;
+    if (to->op != REDUCE_ASSIGN && to->value->kind == EXPR_READ && product) return false;
+    if (changed_between(b, from, store, load)) return false;
+    *out = (Scalar){buffer, store, load, b};
+    return true;
+}
+
+typedef struct Scalars {
+    const Tree *t;
+    Scalar found;
+    bool any;
+} Scalars;
+
+static bool find_scalars(void *user, const Node *node, int depth, const Block *parent) {
+    Scalars *s = user;
+    const Block *b = as_block(node);
+    (void)depth, (void)parent;
+    for (int i = 0; b && i < b->nallocs && !s->any; i++)
+        s->any = find_scalar(s->t, b, b->alloc[i], &s->found);
+    return !s->any;
+}
+
+// scalarize: a buffer of one element, stored and read once, becomes the value itself.
+//
+//     for [i:8]: { T[1]; T[0] = A[i] + 1; C[i] = T[0]*2 }  ->  for [i:8]: C[i] = (A[i] + 1)*2
+const Tree *pass_scalarize(PassRun *r, const Tree *t) {
+    for (int n = 0; n < 1024; n++) {
+        Scalars s = {.t = t};
+        tree_walk(t, find_scalars, &s);
+        if (!s.any) return t;
+        const Block *b = s.found.home;
+        TreeEdit e = pass_edit(r);
+        const Tree *now = tree_forward(t, b, s.found.buffer, s.found.store, s.found.load, &e);
+        if (!now) {
+            pass_refused(r, b);
+            return t;
+        }
+        pass_did(r, b, "%s is a value", t->buffers.at[s.found.buffer].name);
+        t = now;
+    }
+    return t;
+}

@@ -1,0 +1,89 @@
+// What passes share (private to src/passes).
+#ifndef LW_PASSES_PASS_IMPL_H
+#define LW_PASSES_PASS_IMPL_H
+
+#include "passes/pass.h"
+#include "transform/transform_block.h"
+
+typedef struct PassRun {
+    Arena *arena;
+    const Hardware *h;
+    const PassCall *call;
+    VEC(PassNote) notes;
+    DiagList refused; // what the last transformation refused
+} PassRun;
+
+typedef const Tree *PassFn(PassRun *r, const Tree *t);
+#define PASS(id, name, summary) PassFn pass_##name;
+#define PARAM(...)
+#define END
+#include "passes/passes.def"
+#undef PASS
+#undef PARAM
+#undef END
+
+// --- Parameters ----------------------------------------------------------------------------------
+
+double pass_real(const PassRun *r, const char *param);
+int64_t pass_int(const PassRun *r, const char *param); // also units; flags are 0 or 1
+const char *pass_text(const PassRun *r, const char *param);
+Tags pass_tags(const PassRun *r, const Tree *t, const char *param);
+Place unit_place(const PassRun *r, const Tree *t, Name unit); // a place of one unit; NULL: none
+
+// --- Blocks --------------------------------------------------------------------------------------
+
+// Ids of the first index of the outermost blocks that have all tags of parameter `param`.
+typedef struct LoopList {
+    int n;
+    int *at;
+} LoopList;
+LoopList pass_blocks(const PassRun *r, const Tree *t, const char *param);
+bool has_tags(const Block *b, Tags tags);
+bool has_tag(const Block *b, const char *tag);
+const char *block_name(const Block *b); // its name, or that of its first index
+
+// --- Log -----------------------------------------------------------------------------------------
+
+__attribute__((format(printf, 3, 4))) void pass_did(PassRun *r, const Block *b, const char *text,
+                                                    ...);
+__attribute__((format(printf, 3, 4))) void pass_left(PassRun *r, const Block *b, const char *text,
+                                                     ...);
+// An edit whose refusals go to the log; `pass_refused` logs what the last one refused.
+TreeEdit pass_edit(PassRun *r);
+void pass_refused(PassRun *r, const Block *b);
+
+// --- Views ---------------------------------------------------------------------------------------
+
+// What a block touches of one buffer, as a function of the part of its ranges that is run.
+typedef struct TileView {
+    int buffer;
+    bool read, written; // by assignment or reduction
+    bool reads_old;     // read other than through a reduction
+    int nbox;           // accesses
+    struct ViewAccess *access;
+} TileView;
+typedef struct ViewAccess {
+    const Access *access;
+    int64_t *coef;    // per dimension and index of the block: rank x nindex
+    int64_t *lo, *hi; // per dimension, of the rest: constants and indices further in
+} ViewAccess;
+typedef struct TileViews {
+    Arena *arena;
+    const Tree *t;
+    const Block *b;
+    int n;
+    TileView *at;
+    bool exact; // every access is affine in the indices
+    double ops; // leaves per iteration of the block
+} TileViews;
+TileViews *tile_views(Arena *arena, const Tree *t, const Block *b);
+// Sizes of the box that `tile` iterations of each index touch, per dimension.
+void tile_box(const TileViews *v, const TileView *view, const int64_t *tile, int64_t *size);
+int64_t tile_bytes(const TileViews *v, const TileView *view, const int64_t *tile);
+double tile_lines(const TileViews *v, const TileView *view, const int64_t *tile, int64_t line);
+// Whether the index selects elements of what the block writes.
+bool index_is_output(const TileViews *v, int index);
+// "4x4x4"
+const char *tile_text(Arena *arena, const int64_t *tile, int n);
+
+#endif

@@ -1,0 +1,280 @@
+// Passes that decide how loops run: order, parallel, threads, unroll.
+#include <string.h>
+
+#include "base/checked.h"
+#include "passes/pass_impl.h"
+
+// --- order ---------------------------------------------------------------------------------------
+
+typedef struct Every {
+    Arena *arena;
+    Tags tags;
+    VEC(int) at;
+} Every;
+
+static bool add_block(void *user, const Node *node, int depth, const Block *parent) {
+    Every *e = user;
+    const Block *b = as_block(node);
+    (void)depth, (void)parent;
+    bool loop = b && b->nindex && !b->index[0].passed;
+    bool free_kind = loop && (b->kind == KIND_ANY || b->kind == KIND_SERIAL);
+    if (free_kind && has_tags(b, e->tags)) vec_push(e->arena, &e->at, b->index[0].id);
+    return true;
+}
+
+// Elements between two iterations of an index, through the first access of a view.
+static int64_t stride_of(const TileViews *v, const TileView *view, int index) {
+    const Buffer *b = &v->t->buffers.at[view->buffer];
+    int64_t stride = 0;
+    for (int d = 0; d < b->rank; d++)
+        stride += view->access[0].coef[d * v->b->nindex + index] * b->stride[d];
+    return stride;
+}
+
+static bool leaves_only(const Block *b) {
+    for (int i = 0; i < b->nchildren; i++)
+        if (!as_leaf(b->child[i])) return false;
+    return b->nchildren > 0;
+}
+
+// The index to run innermost: contiguous in what is written, otherwise in most of what is read;
+// -1: none.
+static int innermost(const TileViews *v) {
+    int best = -1, most = 0;
+    for (int i = 0; i < v->b->nindex; i++) {
+        int score = 0;
+        bool strided = false;
+        for (int k = 0; k < v->n; k++) {
+            int64_t stride = stride_of(v, &v->at[k], i);
+            if (stride == 1) score += v->at[k].written ? 100 : 1;
+            if (v->at[k].written && stride != 0 && stride != 1) strided = true;
+        }
+        if (strided || v->b->index[i].extent < 2 || score <= most) continue;
+        best = i;
+        most = score;
+    }
+    return best;
+}
+
+typedef enum Part { PART_OUTPUT, PART_REDUCED, PART_SMALL, PART_VECTOR } Part;
+
+// Which part of the nest each index goes to.
+static void sort_indices(const TileViews *v, int vector, int64_t registers, Part *part) {
+    int64_t room = registers;
+    for (int i = 0; i < v->b->nindex; i++)
+        part[i] = i == vector ? PART_VECTOR : index_is_output(v, i) ? PART_OUTPUT : PART_REDUCED;
+    for (int i = v->b->nindex - 1; i >= 0; i--) { // a register tile from the last indices
+        int64_t extent = v->b->index[i].extent;
+        if (part[i] != PART_OUTPUT || extent > room) continue;
+        part[i] = PART_SMALL;
+        room /= max_i64(extent, 1);
+    }
+}
+
+static const Tree *nest_one(PassRun *r, const Tree *t, int loop, int *vector) {
+    const Block *b = tree_loop_at(t, loop);
+    const TileViews *v = tile_views(r->arena, t, b);
+    bool leaves = leaves_only(b);
+    int inner = leaves && pass_int(r, "vector") ? innermost(v) : -1, n = 0;
+    Part *part = arena_new_n(r->arena, Part, b->nindex);
+    int *id = arena_new_n(r->arena, int, b->nindex);
+    BlockGroup *group = arena_new_n(r->arena, BlockGroup, b->nindex);
+    sort_indices(v, inner, leaves ? pass_int(r, "registers") : 0, part);
+    for (Part p = PART_OUTPUT; p <= PART_VECTOR; p++)
+        for (int i = 0; i < b->nindex; i++) {
+            if (part[i] != p) continue;
+            id[n] = b->index[i].id;
+            group[n] = (BlockGroup){1, &id[n], KIND_SERIAL};
+            n++;
+        }
+    *vector = inner >= 0 ? b->index[inner].id : -1;
+    if (b->nindex == 1 && b->kind == KIND_SERIAL) return t;
+    TreeEdit e = pass_edit(r);
+    const Tree *now = tree_block_nest(t, loop, group, n, &e);
+    if (!now) pass_refused(r, b);
+    return now;
+}
+
+// The loop becomes a vector, or its parts of `lanes` iterations do.
+static const Tree *vector_one(PassRun *r, const Tree *t, int loop, int64_t lanes) {
+    const Block *b = tree_loop_at(t, loop);
+    TreeEdit e = pass_edit(r);
+    const Tree *now = t;
+    int inner = loop;
+    if (b->index[0].extent > lanes) {
+        inner = t->nindices + 1;
+        now = tree_split(t, loop, lanes, false, &e);
+    }
+    if (now) now = tree_vectorize(now, inner, &e);
+    if (!now) {
+        pass_refused(r, b);
+        return t;
+    }
+    return now;
+}
+
+// order: blocks become nests of loops: indices of the output, reductions, a register tile, and the
+// contiguous index innermost, as a vector.
+//
+//     for [m:4, n:64, k:32]: C[m, n] += A[m, k]*B[k, n]
+//  -> for k in 32: for m in 4: for n in 64 vector: ...          with vector=64 registers=8
+const Tree *pass_order(PassRun *r, const Tree *t) {
+    Every every = {.arena = r->arena, .tags = pass_tags(r, t, "reqs")};
+    tree_walk(t, add_block, &every);
+    for (int i = 0; i < every.at.n; i++) {
+        int vector;
+        const Block *b = tree_loop_at(t, every.at.at[i]);
+        const Tree *now = nest_one(r, t, every.at.at[i], &vector);
+        if (!now) continue;
+        t = now;
+        if (vector >= 0) t = vector_one(r, t, vector, pass_int(r, "vector"));
+        if (vector >= 0)
+            pass_did(r, b, "%s innermost",
+                     tree_loop_at(t, b->index[0].id) ? "the contiguous index"
+                                                     : "a contiguous part");
+    }
+    return t;
+}
+
+// --- parallel ------------------------------------------------------------------------------------
+
+// parallel: the outermost loop of a nest runs on all processors, if it is worth it.
+//
+//     for m in 64: ...  ->  for m in 64 parallel: ...
+const Tree *pass_parallel(PassRun *r, const Tree *t) {
+    LoopList list = pass_blocks(r, t, "reqs");
+    for (int i = 0; i < list.n; i++) {
+        const Block *b = tree_loop_at(t, list.at[i]);
+        const TileViews *v = tile_views(r->arena, t, b);
+        double work = v->ops;
+        for (int k = 0; k < b->nindex; k++) work *= (double)b->index[k].extent;
+        if (b->nindex != 1 || !index_is_output(v, 0)) {
+            pass_left(r, b,
+                      b->nindex != 1 ? "it has several indices: order it first"
+                                     : "its outermost loop is reduced over");
+            continue;
+        }
+        if (b->index[0].extent < pass_int(r, "least") || work < pass_real(r, "work")) {
+            pass_left(r, b, "%lld iterations, %.0f leaf executions: too few",
+                      (long long)b->index[0].extent, work);
+            continue;
+        }
+        if (b->kind != KIND_SERIAL && b->kind != KIND_ANY) continue;
+        TreeEdit e = pass_edit(r);
+        const Tree *now = tree_parallelize(t, list.at[i], &e);
+        if (now)
+            pass_did(r, b, "%lld iterations", (long long)b->index[0].extent);
+        else
+            pass_refused(r, b);
+        if (now) t = now;
+    }
+    return t;
+}
+
+// --- threads -------------------------------------------------------------------------------------
+
+// Splits the indices of an unordered block that a grid runs: [x], [y], [z].
+static const Tree *bind_grid(PassRun *r, const Tree *t, int loop) {
+    const Block *b = tree_loop_at(t, loop);
+    int n = b->nindex, *id = arena_new_n(r->arena, int, n);
+    BlockGroup *group = arena_new_n(r->arena, BlockGroup, n);
+    for (int i = 0; i < n; i++) id[i] = b->index[i].id;
+    int axes = (int)min_i64(n, 3);
+    for (int i = 0; i < n; i++) { // the last three indices, z y x; those before run serially
+        int axis = n - 1 - i;
+        group[i] = (BlockGroup){1, &id[i], axis < axes ? (Kind)(KIND_GRID_X + axis) : KIND_SERIAL};
+    }
+    TreeEdit e = pass_edit(r);
+    return tree_block_nest(t, loop, group, n, &e);
+}
+
+static const Tree *thread_one(PassRun *r, const Tree *t, int loop) {
+    const Block *b = tree_loop_at(t, loop);
+    const TileViews *v = tile_views(r->arena, t, b);
+    int64_t *size = arena_new_n(r->arena, int64_t, b->nindex), threads = pass_int(r, "threads");
+    int at = innermost(v), outer, inner, others = 0;
+    if (at < 0 || !index_is_output(v, at)) {
+        pass_left(r, b, "no index of its output is contiguous");
+        return t;
+    }
+    for (int i = 0; i < b->nindex; i++) {
+        bool grid = i != at && index_is_output(v, i);
+        size[i] = grid ? 1 : b->index[i].extent;
+        others += grid && b->index[i].extent > 1;
+    }
+    TreeEdit e = pass_edit(r);
+    TileHow how = {.size = size};
+    const Tree *now = t;
+    inner = loop;
+    if (others) now = tree_block_tile(t, loop, &how, &outer, &inner, &e);
+    const Block *in = now ? tree_loop_at(now, inner) : NULL;
+    int64_t *tile = in ? arena_new_n(r->arena, int64_t, in->nindex) : NULL;
+    for (int i = 0; in && i < in->nindex; i++) {
+        int64_t extent = in->index[i].extent;
+        bool mine = strcmp(in->index[i].name, b->index[at].name) == 0 && extent > 1;
+        tile[i] = mine ? ceil_div(extent, min_i64(threads, extent)) : extent;
+    }
+    TileHow interleaved = {.size = tile, .interleaved = true};
+    int thread = inner;
+    bool whole = true; // a thread per iteration, and nothing else inside
+    for (int i = 0; in && i < in->nindex; i++) whole &= tile[i] == 1;
+    if (now && !whole) now = tree_block_tile(now, inner, &interleaved, &thread, NULL, &e);
+    if (now) now = tree_bind(now, thread, KIND_THREAD_X, &e);
+    if (now && others) now = bind_grid(r, now, outer);
+    if (!now) {
+        pass_refused(r, b);
+        return t;
+    }
+    pass_did(r, b, "%s on %lld threads", b->index[at].name,
+             (long long)tree_loop_at(now, thread)->index[0].extent);
+    return now;
+}
+
+// threads: other indices of the output become a grid, the contiguous one threads, which take
+// iterations in turn so that neighbours touch neighbours.
+//
+//     for [m:4, n:8]: C[m, n] = A[m, n]
+//  -> for m in 4 grid.x: for n in 4 thread.x: for n' in 2: C[m, n + 4*n'] = ...  with threads=4
+const Tree *pass_threads(PassRun *r, const Tree *t) {
+    LoopList list = pass_blocks(r, t, "reqs");
+    for (int i = 0; i < list.n; i++) {
+        const Block *b = tree_loop_at(t, list.at[i]);
+        if (b->kind == KIND_ANY)
+            t = thread_one(r, t, list.at[i]);
+        else
+            pass_left(r, b, "its order is decided");
+    }
+    return t;
+}
+
+// --- unroll --------------------------------------------------------------------------------------
+
+// unroll: the iterations of an index are written out.
+//
+//     for [i:2, j:4]: S(i, j)  ->  for [j:4]: S(0, j); for [j:4]: S(1, j)
+const Tree *pass_unroll(PassRun *r, const Tree *t) {
+    LoopList list = pass_blocks(r, t, "reqs");
+    const char *tag = pass_text(r, "index");
+    for (int i = 0; i < list.n; i++) {
+        const Block *b = tree_loop_at(t, list.at[i]);
+        int at = *tag ? -1 : b->nindex - 1;
+        for (int k = 0; k < b->nindex; k++)
+            for (int j = 0; j < b->index[k].tags.n; j++)
+                if (strcmp(b->index[k].tags.at[j].name, tag) == 0) at = k;
+        if (*tag && at < 0 && has_tag(b, tag)) at = 0;
+        if (at < 0) continue;
+        if (b->index[at].extent > pass_int(r, "most")) {
+            pass_left(r, b, "%s has %lld iterations", b->index[at].name,
+                      (long long)b->index[at].extent);
+            continue;
+        }
+        TreeEdit e = pass_edit(r);
+        const Tree *now = tree_block_unroll(t, b->index[at].id, &e);
+        if (now)
+            pass_did(r, b, "%s, %lld times", b->index[at].name, (long long)b->index[at].extent);
+        else
+            pass_refused(r, b);
+        if (now) t = now;
+    }
+    return t;
+}

@@ -1,0 +1,340 @@
+// Passes about memory: cache, transpose, locate, place.
+#include <string.h>
+
+#include "base/checked.h"
+#include "passes/pass_impl.h"
+#include "transform/edit.h"
+
+// --- cache ---------------------------------------------------------------------------------------
+
+// A copy of a box that lies contiguous in memory already changes nothing but its place.
+static bool is_contiguous(const Tree *t, int buffer, const int64_t *size) {
+    const Buffer *b = &t->buffers.at[buffer];
+    int64_t dense = 1;
+    for (int n = 0; n < b->rank; n++) { // dimensions by ascending strides
+        int d = -1;
+        for (int k = 0; k < b->rank; k++)
+            if (size[k] > 1 && b->stride[k] >= dense && (d < 0 || b->stride[k] < b->stride[d]))
+                d = k;
+        if (d < 0) return true;
+        if (b->stride[d] != dense) return false;
+        dense *= size[d];
+    }
+    return true;
+}
+
+static bool wants(PassRun *r, const TileView *v) {
+    return (v->written && pass_int(r, "out")) || (!v->written && pass_int(r, "in"));
+}
+
+static const Tree *cache_one(PassRun *r, const Tree *t, int loop, int64_t *room) {
+    const Block *b = tree_loop_at(t, loop);
+    const TileViews *v = tile_views(r->arena, t, b);
+    int unit = (int)pass_int(r, "unit");
+    CacheHow how = {.odd_above = pass_int(r, "odd")};
+    if (unit >= 0) how.place = unit_place(r, t, r->h->memory.at[unit].name);
+    if (*pass_text(r, "move")) how.mover = unit_place(r, t, pass_text(r, "move"));
+    int64_t *one = arena_new_n(r->arena, int64_t, b->nindex);
+    for (int i = 0; i < b->nindex; i++) one[i] = 1;
+    for (int i = 0; i < v->n; i++) {
+        const TileView *view = &v->at[i];
+        const char *name = t->buffers.at[view->buffer].name;
+        int64_t size[TREE_MAX_RANK], bytes = tile_bytes(v, view, one);
+        if (!wants(r, view)) continue;
+        tile_box(v, view, one, size);
+        if (pass_int(r, "strided") && is_contiguous(t, view->buffer, size)) {
+            pass_left(r, b, "%s is contiguous", name);
+            continue;
+        }
+        if (bytes > *room) {
+            pass_left(r, b, "%s needs %lld bytes, %lld are left", name, (long long)bytes,
+                      (long long)*room);
+            continue;
+        }
+        TreeEdit e = pass_edit(r);
+        how.buffer = view->buffer;
+        const Tree *now = tree_block_cache(t, loop, &how, &e);
+        if (!now) {
+            pass_left(r, b, "%s: %s", name, r->refused.items.at[0]->text);
+            continue;
+        }
+        pass_did(r, b, "%s: %lld bytes", name, (long long)bytes);
+        *room -= bytes;
+        t = now;
+    }
+    return t;
+}
+
+// cache: copies what an iteration of a block uses into a memory unit.
+//
+//     for [i:4]: for [j:3]: C[i] += A[i + j]
+//  -> for [i:4]: { A'[3]; C'[1]; A'[d] = A[i + d]; C'[0] = 0; C'[0] += A'[j]; C[i] += C'[0] }
+const Tree *pass_cache(PassRun *r, const Tree *t) {
+    LoopList list = pass_blocks(r, t, "reqs");
+    int unit = (int)pass_int(r, "unit");
+    for (int i = 0; i < list.n; i++) {
+        int64_t room =
+            unit >= 0 && r->h->memory.at[unit].size ? r->h->memory.at[unit].size : INT64_MAX / 4;
+        t = cache_one(r, t, list.at[i], &room);
+    }
+    return t;
+}
+
+// --- transpose -----------------------------------------------------------------------------------
+
+// Per dimension of a buffer, the iterations of reductions that walk along it.
+typedef struct Weights {
+    int buffer;
+    double *weight;
+    const Leaf *leaf;
+    const Block *around;
+} Weights;
+
+static bool is_reduced(const Weights *w, int index) {
+    for (int d = 0; d < w->leaf->write->rank; d++)
+        if (affine_uses_iter(w->leaf->write->sub[d], index)) return false;
+    return true;
+}
+
+static void weigh(void *user, const Access *a, bool guarded) {
+    Weights *w = user;
+    const Block *b = w->around;
+    (void)guarded;
+    for (int d = 0; a->tensor == w->buffer && d < a->rank; d++)
+        for (int i = 0; i < b->nindex; i++)
+            if (is_reduced(w, b->index[i].id) && affine_uses_iter(a->sub[d], b->index[i].id))
+                w->weight[d] += (double)b->index[i].extent;
+}
+
+static bool weigh_leaf(void *user, const Node *node, int depth, const Block *parent) {
+    Weights *w = user;
+    (void)depth;
+    w->leaf = as_leaf(node);
+    w->around = parent;
+    if (w->leaf && parent) expr_visit_accesses(w->leaf->value, weigh, w);
+    return true;
+}
+
+// transpose: the dimension of an allocation that reductions walk along most becomes contiguous.
+//
+//     T[k, n]:(64, 1) .. C[n] += T[k, n]*x[k]  ->  T[k, n]:(1, 32) ..
+const Tree *pass_transpose(PassRun *r, const Tree *t) {
+    for (int buffer = t->nargs; buffer < t->buffers.n; buffer++) {
+        const Buffer *b = &t->buffers.at[buffer];
+        Weights w = {.buffer = buffer, .weight = arena_new_n(r->arena, double, b->rank + 1)};
+        int *order = arena_new_n(r->arena, int, b->rank + 1), best = -1, n = 0;
+        tree_walk(t, weigh_leaf, &w);
+        for (int d = 0; d < b->rank; d++)
+            if (w.weight[d] > 0 && (best < 0 || w.weight[d] > w.weight[best])) best = d;
+        if (best < 0 || b->rank < 2 || b->stride[best] == 1) continue;
+        for (int d = 0; d < b->rank; d++)
+            if (d != best) order[n++] = d;
+        order[n] = best;
+        TreeEdit e = pass_edit(r);
+        const Tree *now = tree_restride(t, buffer, order, &e);
+        if (now)
+            pass_did(r, NULL, "%s: dimension %d is contiguous", b->name, best);
+        else
+            pass_refused(r, NULL);
+        if (now) t = now;
+    }
+    return t;
+}
+
+// --- locate --------------------------------------------------------------------------------------
+
+// locate: says where buffers and blocks are. Places have no effect on the meaning.
+//
+//     for [i:8]: C[i] = A[i]  ->  for<PROC> [i:8]: ...      A, C<DRAM>
+const Tree *pass_locate(PassRun *r, const Tree *t) {
+    int memory = (int)pass_int(r, "buffers"), compute = (int)pass_int(r, "blocks");
+    TreeEdit e = pass_edit(r);
+    e.unchecked = true;
+    if (memory >= 0) {
+        Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
+        Place place = unit_place(r, t, r->h->memory.at[memory].name);
+        int n = 0;
+        for (int i = t->nargs; i < t->buffers.n; i++)
+            if (!all[i].place.n) {
+                all[i].place = place;
+                n++;
+            }
+        if (n) t = tree_with_buffers(t, all, &e);
+        if (n) pass_did(r, NULL, "%d buffers in %s", n, r->h->memory.at[memory].name);
+    }
+    LoopList list = pass_blocks(r, t, "reqs");
+    for (int i = 0; compute >= 0 && i < list.n; i++) {
+        Block like = *tree_loop_at(t, list.at[i]);
+        if (like.place.n) {
+            pass_left(r, &like, "it has a place");
+            continue;
+        }
+        like.place = unit_place(r, t, r->h->compute.at[compute].name);
+        t = tree_block_like(t, list.at[i], &like, "locate", &e);
+        pass_did(r, &like, "on %s", r->h->compute.at[compute].name);
+    }
+    return t;
+}
+
+// --- place ---------------------------------------------------------------------------------------
+
+enum { MAX_CHUNKS = 256, MAX_CHILDREN = 256 };
+
+typedef struct Chunk {
+    int buffer;
+    int64_t size, at; // bytes; at < 0: not placed yet
+    uint64_t users[MAX_CHILDREN / 64];
+} Chunk;
+
+typedef struct Placer {
+    const Tree *t;
+    const Block *home;
+    int64_t align;
+    int n;
+    Chunk chunk[MAX_CHUNKS];
+    uint64_t after[MAX_CHILDREN][MAX_CHILDREN / 64]; // the children that each one depends on
+} Placer;
+
+static bool bit(const uint64_t *set, int i) { return set[i / 64] >> (i % 64) & 1; }
+
+// Dependences, with those that they imply; without any known, children may overlap in time.
+static void close_deps(Placer *p) {
+    for (int i = 0; i < p->home->nchildren; i++)
+        for (int k = 0; k < p->home->child[i]->ndeps; k++) {
+            int on = p->home->child[i]->deps[k];
+            if (on < 0 || on >= i) continue;
+            p->after[i][on / 64] |= (uint64_t)1 << (on % 64);
+            for (int w = 0; w < MAX_CHILDREN / 64; w++) p->after[i][w] |= p->after[on][w];
+        }
+}
+
+// All users of the earlier one are done before any user of the later one begins.
+static bool apart(const Placer *p, const Chunk *a, const Chunk *b) {
+    for (int later = 0; later < 2; later++) {
+        bool ok = true;
+        const Chunk *first = later ? b : a, *second = later ? a : b;
+        for (int i = 0; i < p->home->nchildren && ok; i++)
+            for (int k = 0; k < p->home->nchildren && ok; k++)
+                if (bit(second->users, i) && bit(first->users, k)) ok = bit(p->after[i], k);
+        if (ok) return true;
+    }
+    return false;
+}
+
+// The lowest gap of the right size between chunks that live at the same time.
+static void settle(Placer *p, Chunk *c) {
+    int64_t best = -1, least = 0;
+    for (int k = -1; k < p->n; k++) { // candidates: 0, and behind each placed chunk
+        const Chunk *below = k < 0 ? NULL : &p->chunk[k];
+        if (below && (below->at < 0 || below == c)) continue;
+        int64_t at = below ? ceil_div(below->at + below->size, p->align) * p->align : 0;
+        int64_t end = INT64_MAX / 2;
+        bool ok = true;
+        for (int i = 0; i < p->n && ok; i++) {
+            const Chunk *o = &p->chunk[i];
+            if (o == c || o->at < 0 || apart(p, c, o)) continue;
+            ok = o->at >= at + c->size || o->at + o->size <= at;
+            if (o->at >= at) end = min_i64(end, o->at);
+        }
+        int64_t waste = end - at - c->size;
+        if (!ok || (best >= 0 && (waste > least || (waste == least && at >= best)))) continue;
+        best = at;
+        least = waste;
+    }
+    c->at = best;
+}
+
+static void settle_all(Placer *p) {
+    for (int i = 0; i < p->n; i++) { // the largest first, equals in order
+        Chunk *next = NULL;
+        for (int k = 0; k < p->n; k++)
+            if (p->chunk[k].at < 0 && (!next || p->chunk[k].size > next->size)) next = &p->chunk[k];
+        settle(p, next);
+    }
+}
+
+static bool lives_in(const PassRun *r, const Buffer *b, int unit) {
+    if (unit < 0) return b->place.n == 0;
+    return b->place.n == 1 && strcmp(b->place.unit[0].name, r->h->memory.at[unit].name) == 0;
+}
+
+static int64_t bytes_of(const Buffer *b) {
+    int64_t last = 1;
+    for (int d = 0; d < b->rank; d++) {
+        if (b->size[d] == 0) return 0;
+        last += (b->size[d] - 1) * b->stride[d];
+    }
+    return last * type_info[b->type].bytes;
+}
+
+// Adds "#offset=N" in the place of an earlier one.
+static Tags with_offset(PassRun *r, const Tree *t, Tags tags, int64_t at) {
+    Tag *list = arena_new_n(r->arena, Tag, tags.n + 1);
+    int n = 0;
+    for (int i = 0; i < tags.n; i++)
+        if (strcmp(tags.at[i].name, "offset") != 0) list[n++] = tags.at[i];
+    const char *text = arena_printf(r->arena, "%lld", (long long)at);
+    list[n++] = (Tag){name_of(t->names, "offset"), name_of(t->names, text)};
+    return (Tags){n, list};
+}
+
+static const Tree *place_in(PassRun *r, const Tree *t, const Block *home, int unit) {
+    Placer *p = arena_new(r->arena, Placer);
+    *p = (Placer){.t = t, .home = home, .align = 16};
+    if (unit >= 0) p->align = max_i64(1, r->h->memory.at[unit].align);
+    for (int i = 0; i < home->nallocs && p->n < MAX_CHUNKS; i++) {
+        const Buffer *b = &t->buffers.at[home->alloc[i]];
+        if (!lives_in(r, b, unit)) continue;
+        Chunk *c = &p->chunk[p->n++];
+        *c = (Chunk){.buffer = home->alloc[i], .size = bytes_of(b), .at = -1};
+        for (int k = 0; k < home->nchildren; k++)
+            if (subtree_uses(home->child[k], c->buffer))
+                c->users[k / 64] |= (uint64_t)1 << (k % 64);
+    }
+    if (!p->n) return t;
+    if (home->nchildren > MAX_CHILDREN) {
+        pass_left(r, home, "it has more than %d statements", MAX_CHILDREN);
+        return t;
+    }
+    close_deps(p);
+    settle_all(p);
+    Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
+    int64_t top = 0;
+    for (int i = 0; i < p->n; i++) {
+        Buffer *b = &all[p->chunk[i].buffer];
+        b->tags = with_offset(r, t, b->tags, p->chunk[i].at);
+        top = max_i64(top, p->chunk[i].at + p->chunk[i].size);
+        pass_did(r, home, "%s at %lld", b->name, (long long)p->chunk[i].at);
+    }
+    int64_t room = unit >= 0 ? r->h->memory.at[unit].size : 0;
+    if (room && top > room)
+        pass_left(r, home, "its buffers need %lld bytes, %s has %lld", (long long)top,
+                  r->h->memory.at[unit].name, (long long)room);
+    TreeEdit e = pass_edit(r);
+    e.unchecked = true;
+    return tree_with_buffers(t, all, &e);
+}
+
+typedef struct Allocating {
+    Arena *arena;
+    VEC(const Block *) at;
+} Allocating;
+
+static bool find_allocating(void *user, const Node *node, int depth, const Block *parent) {
+    Allocating *a = user;
+    const Block *b = as_block(node);
+    (void)depth, (void)parent;
+    if (b && b->nallocs) vec_push(a->arena, &a->at, b);
+    return true;
+}
+
+// place: every buffer of a unit gets an offset; buffers that are never alive at the same time, by
+// the dependences of statements, share memory.
+//
+//     A -> B -> C, each of s bytes: offsets 0, s, 0
+const Tree *pass_place(PassRun *r, const Tree *t) {
+    Allocating a = {.arena = r->arena};
+    tree_walk(t, find_allocating, &a);
+    for (int i = 0; i < a.at.n; i++) t = place_in(r, t, a.at.at[i], (int)pass_int(r, "unit"));
+    return t;
+}

@@ -1,0 +1,219 @@
+// stencil: tiles a contraction to the sizes of an instruction.
+//
+//     for [m:100, n:100, k:100]: C[m, n] += A[m, k]*B[k, n]
+//  -> for [m:7, n:7]: for #stencil [m':16, n':16, k:100] where ...      with 16x16xany
+//
+// A stencil's indices are matched with the block's in every way: the index of a stencil must run
+// through the output and through each input with the stride that it asks for (0: not at all, 1:
+// contiguous, any: somehow). The cost of a match, in multiply-adds:
+//
+//     Π ceil(range/size)·size + startup · Π ceil(range/size)         over all indices of the block
+//
+// where an index that no index of the stencil matches has size 1. The cheapest wins, the first of
+// equals; indices are tried in the order of the text.
+#include <string.h>
+
+#include "base/checked.h"
+#include "passes/pass_impl.h"
+
+enum { MAX_BLOCK = 8 };
+
+typedef struct Match {
+    const Stencil *stencil;
+    int of[MAX_BLOCK]; // per index of the block: that of the stencil, or -1
+    int input[STENCIL_MAX_TENSORS];
+    double cost;
+} Match;
+
+typedef struct Matcher {
+    PassRun *r;
+    const Tree *t;
+    const Block *b;
+    const TileViews *v;
+    const TileView *out, *in[STENCIL_MAX_TENSORS];
+    int nin;
+    Match now, best;
+    bool found;
+    int tried;
+} Matcher;
+
+// Stride of an index through the only access of a view, in elements.
+static int64_t flat_stride(const Matcher *m, const TileView *view, int index) {
+    const Buffer *b = &m->t->buffers.at[view->buffer];
+    int64_t stride = 0;
+    for (int d = 0; d < b->rank; d++)
+        stride += view->access[0].coef[d * m->b->nindex + index] * b->stride[d];
+    return stride;
+}
+
+static bool stride_fits(int rule, int64_t stride) {
+    return rule == STRIDE_ANY ? stride != 0 : stride == rule;
+}
+
+static bool index_fits(const Matcher *m, int index, const StencilIndex *s) {
+    int64_t extent = m->b->index[index].extent;
+    if (pass_int(m->r, "strict") && s->size > 0 && extent % s->size != 0) return false;
+    if (!stride_fits(s->out.at[0], flat_stride(m, m->out, index))) return false;
+    for (int k = 0; k < s->in_.n; k++)
+        if (!stride_fits(s->in_.at[k], flat_stride(m, m->in[m->now.input[k]], index))) return false;
+    return true;
+}
+
+static double cost_of_match(const Matcher *m) {
+    double work = 1, starts = 1;
+    for (int i = 0; i < m->b->nindex; i++) {
+        int64_t extent = m->b->index[i].extent, size = 1;
+        if (m->now.of[i] >= 0) size = m->now.stencil->index[m->now.of[i]].size;
+        if (size < 0) size = extent;
+        work *= (double)(ceil_div(extent, size) * size);
+        starts *= (double)ceil_div(extent, size);
+    }
+    return work + (double)m->now.stencil->startup * starts;
+}
+
+// Matches the stencil's indices from number `k` on.
+static void match_indices(Matcher *m, int k) {
+    if (k == m->now.stencil->nindex) {
+        m->tried++;
+        m->now.cost = cost_of_match(m);
+        if (m->found && m->now.cost >= m->best.cost) return;
+        m->best = m->now;
+        m->found = true;
+        return;
+    }
+    for (int i = 0; i < m->b->nindex; i++) {
+        if (m->now.of[i] >= 0 || !index_fits(m, i, &m->now.stencil->index[k])) continue;
+        m->now.of[i] = k;
+        match_indices(m, k + 1);
+        m->now.of[i] = -1;
+    }
+}
+
+// Matches its inputs from number `k` on, then its indices.
+static void match_inputs(Matcher *m, int k) {
+    if (k == m->now.stencil->index[0].in_.n) {
+        match_indices(m, 0);
+        return;
+    }
+    for (int i = 0; i < m->nin; i++) {
+        bool taken = false;
+        for (int j = 0; j < k; j++) taken |= m->now.input[j] == i;
+        m->now.input[k] = i;
+        if (!taken) match_inputs(m, k + 1);
+    }
+}
+
+// "a,b" names it, or nothing does.
+static bool is_wanted(const char *use, const char *name) {
+    size_t len = strlen(name);
+    for (const char *s = use; *s;) {
+        size_t n = strcspn(s, ",");
+        if (n == len && memcmp(s, name, n) == 0) return true;
+        s += n + (s[n] == ',');
+    }
+    return !*use;
+}
+
+// A contraction of one leaf; why not, in words.
+static const char *prepare(Matcher *m) {
+    const Leaf *leaf = m->b->nchildren == 1 ? as_leaf(m->b->child[0]) : NULL;
+    if (!leaf || leaf->op == REDUCE_ASSIGN) return "it is no reduction of one statement";
+    if (m->b->nindex > MAX_BLOCK) return "it has more than 8 indices";
+    if (!m->v->exact) return "an access is not affine";
+    for (int i = 0; i < m->v->n; i++) {
+        const TileView *view = &m->v->at[i];
+        if (view->nbox > 1) return "it uses a tensor twice";
+        if (view->written)
+            m->out = view;
+        else if (m->nin < STENCIL_MAX_TENSORS)
+            m->in[m->nin++] = view;
+    }
+    return m->out && m->nin ? NULL : "it has no input";
+}
+
+static void match_all(Matcher *m) {
+    const char *use = pass_text(m->r, "use");
+    Type type = m->t->buffers.at[m->in[0]->buffer].type;
+    for (int i = 0; i < m->r->h->stencil.n; i++) {
+        const Stencil *s = &m->r->h->stencil.at[i];
+        if (!is_wanted(use, s->name) || !s->nindex || s->index[0].in_.n > m->nin) continue;
+        if (s->type != TYPE_NONE && (Type)s->type != type) continue;
+        m->now.stencil = s;
+        for (int k = 0; k < MAX_BLOCK; k++) m->now.of[k] = -1;
+        match_inputs(m, 0);
+    }
+}
+
+static Tags inner_tags(const Matcher *m) {
+    Tags given = pass_tags(m->r, m->t, "inner");
+    Tag *tag = arena_new_n(m->r->arena, Tag, given.n + 1);
+    for (int i = 0; i < given.n; i++) tag[i] = given.at[i];
+    tag[given.n] =
+        (Tag){name_of(m->t->names, "stencil"), name_of(m->t->names, m->best.stencil->name)};
+    return (Tags){given.n + 1, tag};
+}
+
+// The tile with its tags; indices carry the tag #stencil_NAME of the one that they match.
+static const Tree *tagged(const Matcher *m, const Tree *t, int loop, const int *of) {
+    Block like = *tree_loop_at(t, loop);
+    Index *index = arena_copy(m->r->arena, like.index, (size_t)like.nindex * sizeof *index);
+    for (int i = 0; i < like.nindex; i++) {
+        if (of[i] < 0) continue;
+        Tag *tag = arena_new(m->r->arena, Tag);
+        const char *name = m->best.stencil->index[of[i]].name;
+        tag->name = name_of(t->names, arena_printf(m->r->arena, "stencil_%s", name));
+        index[i].tags = (Tags){1, tag};
+    }
+    like.index = index;
+    Tags more = inner_tags(m);
+    Tag *tags = arena_new_n(m->r->arena, Tag, like.node.tags.n + more.n);
+    for (int i = 0; i < like.node.tags.n; i++) tags[i] = like.node.tags.at[i];
+    for (int i = 0; i < more.n; i++) tags[like.node.tags.n + i] = more.at[i];
+    like.node.tags = (Tags){like.node.tags.n + more.n, tags};
+    TreeEdit e = {.diags = &m->r->refused, .unchecked = true};
+    return tree_block_like(t, loop, &like, "stencil", &e);
+}
+
+static const Tree *tile_to(Matcher *m, int loop) {
+    int64_t size[MAX_BLOCK];
+    int of[MAX_BLOCK], n = 0, inner = loop;
+    bool whole = true, one = true;
+    for (int i = 0; i < m->b->nindex; i++) {
+        int64_t extent = m->b->index[i].extent, want = 1;
+        if (m->best.of[i] >= 0) want = m->best.stencil->index[m->best.of[i]].size;
+        size[i] = want < 0 ? extent : min_i64(want, max_i64(extent, 1));
+        whole &= size[i] == extent;
+        one &= size[i] == 1;
+        if (size[i] == extent || size[i] > 1) of[n++] = m->best.of[i];
+    }
+    if (one) {
+        pass_left(m->r, m->b, "the stencil '%s' would be one iteration", m->best.stencil->name);
+        return m->t;
+    }
+    TreeEdit e = pass_edit(m->r);
+    TileHow how = {.size = size, .outer = pass_tags(m->r, m->t, "outer")};
+    const Tree *now = whole ? m->t : tree_block_tile(m->t, loop, &how, NULL, &inner, &e);
+    if (!now) {
+        pass_refused(m->r, m->b);
+        return m->t;
+    }
+    pass_did(m->r, m->b, "%s as %s, cost %.0f, the least of %d", m->best.stencil->name,
+             tile_text(m->r->arena, size, m->b->nindex), m->best.cost, m->tried);
+    return tagged(m, now, inner, of);
+}
+
+const Tree *pass_stencil(PassRun *r, const Tree *t) {
+    LoopList list = pass_blocks(r, t, "reqs");
+    for (int i = 0; i < list.n; i++) {
+        const Block *b = tree_loop_at(t, list.at[i]);
+        Matcher m = {.r = r, .t = t, .b = b, .v = tile_views(r->arena, t, b)};
+        const char *why = prepare(&m);
+        if (!why) match_all(&m);
+        if (!why && !m.found) why = "no stencil matches";
+        if (why)
+            pass_left(r, b, "%s", why);
+        else
+            t = tile_to(&m, list.at[i]);
+    }
+    return t;
+}
