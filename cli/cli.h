@@ -55,6 +55,7 @@ typedef struct Cli {
     bool silent;  // cli_report shows nothing
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
     const char *name, *script, *device;
+    const char *machine, *until;
     const char *only, *peers, *peers_dir, *history, *from;
     const char *strategy, *order, *log, *plot, *db;
     uint64_t seed, threads, samples, trials, repeat, keep;
@@ -63,7 +64,7 @@ typedef struct Cli {
     bool json, named, strict, unchecked, unproven, unchecked_index, as_written, time, trace, help,
         cost, remeasure, agree;
     bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin,
-        check;
+        check, describe, each, html;
     Json object, diags; // the object of --json, and the elements of its "diagnostics"
     const char *error;  // the reason of a failure for --json, as a sentence
 } Cli;
@@ -88,6 +89,7 @@ bool tune_rank(Cli *cli); // finds `rank`, and silences all but the first; false
 int command_einsum(Cli *cli);
 int command_teml(Cli *cli);
 int command_machine(Cli *cli);
+int command_passes(Cli *cli);
 int command_db(Cli *cli);
 int command_bench(Cli *cli);
 int command_report(Cli *cli);
@@ -128,7 +130,7 @@ const char *cli_time(char out[32], double us); // "12.3 us", "4.56 ms", "1.234 s
 int cli_open(Cli *cli, lw_module **mod);
 // The function of --def, or the only one; NULL after an error message.
 const lw_function *cli_function(Cli *cli, const lw_module *mod);
-// Reads the file of --schedule, if there is one; the caller frees *memory.
+// Reads the file of --schedule, or the description of --machine; the caller frees *memory.
 int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory);
 // Reads --size, and integer --arg that name scalars of f (NULL: all of --size). The caller frees.
 int cli_sizes(Cli *cli, const lw_function *f, lw_size **sizes, size_t *count);

@@ -1,4 +1,4 @@
-// loopwright machine: the measured rates of this machine.
+// loopwright machine: the measured rates of this machine, and machine descriptions.
 #include "cli.h"
 
 #include <stdlib.h>
@@ -61,8 +61,21 @@ static int print_device(Cli *cli, const lw_machine_options *o) {
     return EXIT_OK;
 }
 
+static int describe(Cli *cli) {
+    const char *text, *name = cli->nwords ? cli->words[0] : NULL;
+    if (cli->nwords > 1) return cli_misuse(cli, "one machine at a time");
+    int status = cli_report(cli, lw_machine_describe(cli->ctx, name, &text));
+    if (status) return status;
+    if (cli->json)
+        json_str(&cli->object, "description", text);
+    else
+        fputs(text, stdout);
+    return EXIT_OK;
+}
+
 int command_machine(Cli *cli) {
-    if (cli->nwords) return cli_misuse(cli, "it takes no file, not '%s'", cli->words[0]);
+    if (cli->describe) return describe(cli);
+    if (cli->nwords) return cli_misuse(cli, "'%s' needs --describe", cli->words[0]);
     lw_machine_options o = {.struct_size = sizeof o, .remeasure = cli->remeasure};
     if (cli->device) return print_device(cli, &o);
     const lw_machine *m;

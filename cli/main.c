@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define HOW          "--schedule", "--backend", "--threads", "--isa", "--time", "--db" // to run it
-#define TRUSTING     "--unproven", "--unchecked-index", "--unchecked"
-#define READING      "--strict", TRUSTING, "--as-written", "--lang", "--trace" // a file
+#define HOW                                                                                        \
+    "--schedule", "--machine", "--backend", "--threads", "--isa", "--time", "--db" // to run it
+#define TRUSTING "--unproven", "--unchecked-index", "--unchecked"
+#define READING  "--strict", TRUSTING, "--as-written", "--lang", "--trace" // a file
 
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
@@ -24,8 +25,8 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            treat warnings as errors\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's text forms",
-     OPTIONS("--stage", "--def", "--size", "--schedule", "--threads", "--isa", "--cost", "--db",
-             READING),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--machine", "--threads", "--isa",
+             "--cost", "--db", READING),
      "--stage program   the Program: explicit domains, affine subscripts, all types (.lwp).\n"
      "                  It parses back to itself and is a valid input of every command.\n"
      "--stage schedule  the chosen Schedule (.lws), a starting point for edits. With\n"
@@ -108,8 +109,8 @@ const Command commands[] = {
      "  loopwright tune mm.tc --size M=64,N=64,K=64 --strategy auto,mcts --repeat 3 --plot b.svg\n",
      command_tune},
     {"compile", "FILE", "write a function as a standalone file",
-     OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--threads", "--isa",
-             "--db", READING),
+     OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--machine", "--threads",
+             "--isa", "--db", READING),
      "Writes one function of plain pointers for the given sizes and its C header. To link\n"
      "several sizes or instruction sets into one program, give each a --name.\n"
      "\n"
@@ -160,17 +161,32 @@ const Command commands[] = {
      "  loopwright db put mm.tc --size M=64,N=64,K=64 --schedule mm.lws\n"
      "  loopwright db export -o tuned.jsonl && loopwright db import tuned.jsonl --db other.db\n",
      command_db},
-    {"machine", "", "measure and print this machine's peak rates",
-     OPTIONS("--device", "--remeasure", "--trace"),
+    {"passes", "FILE", "print the loops that the passes of a machine description make",
+     OPTIONS("--machine", "--until", "--explain", "--each", "--stage", "--cost", "--html", "-o",
+             "--def", "--size", READING),
+     "Runs Stripe's passes over the loops of a function, as a machine description lists them,\n"
+     "and prints the result. --explain prints what each pass did to which block and why;\n"
+     "--each the loops after every pass that changed them; --stage stripe prints Stripe text,\n"
+     "which parses back. `run --machine M` runs the result. See docs/passes.md.\n"
+     "\n"
+     "  loopwright passes mm.tc --size M=64,N=64,K=64 --machine avx512 --explain\n"
+     "  loopwright passes mm.tc --size M=64,N=64,K=64 --machine my.lwm --until tile\n"
+     "  loopwright passes conv.stripe --machine accelerator --html -o conv.html\n",
+     command_passes},
+    {"machine", "[MACHINE]", "measure and print this machine's peak rates, or a description",
+     OPTIONS("--device", "--remeasure", "--describe", "--trace"),
      "Measures the peak rate of fused multiply-adds for each instruction set and the\n"
      "bandwidth of each memory level for loads, stores and copies, with one core and with all\n"
      "cores. Takes about two seconds with all cores busy; the result is cached in\n"
      "$XDG_CACHE_HOME/loopwright (or ~/.cache/loopwright). `run --time` compares with it.\n"
      "\n"
      "With --device it measures a GPU: multiply-adds, shared memory, L2, memory and launches.\n"
+     "--describe prints a machine description for passes instead (docs/machines.md): this\n"
+     "machine's, or a shipped one or a file with everything that it includes.\n"
      "\n"
      "  loopwright machine\n"
      "  loopwright machine --remeasure --json\n"
+     "  loopwright machine --describe avx512\n"
      "  loopwright machine --device cuda:0\n",
      command_machine},
     {"bench", "[SUITE...|FILE]", "compare programs with the machine and with other libraries",
@@ -481,6 +497,16 @@ static bool whole_number(const char *text, int64_t *value) {
 }
 
 int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
+    if (cli->machine && cli->schedule)
+        return cli_misuse(cli, "--schedule and --machine both make the loops: give one of them");
+    if (cli->machine) {
+        const char *text;
+        int status = cli_report(cli, lw_machine_describe(cli->ctx, cli->machine, &text));
+        if (status) return status;
+        *memory = cli_printf("%s", text);
+        *out = (lw_schedule_text){*memory, cli->machine};
+        return EXIT_OK;
+    }
     if (!cli->schedule) return EXIT_OK;
     if (strcmp(cli->schedule, "naive") == 0) {
         *out = (lw_schedule_text){"", cli->schedule};

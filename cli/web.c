@@ -2,7 +2,7 @@
 //
 //     <head> page.css </head> title, lead, navigation
 //     <script type="application/jsonl" id="data"> lines of JSON </script>
-//     <script> page.js, then report.js or explain.js </script>
+//     <script> page.js, then report.js, explain.js or passes.js </script>
 #include "web.h"
 
 #include <stdlib.h>
@@ -18,6 +18,7 @@ EMBED(web_page_css, "cli/web/page.css");
 EMBED(web_page_js, "cli/web/page.js");
 EMBED(web_report_js, "cli/web/report.js");
 EMBED(web_explain_js, "cli/web/explain.js");
+EMBED(web_passes_js, "cli/web/passes.js");
 
 static void escaped(FILE *out, const char *text) {
     for (; *text; text++)
@@ -61,7 +62,10 @@ int web_end(Cli *cli, Output *page, const char *name) {
     FILE *out = page->file;
     fputs("</script>\n<script>\n", out);
     fputs(web_page_js, out);
-    fputs(strcmp(name, "report") ? web_explain_js : web_report_js, out);
+    fputs(strcmp(name, "report") == 0   ? web_report_js
+          : strcmp(name, "passes") == 0 ? web_passes_js
+                                        : web_explain_js,
+          out);
     fputs("</script>\n</body>\n</html>\n", out);
     return output_close(cli, page);
 }

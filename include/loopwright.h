@@ -348,7 +348,7 @@ typedef enum lw_stage {
 } lw_stage;
 
 // A Schedule: docs/schedules.md. All zero: chosen for the machine. The empty text: every loop as it
-// is written.
+// is written. A machine description (docs/machines.md) stands here too: its passes make the loops.
 typedef struct lw_schedule_text {
     const char *text; // NULL: none
     const char *name; // file name in diagnostics; may be NULL
@@ -545,6 +545,29 @@ LW_API lw_status lw_tree_drop_copy(lw_context *ctx, const lw_tree *t, const char
                                    lw_tree **out);
 LW_API lw_status lw_tree_swap_layout(lw_context *ctx, const lw_tree *t, const char *buffer, int a,
                                      int b, lw_tree **out);
+
+// --- Passes --------------------------------------------------------------------------------------
+// Stripe's passes over the loops of a bound function: docs/passes.md.
+
+// The text of a machine description, with all that it includes: one that is shipped ("avx512"), or
+// a file. NULL: this machine, as detected and measured. The text lives as long as that of
+// lw_bound_show.
+LW_API lw_status lw_machine_describe(lw_context *ctx, const char *name, const char **out);
+
+typedef struct lw_passes_options {
+    size_t struct_size;
+    lw_schedule_text machine; // a description
+    const char *until;        // label of the last pass to run; NULL: all
+    lw_stage stage;           // LW_STAGE_TREE or LW_STAGE_STRIPE: the form of the loops
+    bool each;                // the loops after every pass that changed them
+    bool explain;             // what each pass did to which block, and why
+    bool cost;                // with LW_STAGE_TREE: as in lw_show_options
+    bool json;                // a JSON array, one object per pass
+} lw_passes_options;
+
+// The loops after the passes of a machine.
+LW_API lw_status lw_bound_passes(lw_context *ctx, const lw_bound *b,
+                                 const lw_passes_options *options, const char **out);
 
 // --- Spaces --------------------------------------------------------------------------------------
 // The decisions that can be made about a bound function: docs/spaces.md.

@@ -18,8 +18,14 @@ static lw_status show_body(Call *call, void *args) {
     bool stripe = s->bound->function->tree;
     if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_REPORT)
         return call_misused(call, "'stage' is %d, which is not a valid lw_stage", (int)s->stage);
-    if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->options.schedule.text))
+    bool described = is_description(&s->options.schedule);
+    if (stripe && (s->stage == LW_STAGE_SCHEDULE || (s->options.schedule.text && !described)))
         return function_is_tree(call, s->bound->function);
+    if (described && s->stage == LW_STAGE_SCHEDULE) {
+        diag_report(call->diags, (Range){0, 0}, DIAG_PASS_NO_SCHEDULE);
+        return LW_ERROR;
+    }
+    stripe &= !described;
     if (s->stage >= LW_STAGE_ASM)
         return code_show(call, s->bound, s->stage, &s->options, NULL, &s->text);
     Compilation c = compilation_of(call, s->bound, &s->options.schedule);

@@ -78,7 +78,8 @@ bool pick_backend(Compilation *c, lw_status *status) {
     if (!b)
         *status = call_misused(c->call, "'backend' is %d, which is not a valid lw_backend",
                                (int)o->backend);
-    else if (stripe && (o->schedule.text || (!obeys_schedules(b) && !f->reference)))
+    else if (stripe && ((o->schedule.text && !is_description(&o->schedule)) ||
+                        (!obeys_schedules(b) && !f->reference)))
         *status = function_is_tree(c->call, f);
     else if (o->schedule.text && !obeys_schedules(b))
         diag_report(c->call->diags, (Range){0, 0}, DIAG_SCHEDULE_BACKEND, b->name);

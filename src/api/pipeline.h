@@ -168,6 +168,9 @@ int threads_of(const Call *call, int threads);
 bool chosen_in_parallel(const Compilation *c, const Program *p);
 // A copy of a Stripe or TeML function's Tree, for this call; specials are not expanded.
 const Tree *own_tree(Call *call, const lw_bound *b);
+// Whether the text is a machine description; its passes make c->tree (api_passes.c).
+bool is_description(const lw_schedule_text *text);
+lw_status passes_lower(Compilation *c);
 // The first loop that asks for a grid of thread blocks; NULL: none.
 const struct Block *grid_loop(const Tree *t);
 // Warns of such a loop; LW_ERROR where warnings are errors.

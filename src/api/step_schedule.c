@@ -118,7 +118,7 @@ lw_status step_look_up(Compilation *c) {
 }
 
 lw_status step_choose(Compilation *c) {
-    if (c->bound->function->tree || c->tuned) return LW_OK;
+    if (c->bound->function->tree || c->tuned || is_description(&c->text)) return LW_OK;
     c->origin = c->text.text ? ORIGIN_GIVEN : ORIGIN_CHOSEN;
     if (c->text.text) return parse(c);
     c->schedule = choose(c, c->program);
@@ -154,6 +154,7 @@ static lw_status lower_schedule(Compilation *c) {
 }
 
 lw_status step_lower(Compilation *c) {
+    if (is_description(&c->text)) return passes_lower(c);
     if (c->bound->function->tree) {
         c->tree = tree_expand(own_tree(c->call, c->bound));
         return LW_OK;

@@ -14,7 +14,7 @@ typedef struct TileHow {
 } TileHow;
 // for [i:10, j:6]: S  ->  for [i:3, j:3]: for [i':4, j':2] where 9 - 4*i - i' >= 0: S
 // An index whose tile is whole, or 1, stays one index; the tile keeps the block's place. *outer and
-// *inner (may be NULL) become an index of either block. Legal when tiles may run one after the other.
+// *inner (may be NULL) become an index of either block. Legal when tiles may run one after another.
 const Tree *tree_block_tile(const Tree *t, int loop, const TileHow *how, int *outer, int *inner,
                             const TreeEdit *e);
 

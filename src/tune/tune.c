@@ -560,8 +560,9 @@ static bool can_put(Tune *t) {
 // Frees workers and operands also when memory runs out.
 static lw_status tune_body(Call *call, void *args) {
     TuneCall *c = args;
-    if (c->bound->function->tree && c->check && !c->options.schedule.text)
-        return tree_check(call, c->bound, &c->options, &c->checked);
+    bool described = is_description(&c->options.schedule);
+    bool own = c->bound->function->tree && !c->options.schedule.text;
+    if (c->check && (own || described)) return tree_check(call, c->bound, &c->options, &c->checked);
     if (c->bound->function->tree) return function_is_tree(call, c->bound->function);
     Tune *t = c->t = arena_new(call->arena, Tune);
     *t = (Tune){.call = call,

@@ -32,8 +32,8 @@ $ XDG_CACHE_HOME=/dev/null loopwright machine | tail -1
 warning: cannot write the measured rates to '/dev/null/loopwright/{{.*}}.json': {{.*}}
 $ loopwright machine mv.tc
 --- stderr
-loopwright machine: it takes no file, not 'mv.tc'
-usage: loopwright machine [options]; --help explains them
+loopwright machine: 'mv.tc' needs --describe
+usage: loopwright machine [MACHINE] [options]; --help explains them
 --- exit 2
 $ d="$PWD/cache/loopwright"; mkdir -p $d; XDG_CACHE_HOME="$PWD/cache" loopwright machine > /dev/null; f=$(ls $d); rm -f "$d/$f"; mkfifo "$d/$f"; XDG_CACHE_HOME="$PWD/cache" loopwright machine --remeasure > out; test -p "$d/$f" && tail -1 out
   measured now; kept in nowhere

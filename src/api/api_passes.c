@@ -1,0 +1,255 @@
+// Machine descriptions and passes through the API: a description stands where a Schedule may.
+#include "api/pipeline.h"
+
+#include "base/nearest.h"
+#include "passes/pass.h"
+#include "sched/schedule.h"
+#include "stripe/stripe.h"
+#include "tree/special.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_DESCRIPTION = 1 << 20 };
+
+static Names *names_in(Call *call) {
+    Names *names = arena_new(call->arena, Names);
+    names->arena = call->arena;
+    return names;
+}
+
+static Source *source_of(Arena *arena, const char *name, const char *text) {
+    Source *s = arena_new(arena, Source);
+    *s = (Source){name, text, (uint32_t)strlen(text)};
+    source_skip_mark(s);
+    return s;
+}
+
+// --- Finding a description -----------------------------------------------------------------------
+
+// A file's text; NULL, with the reason.
+static const Source *read_description(Arena *arena, const char *path, const char **why) {
+    char *text = arena_alloc(arena, MAX_DESCRIPTION + 1); // nothing is allocated while it is open
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        *why = strerror(errno);
+        return NULL;
+    }
+    size_t n = fread(text, 1, MAX_DESCRIPTION, f);
+    bool bad = ferror(f) || !feof(f) || memchr(text, 0, n);
+    fclose(f);
+    *why = "it is no text of at most 1 MiB";
+    return bad ? NULL : source_of(arena, arena_strndup(arena, path, strlen(path)), text);
+}
+
+// An included file lies beside the one that includes it.
+static const Source *include_file(void *user, Arena *arena, const char *name, const Source *from,
+                                  const char **why) {
+    (void)user;
+    const char *slash = strrchr(from->name, '/');
+    size_t folder = slash && name[0] != '/' ? (size_t)(slash - from->name) + 1 : 0;
+    return read_description(arena, arena_printf(arena, "%.*s%s", (int)folder, from->name, name),
+                            why);
+}
+
+static const char *shipped_at(const void *of, size_t i) {
+    (void)of;
+    return shipped_name((int)i);
+}
+
+// A name with a dot or a slash is a file.
+static const Source *find_description(Call *call, const char *name) {
+    const char *why = NULL, *text = shipped_text(name);
+    if (text) return source_of(call->arena, arena_strndup(call->arena, name, strlen(name)), text);
+    bool file = strchr(name, '/') || strchr(name, '.');
+    const Source *s = file ? read_description(call->arena, name, &why) : NULL;
+    if (s) return s;
+    if (file) {
+        diag_report(call->diags, (Range){0, 0}, DIAG_HARDWARE_READ, name, why);
+    } else {
+        Diag *d = diag_report(call->diags, (Range){0, 0}, DIAG_HARDWARE_NONE, name);
+        diag_suggest(call->diags, d, name, shipped_at, NULL);
+    }
+    return NULL;
+}
+
+// This machine: the shipped description of its instruction set with its own sizes and rates.
+static const Source *describe_this(Call *call) {
+    static const char *const base[] = {"avx2", "avx2", "avx512"};
+    const Machine *m = pick_machine(call, NULL);
+    if (!m) return NULL;
+    Text text = {.arena = call->arena};
+    const char *like = m->isa == ISA_AVX512 && m->has_vnni ? "avx512-vnni" : base[m->isa];
+    text_printf(&text, "machine host \"%s\"\ninclude %s\n", m->cpu, like);
+    for (int level = 1; level <= 3; level++)
+        if (m->cache[level])
+            text_printf(&text, "memory L%d size=%lld line=%d\n", level, (long long)m->cache[level],
+                        m->line_bytes);
+    const Rates *r = m->rates;
+    for (int level = 0; r && r->ghz > 0 && level < 3; level++)
+        if (m->cache[level + 1] && r->move[level][MOVE_LOAD][CORES_ONE] > 0)
+            text_printf(&text, "memory L%d bandwidth=%.1f\n", level + 1,
+                        r->move[level][MOVE_LOAD][CORES_ONE] / r->ghz);
+    text_printf(&text, "compute core count=%d\n", threads_of(call, 0));
+    return source_of(call->arena, "this machine", text_str(&text));
+}
+
+typedef struct DescribeCall {
+    const char *name, *text;
+} DescribeCall;
+
+static lw_status describe_body(Call *call, void *args) {
+    DescribeCall *d = args;
+    const Source *s = d->name ? find_description(call, d->name) : describe_this(call);
+    const Hardware *h =
+        s ? hardware_parse(call->arena, names_in(call), s, include_file, NULL, call->diags) : NULL;
+    if (!h) return LW_ERROR;
+    Text text = {.arena = call->arena};
+    hardware_print(&text, h);
+    d->text = text_str(&text);
+    return LW_OK;
+}
+
+lw_status lw_machine_describe(lw_context *ctx, const char *name, const char **out) {
+    if (!out) return call_null(ctx, "out");
+    *out = NULL;
+    DescribeCall d = {.name = name};
+    lw_status status = call_run(ctx, describe_body, &d);
+    if (status == LW_OK) *out = d.text;
+    return status;
+}
+
+// --- Lowering ------------------------------------------------------------------------------------
+
+// Every statement in loops of its own, so that passes find nothing decided.
+static const Tree *flat_tree(Call *call, const lw_bound *b) {
+    if (b->function->tree) return tree_expand(own_tree(call, b));
+    const Program *p = program_fork(call->arena, b->program);
+    const Schedule *s = schedule_complete(call->arena, p, NULL);
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Schedule *staged = schedule_stage(s, p->stmts.at[i].label, 0);
+        if (staged) s = staged;
+    }
+    return tree_lower(call->arena, p, s, call->diags);
+}
+
+static lw_status run_passes(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                            const PassesOptions *o, Passes *out) {
+    const Tree *t = flat_tree(call, b);
+    if (!t) return LW_ERROR;
+    const char *name = text->name ? text->name : "<machine>";
+    const Source *source = source_of(call->arena, arena_strndup(call->arena, name, strlen(name)),
+                                     arena_strndup(call->arena, text->text, strlen(text->text)));
+    const Hardware *h =
+        hardware_parse(call->arena, t->names, source, include_file, NULL, call->diags);
+    return h && passes_run(call->arena, h, t, o, out, call->diags) ? LW_OK : LW_ERROR;
+}
+
+bool is_description(const lw_schedule_text *text) { return text->text && hardware_is(text->text); }
+
+lw_status passes_lower(Compilation *c) {
+    Passes passes;
+    lw_status status = run_passes(c->call, c->bound, &c->text, &(PassesOptions){0}, &passes);
+    c->origin = ORIGIN_GIVEN;
+    if (!status) c->tree = passes.tree;
+    return status;
+}
+
+// --- Showing -------------------------------------------------------------------------------------
+
+static void json_text(Text *out, const char *s) {
+    text_char(out, '"');
+    for (; *s; s++) {
+        if (*s == '\n')
+            text_add(out, "\\n");
+        else if (*s == '"' || *s == '\\')
+            text_printf(out, "\\%c", *s);
+        else
+            text_char(out, *s);
+    }
+    text_char(out, '"');
+}
+
+static const char *tree_text(Call *call, const Tree *t, const lw_passes_options *o) {
+    Text text = {.arena = call->arena};
+    if (o->stage == LW_STAGE_STRIPE)
+        stripe_print(&text, t);
+    else
+        tree_show(&text, t, o->cost);
+    return text_str(&text);
+}
+
+static void step_json(Call *call, Text *out, const PassStep *s, const lw_passes_options *o) {
+    text_add(out, "{\"label\": ");
+    json_text(out, s->call->label);
+    text_add(out, ", \"pass\": ");
+    json_text(out, s->call->pass->name);
+    text_printf(out, ", \"summary\": \"%s\", \"changed\": %s, \"us\": %.1f, \"notes\": [",
+                s->call->pass->summary, s->changed ? "true" : "false", s->us);
+    for (int i = 0; i < s->nnotes; i++) {
+        text_add(out, i ? ", {\"block\": " : "{\"block\": ");
+        json_text(out, s->notes[i].block);
+        text_printf(out, ", \"refused\": %s, \"text\": ", s->notes[i].refused ? "true" : "false");
+        json_text(out, s->notes[i].text);
+        text_char(out, '}');
+    }
+    text_add(out, "], \"tree\": ");
+    json_text(out, tree_text(call, s->tree, o));
+    text_char(out, '}');
+}
+
+typedef struct PassesCall {
+    const lw_bound *bound;
+    lw_passes_options options;
+    const char *text;
+} PassesCall;
+
+static void write_passes(Call *call, const PassesCall *c, const Passes *p, Text *out) {
+    const lw_passes_options *o = &c->options;
+    if (o->json) {
+        text_add(out, "[");
+        for (int i = 0; i < p->nsteps; i++) {
+            if (i) text_add(out, ",\n");
+            step_json(call, out, &p->step[i], o);
+        }
+        text_add(out, "]");
+        return;
+    }
+    if (o->explain) passes_explain(out, p);
+    for (int i = 0; o->each && i < p->nsteps; i++) {
+        if (!p->step[i].changed) continue;
+        text_printf(out, "// after %s\n%s\n", p->step[i].call->label,
+                    tree_text(call, p->step[i].tree, o));
+    }
+    if (!o->explain && !o->each) text_add(out, tree_text(call, p->tree, o));
+}
+
+static lw_status passes_body(Call *call, void *args) {
+    PassesCall *c = args;
+    if (!is_description(&c->options.machine))
+        return call_misused(call, "'machine' is no machine description");
+    PassesOptions o = {.until = c->options.until, .clock = now_us};
+    Passes passes;
+    lw_status status = run_passes(call, c->bound, &c->options.machine, &o, &passes);
+    if (status) return status;
+    Text text = {.arena = call->arena};
+    write_passes(call, c, &passes, &text);
+    c->text = text_str(&text);
+    return LW_OK;
+}
+
+lw_status lw_bound_passes(lw_context *ctx, const lw_bound *b, const lw_passes_options *options,
+                          const char **out) {
+    if (!out) return call_null(ctx, "out");
+    *out = NULL;
+    if (!b) return call_null(ctx, "b");
+    PassesCall c = {.bound = b};
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
+    if (c.options.stage != LW_STAGE_STRIPE && c.options.stage != LW_STAGE_TREE)
+        return call_misuse(ctx, "'stage' is %d, and must be LW_STAGE_TREE or LW_STAGE_STRIPE",
+                           (int)c.options.stage);
+    lw_status status = call_run(ctx, passes_body, &c);
+    if (status == LW_OK) *out = c.text;
+    return status;
+}

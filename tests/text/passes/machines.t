@@ -1,0 +1,81 @@
+# Every shipped description runs a product with bias and relu; includes, overrides and misuse.
+--- mm.tc
+def mm(float(M,K) A, float(K,N) B, float(N) b) -> (D) {
+    C(m,n) +=! A(m,k) * B(k,n)
+    D(m,n) = fmax(C(m,n) + b(n), 0.0)
+}
+--- small.lwm
+machine small "avx512 with a small L2"
+include avx512
+memory L2 size=256KiB
+set order registers=4
+drop parallel
+pass deps before=order
+$ for m in avx2 avx512 avx512-vnni neon accelerator small.lwm; do loopwright run mm.tc --size M=37,N=70,K=19 --machine $m --check | tail -1; done
+  check    right: up to rounding, against the interpreter
+  check    right: up to rounding, against the interpreter
+  check    right: up to rounding, against the interpreter
+  check    right: up to rounding, against the interpreter
+  check    right: up to rounding, against the interpreter
+  check    right: up to rounding, against the interpreter
+$ loopwright passes mm.tc --size M=8,N=8,K=4 --machine nvidia-sm90
+C f32[8, 8] 256 B
+for m in 8 grid.x
+  for n in 8 thread.x
+    C[m, n] = 0.0
+for m in 8 grid.x
+  for n in 8 thread.x
+    for k in 4 any
+      C[m, n] += A[m, k]*B[k, n]
+for m in 8 grid.x
+  for n in 8 thread.x
+    D[m, n] = fmax(C[m, n] + b[n], 0.0)
+$ loopwright machine --describe small.lwm | grep -v '^ *index\|^stencil'
+machine small "avx512 with a small L2"
+memory DRAM line=64
+memory L3 in=DRAM size=32MiB line=64 bandwidth=16
+memory L2 in=L3 size=256KiB line=64 bandwidth=32
+memory L1 in=L2 size=32KiB line=64 align=64 bandwidth=128
+compute core in=DRAM count=8 rate=4
+pass flatten
+pass dead
+pass stencil outer=#tiles
+pass fuse a=#zero b=#tiles
+pass fuse as=epilogue a=#tiles b=#eltwise fits=L2
+pass fuse as=eltwise a=#eltwise b=#eltwise
+pass localize
+pass scalarize
+pass constraints
+pass prune
+pass deps
+pass order vector=64 registers=4
+$ loopwright machine --describe small.lwm > again.lwm && loopwright machine --describe again.lwm | cmp - again.lwm && loopwright machine --describe | head -1
+machine host "{{.*}}"
+$ loopwright passes mm.tc --size M=8,N=8,K=4
+--- stderr
+loopwright passes: which machine? --machine avx512, or a file
+usage: loopwright passes FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx2 --schedule naive
+--- stderr
+loopwright run: --schedule and --machine both make the loops: give one of them
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright show mm.tc --size M=8,N=8,K=4 --machine avx2 --stage schedule
+--- stderr
+error: passes of a machine description make loops, not a schedule; show --stage tree or stripe
+--- exit 1
+$ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
+--- stderr
+error: the passes of 'avx2' have no label 'tiel'
+note: there are 'flatten', 'dead', 'stencil', 'fuse', 'epilogue', 'eltwise', 'localize', 'scalarize', 'constraints', 'prune', 'order' and 'parallel'
+--- exit 1
+$ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx51
+--- stderr
+error: no machine 'avx51'
+note: did you mean 'avx512'?
+--- exit 1
+$ loopwright run mm.tc --size M=8,N=8,K=4 --machine nowhere.lwm
+--- stderr
+error: cannot read the machine description 'nowhere.lwm': No such file or directory
+--- exit 1
