@@ -445,13 +445,24 @@ static void set_ways(const Eval *e, Lattice *l) {
     l->ncolumns = l->nways + (e->detailed ? KINDS : 0);
 }
 
-// Seconds of strided vectors: shuffles of a transpose, or a load or store of each element. Of
-// several accesses the most expensive one counts, since the others may take the other way; but
-// results are loaded and stored in the same way.
+// Seconds that the shuffles of a transpose take for each full vector, given the seconds of full and
+// of half vectors: halves need one round less, and quarters two, at twice and four times as many.
+static double transposed_vector(const Eval *e, double full, double half) {
+    double each = e->rounds * full;
+    for (int k = 1; k < e->rounds; k++) each = least_of(each, (e->rounds - k) * half * (1 << k));
+    return each;
+}
+
+// Seconds of strided vectors: shuffles of a transpose, or a load or store of each element. Tails
+// may take one way and the rest the other, at the same time. Of several accesses the most expensive
+// one counts, since the others may be cheaper; but results are loaded and stored in the same way.
 static double transpose_seconds(const Eval *e, const Piece *x, const Cost *c, uint32_t accesses,
                                 double arithmetic) {
     const BoundStmt *s = e->s;
-    double most = 0, each = e->rounds * e->b->full[WORK_SHUFFLE] / e->used;
+    const BoundModel *b = e->b;
+    double shuffle = transposed_vector(e, b->full[WORK_SHUFFLE], b->half[WORK_SHUFFLE]) / e->used;
+    double any = transposed_vector(e, b->full[WORK_ANY], b->half[WORK_ANY]) / e->cores;
+    double most = 0;
     for (; accesses; accesses &= accesses - 1) {
         int r = __builtin_ctz(accesses);
         double n = c->total[r] * s->lane, back = c->back * s->lane, fewest = n / x->together;
@@ -464,10 +475,10 @@ static double transpose_seconds(const Eval *e, const Piece *x, const Cost *c, ui
         back = result ? most_of(0, least_of(back, c->back * s->lane / x->together)) : 0;
         double single =
             s->lanes * (result ? most_of(n * e->each[1], back * e->each[0]) : n * e->each[0]);
-        double transposed = (n + back) * each; // operations use the same pipes
-        transposed = most_of(transposed,
-                             arithmetic + (n + back) * e->rounds * e->b->full[WORK_ANY] / e->cores);
-        most = most_of(most, least_of(transposed, single));
+        double transposed = (n + back) * shuffle; // operations use the same pipes
+        transposed = most_of(transposed, arithmetic + (n + back) * any);
+        if (single > 0 && transposed > 0)
+            most = most_of(most, single * transposed / (single + transposed));
     }
     return most;
 }

@@ -19,6 +19,7 @@ typedef struct Insn {
     bool scalar_lane; // of one element
     bool loads, stores, fused;
     int bytes; // of its memory operand
+    int lanes; // of a gather whose mask is all ones: loads of `bytes` each; otherwise 1
     int writes, nreads, reads[8];
     int base, index, scale;
     int64_t disp;
@@ -166,7 +167,8 @@ static void read_operands(Insn *in, const char *name, const char *s) {
             operand[n] = reg_of(s, word(s));
             s += word(s);
         }
-        while (*s == '{') { // a mask, {z}, {1to16}, or a rounding
+        while (s[strspn(s, " ")] == '{') { // a mask, {z}, {1to16}, or a rounding
+            s += strspn(s, " ");
             int mask = reg_of(s + 1, word(s + 1));
             if (mask != NO_REG) add_read(in, mask), merged |= n == 0 && !strstr(s, "{z}");
             s += strcspn(s, "}") + 1;
@@ -199,10 +201,28 @@ static Insn read_insn(const char *text, const char *before) {
     return in;
 }
 
+// A gather loads each lane by itself. Its mask is known if all ones were written into it just
+// before: `kxnorw k2, k2, k2`, or `vpcmpeqd ymm3, ymm3, ymm3` for AVX2.
+static int gathered_lanes(const Listing *l, const Insn *all, int i) {
+    enum { LOOK_BACK = 6 };
+    const char *text = l->insns.at[i].text, *first = strchr(text, ' ');
+    if ((!begins(text, "vgather") && !begins(text, "vpgather")) || !first) return 1;
+    int width = first[1] == 'z' ? 64 : first[1] == 'y' ? 32 : 16;
+    for (int k = i - 1; k >= 0 && k > i - LOOK_BACK; k--) {
+        const char *before = l->insns.at[k].text;
+        bool ones = begins(before, "kxnor") || begins(before, "vpcmpeqd");
+        for (int r = 0; ones && r < all[i].nreads; r++)
+            if (all[k].writes == all[i].reads[r]) return width / all[i].bytes;
+    }
+    return 1;
+}
+
 static Insn *read_listing(Arena *arena, const Listing *l) {
     Insn *all = arena_new_n(arena, Insn, l->insns.n + 1);
-    for (int i = 0; i < l->insns.n; i++)
+    for (int i = 0; i < l->insns.n; i++) {
         all[i] = read_insn(l->insns.at[i].text, i ? l->insns.at[i - 1].text : NULL);
+        all[i].lanes = gathered_lanes(l, all, i);
+    }
     return all;
 }
 
@@ -314,9 +334,9 @@ static void occupy(Play *p, const Insn *in) {
     const double *rate = p->f->work[in->full];
     double each = 1 / rate[WORK_ANY];
     p->issue += !in->fused;
-    p->loads += in->loads;
+    p->loads += in->loads ? in->lanes : 0;
     p->stores += in->stores;
-    if (in->loads) p->in += in->bytes;
+    if (in->loads) p->in += in->bytes * in->lanes;
     if (in->stores) p->out += in->bytes;
     p->scalar += in->what == SCALAR && !in->fused;
     if (in->what == FREE || in->what == SCALAR) return;
