@@ -133,7 +133,7 @@ static void decode_mov(Parser *p, Modifiers *m, Ins *ins) {
     if (ins->run == emu_do_move) return;
     if (parts != 2 && !(parts == 4 && type == PTX_B64)) ptx_refuse(p, "mov of %d parts", parts);
     for (int i = 0; i < parts; i++) {
-        const Operand *o = ins->run == emu_do_pack ? &ins->src[i] : &ins->dst[i];
+        const EmuOperand *o = ins->run == emu_do_pack ? &ins->src[i] : &ins->dst[i];
         if (!o->constant && o->bits != ptx_info[type].bits / parts)
             ptx_refuse(p, "a part of mov.%s has %d bits", ptx_info[type].name, o->bits);
     }
@@ -191,7 +191,7 @@ static void decode_setp(Parser *p, Modifiers *m, Ins *ins) {
     int combine = -1;
     take_any(m, NAMES("and", "or", "xor"), &combine);
     PtxType type = ins->type = take_type(p, m);
-    Kind kind = ptx_info[type].kind;
+    EmuKind kind = ptx_info[type].kind;
     ins->run = emu_compare(type);
     if (!ins->run || (c->only_floats && kind != KIND_FLOAT) ||
         (c->only_unsigned && kind != KIND_UNSIGNED) ||
@@ -244,7 +244,7 @@ static void decode_cvt(Parser *p, Modifiers *m, Ins *ins) {
 
 // --- Memory --------------------------------------------------------------------------------------
 
-static Space take_space(Parser *p, Modifiers *m) {
+static EmuSpace take_space(Parser *p, Modifiers *m) {
     if (take(m, "global")) return SPACE_GLOBAL;
     if (take(m, "shared") || take(m, "shared::cta")) return SPACE_SHARED;
     if (take(m, "local")) return SPACE_LOCAL;
@@ -312,7 +312,7 @@ static void decode_st(Parser *p, Modifiers *m, Ins *ins) {
 }
 
 static bool atom_supports(AtomOp op, PtxType t) {
-    Kind k = ptx_info[t].kind;
+    EmuKind k = ptx_info[t].kind;
     int bits = ptx_info[t].bits;
     if (bits < 32) return false;
     switch (op) {

@@ -18,12 +18,12 @@
 
 typedef struct Warp Warp;
 typedef struct Ins Ins;
-typedef struct Machine Machine;
+typedef struct EmuMachine EmuMachine;
 typedef void Exec(Warp *w, const Ins *ins, uint32_t mask);
 
 // --- Types of PTX --------------------------------------------------------------------------------
 
-typedef enum Kind { KIND_BITS, KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT, KIND_PRED } Kind;
+typedef enum EmuKind { KIND_BITS, KIND_SIGNED, KIND_UNSIGNED, KIND_FLOAT, KIND_PRED } EmuKind;
 
 typedef enum PtxType {
     PTX_NONE,
@@ -35,7 +35,7 @@ typedef enum PtxType {
 
 typedef struct PtxInfo {
     const char *name;
-    Kind kind;
+    EmuKind kind;
     int bits;
 } PtxInfo;
 extern const PtxInfo ptx_info[PTX_COUNT];
@@ -44,15 +44,21 @@ PtxType ptx_type(const char *name, size_t len); // "f32"; PTX_NONE: not one
 // --- Instructions --------------------------------------------------------------------------------
 
 // A row of lanes, or a predicate: `id` finds its mask of defined lanes. Constants have id 0.
-typedef struct Operand {
+typedef struct EmuOperand {
     uint32_t row;  // bytes from the beginning of the warp's rows, or of the constants
     uint32_t id;   // of the register
     uint16_t bits; // 1 (predicate), 16, 32 or 64
     bool constant;
     bool negated; // !%p
-} Operand;
+} EmuOperand;
 
-typedef enum Space { SPACE_GLOBAL, SPACE_SHARED, SPACE_LOCAL, SPACE_PARAM, SPACE_CONST } Space;
+typedef enum EmuSpace {
+    SPACE_GLOBAL,
+    SPACE_SHARED,
+    SPACE_LOCAL,
+    SPACE_PARAM,
+    SPACE_CONST
+} EmuSpace;
 typedef enum AtomOp {
     ATOM_ADD,
     ATOM_MIN,
@@ -73,28 +79,28 @@ enum { MAX_DST = 4, MAX_SRC = 5 };
 struct Ins {
     Exec *run;
     int line;
-    Operand guard; // bits 0: none
+    EmuOperand guard; // bits 0: none
     uint8_t ndst, nsrc;
     bool plain; // of ptx_ops.def: the result is defined where all sources are
-    Operand dst[MAX_DST], src[MAX_SRC]; // of a memory access src[0] is the address
-    int64_t offset;                     // of an address; pc of a branch; count of a wait
-    PtxType type;                       // of elements; of cvt the result
-    PtxType from;                       // of cvt the source
-    Space space;
+    EmuOperand dst[MAX_DST], src[MAX_SRC]; // of a memory access src[0] is the address
+    int64_t offset;                        // of an address; pc of a branch; count of a wait
+    PtxType type;                          // of elements; of cvt the result
+    PtxType from;                          // of cvt the source
+    EmuSpace space;
     uint8_t count; // elements of a vector access
     uint8_t what;  // AtomOp, comparison, rounding, kind of shuffle, bytes of a cp.async
     uint8_t what2;
     bool flag; // .sat; .wrap
 };
 
-typedef struct Param {
+typedef struct EmuParam {
     const char *name;
     uint32_t offset, bytes;
-} Param;
+} EmuParam;
 
 typedef struct Symbol {
     const char *name;
-    Space space;
+    EmuSpace space;
     uint32_t offset, bytes, align;
     bool dynamic; // behind all others
 } Symbol;
@@ -103,7 +109,7 @@ typedef struct Entry {
     EmuEntry info;
     Ins *code; // the last one returns
     int ncode;
-    Param *params;
+    EmuParam *params;
     uint32_t param_bytes;
     uint8_t *constants; // rows
     uint32_t row_bytes; // of a warp's registers
@@ -121,7 +127,7 @@ struct EmuModule {
 };
 
 // Rows of special registers, filled in when a warp starts.
-typedef enum Special {
+typedef enum EmuSpecial {
     SPECIAL_TID_X,
     SPECIAL_TID_Y,
     SPECIAL_TID_Z,
@@ -138,7 +144,7 @@ typedef enum Special {
     SPECIAL_WARP,
     SPECIAL_LT,
     SPECIAL_COUNT
-} Special;
+} EmuSpecial;
 
 // --- Parsing -------------------------------------------------------------------------------------
 
@@ -174,7 +180,7 @@ typedef struct Parser {
     VEC(Label) labels;
     VEC(Symbol) symbols; // of the module, then of the entry
     VEC(Ins) code;
-    VEC(Param) params;
+    VEC(EmuParam) params;
     VEC(Constant) constants;
     int constant_head[256];
     VEC(const char *) names; // of registers, by id
@@ -198,17 +204,17 @@ void ptx_skip_blanks(Parser *p);
 bool ptx_accept(Parser *p, char c);
 void ptx_expect(Parser *p, char c);
 Word ptx_identifier(Parser *p); // refuses if there is none
-Operand ptx_constant(Parser *p, uint64_t value, int bits);
+EmuOperand ptx_constant(Parser *p, uint64_t value, int bits);
 
 // The statement after its guard: mnemonic with its dots, operands, semicolon; fills in *ins.
 void ptx_decode(Parser *p, Word mnemonic, Ins *ins);
 // Operands, for decode. `type` is the type of the instruction; a register must have its width, or
 // at least that with `wider`.
-Operand ptx_register(Parser *p, PtxType type, bool wider);
-Operand ptx_source(Parser *p, PtxType type, bool wider); // a register or a constant
-Operand ptx_predicate(Parser *p, bool may_negate);
-void ptx_address(Parser *p, Ins *ins, Space space);
-int ptx_vector(Parser *p, PtxType type, bool source, Operand *into, int most);
+EmuOperand ptx_register(Parser *p, PtxType type, bool wider);
+EmuOperand ptx_source(Parser *p, PtxType type, bool wider); // a register or a constant
+EmuOperand ptx_predicate(Parser *p, bool may_negate);
+void ptx_address(Parser *p, Ins *ins, EmuSpace space);
+int ptx_vector(Parser *p, PtxType type, bool source, EmuOperand *into, int most);
 int64_t ptx_integer(Parser *p);
 bool ptx_next_is(Parser *p, char c);
 int ptx_label(Parser *p, Word name);
@@ -261,32 +267,32 @@ typedef struct Copy {
     int group;                     // number of the commit that closed it; -1: still open
 } Copy;
 
-typedef struct Group { // of threads of a warp with one program counter
+typedef struct EmuGroup { // of threads of a warp with one program counter
     uint32_t mask;
     int pc;
-} Group;
+} EmuGroup;
 
 // Checked bytes of memory: their data, whether they are defined, and the order of accesses.
-typedef struct Place {
+typedef struct EmuPlace {
     uint8_t *data, *state;
     Shadow *shadow;
     EmuBuffer *buffer; // NULL: not global
     size_t offset, size;
-} Place;
+} EmuPlace;
 
 struct Warp {
-    Machine *m;
+    EmuMachine *m;
     int index; // in the block
     uint8_t *rows;
     uint32_t *defined, *pred; // by id of a register
-    Group groups[LANES];
+    EmuGroup groups[LANES];
     int ngroups, current;
     uint32_t live, born; // threads that have not returned; that exist
     int waits;           // for this barrier; -1: runs
     uint32_t clock;
     uint32_t *seen; // clocks of the other warps that happened before
     int hole_line;  // of the last load of undefined bytes, and where they are; 0: none
-    Place hole;
+    EmuPlace hole;
     VEC(Copy) copies;
     int groups_committed[LANES];
     uint8_t *local;
@@ -300,7 +306,7 @@ typedef struct Barrier {
     int line;
 } Barrier;
 
-struct Machine {
+struct EmuMachine {
     Arena *arena;
     const EmuModule *module;
     const Entry *entry;
@@ -327,26 +333,26 @@ struct Machine {
 
 enum { STATE_UNDEFINED, STATE_DEFINED, STATE_IN_FLIGHT };
 
-static inline void *row_of(const Warp *w, const Operand *o) {
+static inline void *row_of(const Warp *w, const EmuOperand *o) {
     return (o->constant ? w->m->entry->constants : w->rows) + o->row;
 }
-static inline uint32_t lane_u32(const Warp *w, const Operand *o, int lane) {
+static inline uint32_t lane_u32(const Warp *w, const EmuOperand *o, int lane) {
     return ((const uint32_t *)row_of(w, o))[lane];
 }
 // The bits of a lane, whatever the width of its register.
-static inline uint64_t lane_bits(const Warp *w, const Operand *o, int lane) {
+static inline uint64_t lane_bits(const Warp *w, const EmuOperand *o, int lane) {
     return o->bits == 64 ? ((const uint64_t *)row_of(w, o))[lane] : lane_u32(w, o, lane);
 }
-static inline void set_lane(const Warp *w, const Operand *o, int lane, uint64_t bits) {
+static inline void set_lane(const Warp *w, const EmuOperand *o, int lane, uint64_t bits) {
     if (o->bits == 64)
         ((uint64_t *)row_of(w, o))[lane] = bits;
     else
         ((uint32_t *)row_of(w, o))[lane] = (uint32_t)bits;
 }
-static inline uint32_t pred_mask(const Warp *w, const Operand *o) {
+static inline uint32_t pred_mask(const Warp *w, const EmuOperand *o) {
     return o->negated ? ~w->pred[o->id] : w->pred[o->id];
 }
-static inline void define(Warp *w, const Operand *o, uint32_t mask, uint32_t defined) {
+static inline void define(Warp *w, const EmuOperand *o, uint32_t mask, uint32_t defined) {
     w->defined[o->id] = (w->defined[o->id] & ~mask) | (mask & defined);
 }
 
@@ -354,18 +360,18 @@ static inline void define(Warp *w, const Operand *o, uint32_t mask, uint32_t def
 __attribute__((format(printf, 3, 4))) _Noreturn void emu_fault(Warp *w, int lane,
                                                                const char *format, ...);
 // The same: `what` of the undefined register `o`, and the load that it may come from.
-_Noreturn void emu_fault_undefined(Warp *w, int lane, const char *what, const Operand *o);
-_Noreturn void emu_fault_block(Machine *m, int line, const char *format, ...)
+_Noreturn void emu_fault_undefined(Warp *w, int lane, const char *what, const EmuOperand *o);
+_Noreturn void emu_fault_block(EmuMachine *m, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // Checks bounds and alignment.
-Place emu_locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool aligned);
+EmuPlace emu_locate(Warp *w, int lane, EmuSpace space, uint64_t address, int bytes, bool aligned);
 
 // Order, shadow.c: reports a race of this access with earlier ones, and notes it.
 typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_ATOMIC_READ } AccessKind;
-void emu_shadow_reset(Machine *m, Shadow *s, size_t bytes);
-void emu_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind, bool same_value);
-void emu_describe(const Machine *m, const Place *at, char *into, size_t size);
+void emu_shadow_reset(EmuMachine *m, Shadow *s, size_t bytes);
+void emu_access(Warp *w, int lane, const EmuPlace *at, int bytes, AccessKind kind, bool same_value);
+void emu_describe(const EmuMachine *m, const EmuPlace *at, char *into, size_t size);
 
 // Counting, emulate_count.c.
 int emu_wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal);

@@ -7,7 +7,7 @@
 // --- Places --------------------------------------------------------------------------------------
 
 // The name of the buffer, and the byte of it.
-void emu_describe(const Machine *m, const Place *at, char *into, size_t size) {
+void emu_describe(const EmuMachine *m, const EmuPlace *at, char *into, size_t size) {
     if (!at->buffer)
         snprintf(into, size, "byte %zu of shared memory", at->offset);
     else if (at->buffer->name)
@@ -22,7 +22,7 @@ static const char *access_name(const Ins *ins) {
     return ins->run == emu_do_store ? "writes" : "accesses";
 }
 
-_Noreturn static void outside(Warp *w, int lane, const Place *at, int64_t offset, int bytes) {
+_Noreturn static void outside(Warp *w, int lane, const EmuPlace *at, int64_t offset, int bytes) {
     static const char *const spaces[] = {"global memory", "shared memory", "local memory",
                                          "the parameters", "constant memory"};
     char name[64];
@@ -39,36 +39,37 @@ _Noreturn static void outside(Warp *w, int lane, const Place *at, int64_t offset
               bytes, (long long)offset, name, at->size);
 }
 
-static Place locate_global(Warp *w, int lane, uint64_t address) {
+static EmuPlace locate_global(Warp *w, int lane, uint64_t address) {
     EmuMemory *memory = w->m->memory;
     uint64_t slot = (address >> EMU_SLOT_SHIFT) - 1;
     if (slot >= (uint64_t)memory->n || !memory->at[slot].address)
         emu_fault(w, lane, "%s address 0x%llx, which belongs to no buffer",
                   access_name(w->m->current), (unsigned long long)address);
     EmuBuffer *b = &memory->at[slot];
-    return (Place){b->data, b->defined, &w->m->global_shadow[slot], b, 0, b->bytes};
+    return (EmuPlace){b->data, b->defined, &w->m->global_shadow[slot], b, 0, b->bytes};
 }
 
-Place emu_locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bool aligned) {
-    Machine *m = w->m;
-    Place p;
+EmuPlace emu_locate(Warp *w, int lane, EmuSpace space, uint64_t address, int bytes, bool aligned) {
+    EmuMachine *m = w->m;
+    EmuPlace p;
     int64_t offset;
     if (space == SPACE_GLOBAL) {
         p = locate_global(w, lane, address);
         offset = (int64_t)(address - p.buffer->address);
     } else if (space == SPACE_SHARED) {
-        p = (Place){m->shared, m->shared_state, &m->shared_shadow, NULL, 0, m->shared_bytes};
+        p = (EmuPlace){m->shared, m->shared_state, &m->shared_shadow, NULL, 0, m->shared_bytes};
         offset = (int64_t)address - SHARED_BASE;
     } else if (space == SPACE_LOCAL) {
         size_t size = (size_t)m->entry->info.local_bytes;
         uint8_t *data = w->local + 2 * size * (size_t)lane;
-        p = (Place){data, data + size, NULL, NULL, 0, size};
+        p = (EmuPlace){data, data + size, NULL, NULL, 0, size};
         offset = (int64_t)address;
     } else if (space == SPACE_CONST) {
-        p = (Place){m->module->constants.at, NULL, NULL, NULL, 0, (size_t)m->module->constants.n};
+        p = (EmuPlace){m->module->constants.at,       NULL, NULL, NULL, 0,
+                       (size_t)m->module->constants.n};
         offset = (int64_t)address;
     } else {
-        p = (Place){m->params, NULL, NULL, NULL, 0, m->entry->param_bytes};
+        p = (EmuPlace){m->params, NULL, NULL, NULL, 0, m->entry->param_bytes};
         offset = (int64_t)address;
     }
     if (offset < 0 || (uint64_t)offset > p.size || (uint64_t)bytes > p.size - (uint64_t)offset)
@@ -82,7 +83,7 @@ Place emu_locate(Warp *w, int lane, Space space, uint64_t address, int bytes, bo
     return p;
 }
 
-void emu_fault_undefined(Warp *w, int lane, const char *what, const Operand *o) {
+void emu_fault_undefined(Warp *w, int lane, const char *what, const EmuOperand *o) {
     const char *name = w->m->entry->reg_names[o->id];
     char place[128];
     if (!w->hole_line) emu_fault(w, lane, "%s %s is undefined", what, name);
@@ -92,7 +93,7 @@ void emu_fault_undefined(Warp *w, int lane, const char *what, const Operand *o) 
 }
 
 // The first lane of the mask whose register is undefined ends the launch.
-static void need_defined(Warp *w, const Operand *o, uint32_t mask, const char *what) {
+static void need_defined(Warp *w, const EmuOperand *o, uint32_t mask, const char *what) {
     uint32_t bad = mask & ~w->defined[o->id];
     if (bad) emu_fault_undefined(w, __builtin_ctz(bad), what, o);
 }
@@ -108,7 +109,7 @@ static inline bool all_defined(const uint8_t *state, size_t n) {
     return n == 0;
 }
 
-static void not_in_flight(Warp *w, int lane, const Place *at, int bytes) {
+static void not_in_flight(Warp *w, int lane, const EmuPlace *at, int bytes) {
     if (at->buffer || !at->state || all_defined(at->state, (size_t)bytes)) return;
     for (int i = 0; i < bytes; i++)
         if (at->state[i] == STATE_IN_FLIGHT)
@@ -161,7 +162,7 @@ static uint64_t extend(PtxType type, uint64_t value) {
     return value;
 }
 
-static void load_lane(Warp *w, const Ins *ins, int lane, const Place *at, uint32_t *defined) {
+static void load_lane(Warp *w, const Ins *ins, int lane, const EmuPlace *at, uint32_t *defined) {
     size_t size = (size_t)ptx_info[ins->type].bits / 8;
     for (int e = 0; e < ins->count; e++) {
         uint64_t value = get(at->data + (size_t)e * size, size);
@@ -184,7 +185,7 @@ void emu_do_load(Warp *w, const Ins *ins, uint32_t mask) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
         if (ins->space == SPACE_SHARED) address[l] = (uint32_t)address[l];
-        Place at = emu_locate(w, l, ins->space, address[l], bytes, true);
+        EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);
             emu_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC_READ : ACCESS_READ, false);
@@ -195,10 +196,10 @@ void emu_do_load(Warp *w, const Ins *ins, uint32_t mask) {
     count_access(w, ins, mask, address, bytes, true);
 }
 
-static void store_lane(Warp *w, const Ins *ins, int lane, const Place *at) {
+static void store_lane(Warp *w, const Ins *ins, int lane, const EmuPlace *at) {
     size_t size = (size_t)ptx_info[ins->type].bits / 8;
     for (int e = 0; e < ins->count; e++) {
-        const Operand *o = &ins->src[1 + e];
+        const EmuOperand *o = &ins->src[1 + e];
         uint64_t value = lane_bits(w, o, lane);
         bool defined = w->defined[o->id] >> lane & 1;
         if (!defined && at->buffer) emu_fault_undefined(w, lane, "stores to global memory, but", o);
@@ -208,10 +209,10 @@ static void store_lane(Warp *w, const Ins *ins, int lane, const Place *at) {
 }
 
 // Whether the store leaves the bytes as they are: then its order among stores does not matter.
-static bool stores_same(const Warp *w, const Ins *ins, int lane, const Place *at) {
+static bool stores_same(const Warp *w, const Ins *ins, int lane, const EmuPlace *at) {
     size_t size = (size_t)ptx_info[ins->type].bits / 8;
     for (int e = 0; e < ins->count; e++) {
-        const Operand *o = &ins->src[1 + e];
+        const EmuOperand *o = &ins->src[1 + e];
         uint64_t value = lane_bits(w, o, lane);
         if (!(w->defined[o->id] >> lane & 1) ||
             memcmp(at->data + (size_t)e * size, &value, size) != 0 ||
@@ -229,7 +230,7 @@ void emu_do_store(Warp *w, const Ins *ins, uint32_t mask) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
         if (ins->space == SPACE_SHARED) address[l] = (uint32_t)address[l];
-        Place at = emu_locate(w, l, ins->space, address[l], bytes, true);
+        EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);
             emu_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC : ACCESS_WRITE,
@@ -292,7 +293,7 @@ void emu_do_atom(Warp *w, const Ins *ins, uint32_t mask) {
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
-        Place at = emu_locate(w, l, ins->space, address[l], bytes, true);
+        EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         not_in_flight(w, l, &at, bytes);
         emu_access(w, l, &at, bytes, ACCESS_ATOMIC, false);
         for (int i = 0; i < bytes; i++)
@@ -325,7 +326,7 @@ static void issue(Warp *w, const Ins *ins, int lane, uint64_t *source_address) {
         lane_bits(w, &ins->src[1], lane) + lane_bits(w, &ins->src[2], lane);
     memset(c.defined, STATE_DEFINED, sizeof c.defined);
     if (given) {
-        Place from = emu_locate(w, lane, SPACE_GLOBAL, c.source, (int)given, false);
+        EmuPlace from = emu_locate(w, lane, SPACE_GLOBAL, c.source, (int)given, false);
         if (c.source % c.bytes)
             emu_fault(w, lane, "copies %d bytes from address 0x%llx, which is not a multiple of %d",
                       c.bytes, (unsigned long long)c.source, c.bytes);
@@ -333,7 +334,7 @@ static void issue(Warp *w, const Ins *ins, int lane, uint64_t *source_address) {
         memcpy(c.data, from.data, given);
         memcpy(c.defined, from.state, given);
     }
-    Place to = emu_locate(w, lane, SPACE_SHARED, c.target, c.bytes, true);
+    EmuPlace to = emu_locate(w, lane, SPACE_SHARED, c.target, c.bytes, true);
     not_in_flight(w, lane, &to, c.bytes);
     emu_access(w, lane, &to, c.bytes, ACCESS_WRITE, false);
     memset(to.state, STATE_IN_FLIGHT, c.bytes);
@@ -369,13 +370,13 @@ void emu_do_commit(Warp *w, const Ins *ins, uint32_t mask) {
 
 static void complete(Warp *w, const Copy *c) {
     if (c->source_bytes) {
-        Place from = emu_locate(w, c->lane, SPACE_GLOBAL, c->source, c->source_bytes, false);
+        EmuPlace from = emu_locate(w, c->lane, SPACE_GLOBAL, c->source, c->source_bytes, false);
         emu_access(w, c->lane, &from, c->source_bytes, ACCESS_READ, false);
         if (memcmp(from.data, c->data, c->source_bytes) != 0)
             emu_fault(w, c->lane, "the source of the cp.async in line %d changed before this wait",
                       c->line);
     }
-    Place to = emu_locate(w, c->lane, SPACE_SHARED, c->target, c->bytes, true);
+    EmuPlace to = emu_locate(w, c->lane, SPACE_SHARED, c->target, c->bytes, true);
     emu_access(w, c->lane, &to, c->bytes, ACCESS_WRITE, false);
     memcpy(to.data, c->data, c->bytes);
     memcpy(to.state, c->defined, c->bytes);

@@ -109,18 +109,18 @@ int64_t ptx_integer(Parser *p) {
 
 // --- Constants -----------------------------------------------------------------------------------
 
-Operand ptx_constant(Parser *p, uint64_t value, int bits) {
+EmuOperand ptx_constant(Parser *p, uint64_t value, int bits) {
     if (bits < 32) bits = 32;
     int *head = &p->constant_head[(value ^ value >> 29 ^ value >> 23) & 255];
     for (int i = *head; i; i = p->constants.at[i - 1].next)
         if (p->constants.at[i - 1].value == value && p->constants.at[i - 1].bits == bits)
-            return (Operand){
+            return (EmuOperand){
                 .row = p->constants.at[i - 1].row, .bits = (uint16_t)bits, .constant = true};
     Constant c = {value, bits, p->constant_bytes, *head};
     p->constant_bytes += (uint32_t)(LANES * bits / 8);
     vec_push(p->arena, &p->constants, c);
     *head = p->constants.n;
-    return (Operand){.row = c.row, .bits = (uint16_t)bits, .constant = true};
+    return (EmuOperand){.row = c.row, .bits = (uint16_t)bits, .constant = true};
 }
 
 static uint8_t *constant_rows(Parser *p) {
@@ -219,7 +219,7 @@ static void parse_registers(Parser *p) {
     ptx_expect(p, ';');
 }
 
-static bool find_register(Parser *p, Word name, Operand *into) {
+static bool find_register(Parser *p, Word name, EmuOperand *into) {
     size_t digits = 0;
     while (digits < name.len && digits < 8 && isdigit((unsigned char)name.s[name.len - 1 - digits]))
         digits++;
@@ -236,9 +236,9 @@ static bool find_register(Parser *p, Word name, Operand *into) {
             if (number >= r->count) continue;
         }
         uint32_t width = r->bits == 1 ? 0 : r->bits == 64 ? 256 : 128;
-        *into = (Operand){.row = r->row + (uint32_t)number * width,
-                          .id = r->id + (uint32_t)number,
-                          .bits = (uint16_t)(r->bits == 8 ? 16 : r->bits)};
+        *into = (EmuOperand){.row = r->row + (uint32_t)number * width,
+                             .id = r->id + (uint32_t)number,
+                             .bits = (uint16_t)(r->bits == 8 ? 16 : r->bits)};
         if (!p->names.at[into->id])
             p->names.at[into->id] = arena_strndup(p->arena, name.s, name.len);
         return true;
@@ -251,12 +251,12 @@ static const char *const special_names[SPECIAL_COUNT] = {
     "%ntid.z",   "%ctaid.x",  "%ctaid.y", "%ctaid.z", "%nctaid.x",
     "%nctaid.y", "%nctaid.z", "%laneid",  "%warpid",  "%lanemask_lt"};
 
-static bool find_special(Parser *p, Word name, Operand *into) {
+static bool find_special(Parser *p, Word name, EmuOperand *into) {
     for (int i = 0; i < SPECIAL_COUNT; i++) {
         if (!ptx_word_is(name, special_names[i])) continue;
         uint32_t *row = &p->entry->special[i];
         if (!*row) *row = new_row(p, 32) + 1;
-        *into = (Operand){.row = *row - 1, .bits = 32};
+        *into = (EmuOperand){.row = *row - 1, .bits = 32};
         return true;
     }
     return false;
@@ -267,7 +267,7 @@ static int register_bits(PtxType type) {
     return bits == 8 ? 16 : bits;
 }
 
-static void check_width(Parser *p, Word name, Operand o, PtxType type, bool wider) {
+static void check_width(Parser *p, Word name, EmuOperand o, PtxType type, bool wider) {
     int bits = register_bits(type);
     bool fits = wider && bits > 1 ? o.bits >= bits : o.bits == bits;
     if (!fits)
@@ -275,9 +275,9 @@ static void check_width(Parser *p, Word name, Operand o, PtxType type, bool wide
                    ptx_info[type].name, ptx_info[type].bits);
 }
 
-Operand ptx_register(Parser *p, PtxType type, bool wider) {
+EmuOperand ptx_register(Parser *p, PtxType type, bool wider) {
     Word name = ptx_identifier(p);
-    Operand o;
+    EmuOperand o;
     if (!find_register(p, name, &o))
         ptx_refuse(p, "no register is called '%.*s'", (int)name.len, name.s);
     check_width(p, name, o, type, wider);
@@ -297,13 +297,13 @@ static uint64_t symbol_address(Parser *p, const Symbol *s) {
     return SHARED_BASE + ((p->shared + s->align - 1) / s->align * s->align);
 }
 
-Operand ptx_source(Parser *p, PtxType type, bool wider) {
+EmuOperand ptx_source(Parser *p, PtxType type, bool wider) {
     ptx_skip_blanks(p);
     if (p->at == p->end) ptx_refuse(p, "expected an operand, found the end of the text");
     if (isdigit((unsigned char)*p->at) || *p->at == '-' || *p->at == '.')
         return ptx_constant(p, literal(p, type), register_bits(type));
     Word name = ptx_identifier(p);
-    Operand o;
+    EmuOperand o;
     if (find_register(p, name, &o)) {
         check_width(p, name, o, type, wider);
         return o;
@@ -320,21 +320,21 @@ Operand ptx_source(Parser *p, PtxType type, bool wider) {
     return ptx_constant(p, symbol_address(p, s), register_bits(type));
 }
 
-Operand ptx_predicate(Parser *p, bool may_negate) {
+EmuOperand ptx_predicate(Parser *p, bool may_negate) {
     bool negated = may_negate && ptx_accept(p, '!');
-    Operand o = ptx_register(p, PTX_PRED, false);
+    EmuOperand o = ptx_register(p, PTX_PRED, false);
     o.negated = negated;
     return o;
 }
 
 // [%r1], [%r1+16], [smem-4], [param]
-void ptx_address(Parser *p, Ins *ins, Space space) {
+void ptx_address(Parser *p, Ins *ins, EmuSpace space) {
     ptx_expect(p, '[');
     ptx_skip_blanks(p);
     Word name = ptx_identifier(p);
-    Operand o;
+    EmuOperand o;
     const Symbol *s = find_symbol(p, name);
-    const Param *param = NULL;
+    const EmuParam *param = NULL;
     for (int i = 0; i < p->params.n; i++)
         if (ptx_word_is(name, p->params.at[i].name)) param = &p->params.at[i];
     ins->offset = 0;
@@ -365,7 +365,7 @@ void ptx_address(Parser *p, Ins *ins, Space space) {
     ins->nsrc = 1;
 }
 
-int ptx_vector(Parser *p, PtxType type, bool source, Operand *into, int most) {
+int ptx_vector(Parser *p, PtxType type, bool source, EmuOperand *into, int most) {
     int n = 0;
     ptx_expect(p, '{');
     do {
@@ -419,7 +419,7 @@ static int64_t array_elements(Parser *p, bool *open) {
 }
 
 // .align 16 .b8 name[64]; after .shared or .local
-static void parse_variable(Parser *p, Space space) {
+static void parse_variable(Parser *p, EmuSpace space) {
     int64_t align = 0;
     Word w = directive(p);
     if (ptx_word_is(w, "align")) {
@@ -518,7 +518,7 @@ static void parse_param(Parser *p) {
     if (align > 4096 || bytes > 4096 || open) ptx_refuse(p, "a parameter of more than 4096 bytes");
     uint32_t end = p->params.n ? vec_last(&p->params).offset + vec_last(&p->params).bytes : 0;
     uint32_t offset = (uint32_t)((end + align - 1) / align * align);
-    Param param = {arena_strndup(p->arena, name.s, name.len), offset, (uint32_t)bytes};
+    EmuParam param = {arena_strndup(p->arena, name.s, name.len), offset, (uint32_t)bytes};
     if (offset + bytes > 32764) ptx_refuse(p, "more than 32764 bytes of parameters");
     vec_push(p->arena, &p->params, param);
 }

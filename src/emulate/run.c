@@ -20,7 +20,7 @@ static int line_text(const EmuModule *m, int line, const char **at) {
     return (int)(stop - s);
 }
 
-_Noreturn static void fail(Machine *m, int line, const char *who, const char *what) {
+_Noreturn static void fail(EmuMachine *m, int line, const char *who, const char *what) {
     const char *text;
     int n = line_text(m->module, line, &text);
     m->error->line = line;
@@ -30,7 +30,7 @@ _Noreturn static void fail(Machine *m, int line, const char *who, const char *wh
 }
 
 void emu_fault(Warp *w, int lane, const char *format, ...) {
-    Machine *m = w->m;
+    EmuMachine *m = w->m;
     char who[128], what[512];
     int t = w->index * LANES + lane, x = (int)m->launch->block[0], y = (int)m->launch->block[1];
     va_list args;
@@ -42,7 +42,7 @@ void emu_fault(Warp *w, int lane, const char *format, ...) {
     fail(m, m->current->line, who, what);
 }
 
-void emu_fault_block(Machine *m, int line, const char *format, ...) {
+void emu_fault_block(EmuMachine *m, int line, const char *format, ...) {
     char who[64], what[512];
     va_list args;
     va_start(args, format);
@@ -62,19 +62,19 @@ void emu_do_trap(Warp *w, const Ins *ins, uint32_t mask) {
 }
 
 void emu_do_branch(Warp *w, const Ins *ins, uint32_t mask) {
-    Group *g = &w->groups[w->current];
+    EmuGroup *g = &w->groups[w->current];
     if (mask == g->mask) {
         g->pc = (int)ins->offset;
         return;
     }
     if (ins->flag) emu_fault(w, __builtin_ctz(mask), "threads of the warp disagree about bra.uni");
     g->mask &= ~mask;
-    w->groups[w->ngroups++] = (Group){mask, (int)ins->offset};
+    w->groups[w->ngroups++] = (EmuGroup){mask, (int)ins->offset};
 }
 
 void emu_do_return(Warp *w, const Ins *ins, uint32_t mask) {
     (void)ins;
-    Group *g = &w->groups[w->current];
+    EmuGroup *g = &w->groups[w->current];
     w->live &= ~mask;
     g->mask &= ~mask;
     if (!g->mask) *g = w->groups[--w->ngroups];
@@ -100,10 +100,10 @@ static uint32_t guarded(Warp *w, const Ins *ins, uint32_t mask) {
 }
 
 static void step(Warp *w) {
-    Machine *m = w->m;
+    EmuMachine *m = w->m;
     w->current = 0;
     if (w->ngroups > 1) choose_group(w);
-    Group *g = &w->groups[w->current];
+    EmuGroup *g = &w->groups[w->current];
     const Ins *ins = m->current = &m->entry->code[g->pc++];
     uint32_t mask = g->mask;
     if (--m->steps < 0) emu_fault(w, __builtin_ctz(mask), "the launch does not end");
@@ -123,10 +123,10 @@ static void step(Warp *w) {
 
 // --- Blocks --------------------------------------------------------------------------------------
 
-static uint32_t special_value(const Machine *m, const Warp *w, int which, int lane) {
+static uint32_t special_value(const EmuMachine *m, const Warp *w, int which, int lane) {
     uint32_t t = (uint32_t)(w->index * LANES + lane);
     uint32_t x = m->launch->block[0], y = m->launch->block[1];
-    switch ((Special)which) {
+    switch ((EmuSpecial)which) {
     case SPECIAL_TID_X: return t % x;
     case SPECIAL_TID_Y: return t / x % y;
     case SPECIAL_TID_Z: return t / x / y;
@@ -145,11 +145,11 @@ static uint32_t special_value(const Machine *m, const Warp *w, int which, int la
     }
 }
 
-static void start_warp(Machine *m, Warp *w) {
+static void start_warp(EmuMachine *m, Warp *w) {
     const Entry *e = m->entry;
     int threads = m->threads - w->index * LANES;
     w->live = w->born = threads >= LANES ? ~0u : (1u << threads) - 1;
-    w->groups[0] = (Group){w->live, 0};
+    w->groups[0] = (EmuGroup){w->live, 0};
     w->ngroups = 1;
     w->waits = -1;
     w->clock = 1;
@@ -162,12 +162,12 @@ static void start_warp(Machine *m, Warp *w) {
     if (w->local) memset(w->local, 0, (size_t)e->info.local_bytes * 2 * LANES);
     for (int s = 0; s < SPECIAL_COUNT; s++)
         for (int l = 0; e->special[s] && l < LANES; l++) {
-            Operand o = {.row = e->special[s] - 1, .bits = 32};
+            EmuOperand o = {.row = e->special[s] - 1, .bits = 32};
             set_lane(w, &o, l, special_value(m, w, s, l));
         }
 }
 
-_Noreturn static void deadlock(Machine *m) {
+_Noreturn static void deadlock(EmuMachine *m) {
     for (int i = 0; i < m->nwarps; i++) {
         int id = m->warps[i].waits;
         if (id < 0) continue;
@@ -178,7 +178,7 @@ _Noreturn static void deadlock(Machine *m) {
     emu_fault_block(m, 1, "deadlock");
 }
 
-static void run_block(Machine *m) {
+static void run_block(EmuMachine *m) {
     memset(m->barriers, 0, sizeof m->barriers);
     memset(m->shared_state, STATE_UNDEFINED, m->shared_bytes);
     emu_shadow_reset(m, &m->shared_shadow, m->shared_bytes);
@@ -200,7 +200,7 @@ static void run_block(Machine *m) {
 
 // --- Launches ------------------------------------------------------------------------------------
 
-static void make_warps(Machine *m) {
+static void make_warps(EmuMachine *m) {
     const Entry *e = m->entry;
     m->warps = arena_new_n(m->arena, Warp, m->nwarps);
     for (int i = 0; i < m->nwarps; i++) {
@@ -257,7 +257,7 @@ static bool check_launch(const Entry *entry, const EmuLaunch *l, uint64_t shared
     return true;
 }
 
-static void run_grid(Machine *m) {
+static void run_grid(EmuMachine *m) {
     const uint32_t *grid = m->launch->grid;
     for (uint32_t z = 0; z < grid[2]; z++)
         for (uint32_t y = 0; y < grid[1]; y++)
@@ -278,7 +278,7 @@ bool emu_launch(Arena *scratch, const EmuModule *module, const EmuLaunch *l, Emu
     uint64_t shared = entry->shared_static;
     if (l->shared) shared = (shared + align - 1) / align * align + l->shared;
     if (!check_launch(entry, l, shared, e)) return false;
-    Machine *m = arena_new(scratch, Machine);
+    EmuMachine *m = arena_new(scratch, EmuMachine);
     m->arena = scratch;
     m->module = module;
     m->entry = entry;

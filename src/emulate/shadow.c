@@ -30,7 +30,7 @@ static bool happened(const Warp *w, int lane, Access a) {
     return warp == w->index ? clock_of(a) < w->clock : clock_of(a) <= w->seen[warp];
 }
 
-void emu_shadow_reset(Machine *m, Shadow *s, size_t bytes) {
+void emu_shadow_reset(EmuMachine *m, Shadow *s, size_t bytes) {
     size_t pages = (bytes / (s->shift ? 4 : 1) + PAGE_CELLS) / PAGE_CELLS;
     if (!s->page) {
         *s = (Shadow){.npages = (bytes / 4 + PAGE_CELLS) / PAGE_CELLS, .shift = 2};
@@ -42,7 +42,7 @@ void emu_shadow_reset(Machine *m, Shadow *s, size_t bytes) {
 }
 
 // From cells of four bytes to cells of one.
-static void refine(Machine *m, Shadow *s) {
+static void refine(EmuMachine *m, Shadow *s) {
     Shadow fine = {.npages = s->npages * 4, .shift = 0};
     fine.page = arena_new_n(m->arena, Cell *, fine.npages);
     for (size_t i = 0; i < s->npages; i++) {
@@ -55,9 +55,9 @@ static void refine(Machine *m, Shadow *s) {
     *s = fine;
 }
 
-_Noreturn static void race(Warp *w, int lane, const Place *at, AccessKind kind, Access other,
+_Noreturn static void race(Warp *w, int lane, const EmuPlace *at, AccessKind kind, Access other,
                            int line, bool other_writes) {
-    const Machine *m = w->m;
+    const EmuMachine *m = w->m;
     char place[128], who[64] = "another block";
     emu_describe(m, at, place, sizeof place);
     uint32_t nx = m->launch->grid[0], ny = m->launch->grid[1], b = block_of(other) - 1;
@@ -86,7 +86,7 @@ static void note_read(Warp *w, int lane, Cell *c, Access now, int line) {
     }
 }
 
-static void check_cell(Warp *w, int lane, const Place *at, Cell *c, AccessKind kind,
+static void check_cell(Warp *w, int lane, const EmuPlace *at, Cell *c, AccessKind kind,
                        bool same_value, Access now) {
     int line = w->m->current->line;
     bool writes = kind == ACCESS_WRITE || kind == ACCESS_ATOMIC, atomic = now & ATOMIC;
@@ -107,7 +107,8 @@ static void check_cell(Warp *w, int lane, const Place *at, Cell *c, AccessKind k
     c->writer_line = line;
 }
 
-void emu_access(Warp *w, int lane, const Place *at, int bytes, AccessKind kind, bool same_value) {
+void emu_access(Warp *w, int lane, const EmuPlace *at, int bytes, AccessKind kind,
+                bool same_value) {
     Shadow *s = at->shadow;
     if (!s->page) emu_shadow_reset(w->m, s, at->size);
     if (s->shift && ((at->offset | (size_t)bytes) & 3)) refine(w->m, s);

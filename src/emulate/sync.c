@@ -4,7 +4,7 @@
 #include <string.h>
 
 // A value that all threads of the mask must agree on.
-static uint32_t agreed(Warp *w, const Operand *o, uint32_t mask, const char *what) {
+static uint32_t agreed(Warp *w, const EmuOperand *o, uint32_t mask, const char *what) {
     int first = __builtin_ctz(mask);
     uint32_t value = lane_u32(w, o, first);
     for (int l = first; l < LANES; l++) {
@@ -35,7 +35,7 @@ static void join(uint32_t *into, const uint32_t *from, int n) {
 // The warp's earlier accesses happen before its later ones.
 static void warp_sync(Warp *w) { w->clock++; }
 
-static void release(Machine *m, Barrier *b) {
+static void release(EmuMachine *m, Barrier *b) {
     for (int i = 0; i < m->nwarps; i++) {
         Warp *w = &m->warps[i];
         if (!(b->waiting >> i & 1)) continue;
@@ -47,7 +47,7 @@ static void release(Machine *m, Barrier *b) {
 }
 
 static void arrive(Warp *w, const Ins *ins, uint32_t mask, bool waits) {
-    Machine *m = w->m;
+    EmuMachine *m = w->m;
     whole_warp(w, mask);
     uint32_t id = agreed(w, &ins->src[0], mask, "the number of the barrier");
     int lane = __builtin_ctz(mask);
@@ -83,7 +83,7 @@ void emu_do_arrive(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask
 // --- Within a warp -------------------------------------------------------------------------------
 
 // All threads that the mask of a .sync instruction names must execute it together.
-static void named_threads(Warp *w, const Operand *o, uint32_t mask) {
+static void named_threads(Warp *w, const EmuOperand *o, uint32_t mask) {
     uint32_t named = agreed(w, o, mask, "the mask of threads");
     uint32_t extra = mask & ~named, away = named & w->live & ~mask;
     if (extra) emu_fault(w, __builtin_ctz(extra), "is not named by the mask 0x%08x", named);

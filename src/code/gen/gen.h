@@ -216,7 +216,7 @@ const Cuts *gen_find_cuts(Gen *g, const PNode *n);
 void gen_cut(Gen *g, PNode *n, const Cuts *c);
 
 void gen_children(Gen *g, PNode *n);
-int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open);
+int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const LoopBound **open);
 void gen_pin_lanes(Gen *g, int i, int want, bool split);
 bool gen_has_bounds(Gen *g, const PNode *n);
 bool gen_has_machine_loop(const PNode *n); // inside
@@ -264,7 +264,7 @@ bool gen_tails_inside(Gen *g, PNode *n);
 int gen_put_counts(Gen *g, PNode *n);
 void gen_drop_counts(Gen *g, int before);
 // Is it where a split ends that does not divide, and does no machine loop inside decide it?
-bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside);
+bool gen_ends_split(const Gen *g, const PNode *n, const LoopBound *b, int first_inside);
 
 // region.c
 void gen_nodes(Gen *g, PNode **at, int n);

@@ -82,7 +82,7 @@ static void look_in_leaf(const Gen *g, const PNode *n, int first_inside, Interio
 static void look(const Gen *g, const PNode *n, int first_inside, int around, Interiors *in) {
     bool seldom = gen_has_machine_loop(n);
     for (int i = 0; n->kind == P_LOOP && n->variant.limit < 0 && i < n->nbounds; i++) {
-        const Bound *b = &n->bound[i];
+        const LoopBound *b = &n->bound[i];
         bool tail = gen_ends_split(g, n, b, first_inside);
         narrow(g, &(Condition){b->rest, b->k, n, tail || seldom}, first_inside, in);
     }

@@ -18,7 +18,7 @@ void gen_children(Gen *g, PNode *n) {
 }
 
 // A bound's rest has one value here.
-static bool is_constant(const Gen *g, const Bound *b, int64_t *rest) {
+static bool is_constant(const Gen *g, const LoopBound *b, int64_t *rest) {
     int64_t max;
     if (gen_lin_known(g, b->rest, rest)) return true;
     gen_lin_limits(g, b->rest, rest, &max);
@@ -27,12 +27,12 @@ static bool is_constant(const Gen *g, const Bound *b, int64_t *rest) {
 
 // Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still
 // depend on real loops are left in `open` (NULL: nobody asks which) and tested for each copy.
-int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **open) {
+int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const LoopBound **open) {
     int nopen = 0;
     *lo = 0;
     *hi = n->variant.limit >= 0 ? n->variant.limit : n->extent;
     for (int i = 0; i < n->nbounds && n->variant.limit < 0; i++) {
-        const Bound *b = &n->bound[i];
+        const LoopBound *b = &n->bound[i];
         int64_t rest;
         if (!is_constant(g, b, &rest)) continue;
         if (b->k < 0)
@@ -41,7 +41,7 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
             *lo = max_i64(*lo, ceil_div(-rest, b->k));
     }
     for (int i = 0; i < n->nbounds && n->variant.limit < 0 && *lo < *hi; i++) {
-        const Bound *b = &n->bound[i];
+        const LoopBound *b = &n->bound[i];
         int64_t rest, min, max;
         if (is_constant(g, b, &rest)) continue;
         gen_lin_limits(g, b->rest, &min, &max);
@@ -53,7 +53,7 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const Bound **o
 }
 
 // Jumps to skip unless k·(value) + rest >= 0.
-static void test_bound(Gen *g, const Bound *b, int64_t value, AsmLabel *skip) {
+static void test_bound(Gen *g, const LoopBound *b, int64_t value, AsmLabel *skip) {
     gen_lin(g, b->rest);
     g->isa->op_branch(g, GEN_ADD, GEN_A, gen_const(b->k * value), GEN_NEGATIVE, skip);
 }
@@ -192,7 +192,7 @@ void gen_boundary(Gen *g, const Lanes *want) {
 
 // An unrolled loop: a copy of the body per index (or per vector of indices).
 static void unrolled(Gen *g, PNode *n) {
-    const Bound **open = arena_new_n(g->arena, const Bound *, n->nbounds);
+    const LoopBound **open = arena_new_n(g->arena, const LoopBound *, n->nbounds);
     int64_t lo, hi;
     int nopen = gen_limits(g, n, &lo, &hi, open), step = n->simd.vector ? n->simd.lanes : 1;
     for (int64_t v = lo; v < hi; v += step) {
@@ -494,7 +494,7 @@ int gen_range(Gen *g, PNode *n) {
     gen_move(g, end, GEN_A);
     gen_move(g, counter, gen_const(0));
     for (int i = 0; i < n->nbounds; i++) { // the least end, the greatest start
-        const Bound *b = &n->bound[i];
+        const LoopBound *b = &n->bound[i];
         gen_lin(g, b->rest);
         if (b->k < 0) {
             g->isa->divide(g, -b->k, false);

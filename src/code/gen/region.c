@@ -146,7 +146,7 @@ static bool may_be_empty(Gen *g, const PNode *n) {
 }
 
 // What a bound says of one copy, over machine loops.
-static const Lin *bound_of_copy(const Gen *g, const Bound *b, int64_t v) {
+static const Lin *bound_of_copy(const Gen *g, const LoopBound *b, int64_t v) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int n = 0;
     int64_t c = b->rest->c + b->k * v;
@@ -161,8 +161,8 @@ static const Lin *bound_of_copy(const Gen *g, const Bound *b, int64_t v) {
 }
 
 // Pushes what decides at run time whether a copy exists; false: it changes inside the region.
-static bool push_conditions(Gen *g, const PNode *n, const Bound *const *open, int nopen, int64_t v,
-                            int first_inside) {
+static bool push_conditions(Gen *g, const PNode *n, const LoopBound *const *open, int nopen,
+                            int64_t v, int first_inside) {
     for (int i = 0; i < nopen; i++) {
         const Lin *l = bound_of_copy(g, open[i], v);
         if (n->simd.vector || (l->n && l->t[l->n - 1].loop >= first_inside)) return false;
@@ -202,12 +202,12 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
         if (truth == 0) return;
         how.maybe |= truth < 0 && (n->nconds || n->nhard);
     }
-    const Bound **open = NULL;
+    const LoopBound **open = NULL;
     int64_t lo = 0, hi = 1;
     int step = 1, nopen = 0;
     if (n->kind == P_LOOP && !n->form.real && !n->form.replay) {
         hi = n->extent;
-        if (n->nbounds) open = arena_new_n(g->arena, const Bound *, n->nbounds);
+        if (n->nbounds) open = arena_new_n(g->arena, const LoopBound *, n->nbounds);
         nopen = gen_limits(g, n, &lo, &hi, open);
         if (n->simd.vector) step = n->simd.lanes;
         if (nopen && plan_writes_skip(g->p, n)) how.maybe |= may_be_empty(g, n), nopen = 0;

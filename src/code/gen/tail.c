@@ -32,9 +32,9 @@ enum {
 typedef struct Tail {
     PNode *loop;
     VEC(PNode *) same; // loops with the same bounds, those of an initialisation and its update, say
-    const Bound *bound;  // NULL: the number of iterations
-    const Lin *sum;      // of `bound`: the machine loops outside
-    int64_t never, full; // of `bound`: it holds nowhere up to `never`, everywhere from `full` on
+    const LoopBound *bound; // NULL: the number of iterations
+    const Lin *sum;         // of `bound`: the machine loops outside
+    int64_t never, full;    // of `bound`: it holds nowhere up to `never`, everywhere from `full` on
 } Tail;
 
 typedef struct Case {
@@ -93,7 +93,7 @@ static bool range_in(const Gen *g, const TailGroup *group, const TailBox *box, c
 
 static int64_t clip(int64_t v, int64_t lo, int64_t hi) { return max_i64(lo, min_i64(v, hi)); }
 
-static int64_t bound_limit(const Bound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
+static int64_t bound_limit(const LoopBound *b, int64_t rest) { return floor_div(rest, -b->k) + 1; }
 
 // Values of a tail in a box.
 static bool tail_range(const Gen *g, const TailGroup *group, const Tail *t, const TailBox *box,
@@ -107,7 +107,7 @@ static bool tail_range(const Gen *g, const TailGroup *group, const Tail *t, cons
     }
     *lo = *hi = t->loop->extent;
     for (int i = 0; i < t->loop->nbounds; i++) {
-        const Bound *b = &t->loop->bound[i];
+        const LoopBound *b = &t->loop->bound[i];
         if (!range_in(g, group, box, b->rest, &min, &max)) return false;
         *lo = min_i64(*lo, bound_limit(b, min));
         *hi = min_i64(*hi, bound_limit(b, max));
@@ -123,7 +123,7 @@ static int exists(const Gen *g, const TailGroup *group, const TailBox *box) {
     for (int i = 0; i < group->nouter; i++) {
         const PNode *loop = group->outer[i];
         for (int k = 0; k < loop->nbounds; k++) {
-            const Bound *b = &loop->bound[k];
+            const LoopBound *b = &loop->bound[k];
             int64_t min, max;
             if (!range_in(g, group, box, b->rest, &min, &max) ||
                 !add_range(b->k, box->lo[i], box->hi[i], &min, &max))
@@ -329,7 +329,7 @@ static bool are_digits(int64_t k, int64_t extent, int64_t of, int64_t other) {
 }
 
 // Copies inside that the bound depends on belong to the same split.
-bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_inside) {
+bool gen_ends_split(const Gen *g, const PNode *n, const LoopBound *b, int first_inside) {
     for (int i = 0; i < b->rest->n; i++) {
         const LinTerm *term = &b->rest->t[i];
         const PNode *loop = g->p->loop[term->loop];
@@ -341,7 +341,7 @@ bool gen_ends_split(const Gen *g, const PNode *n, const Bound *b, int first_insi
 
 // The tail of a bound that depends on copies inside. False: it is none, or nothing is to be
 // decided.
-static bool bound_tail(Gen *g, PNode *n, const Bound *b, int first_inside, Tail *t) {
+static bool bound_tail(Gen *g, PNode *n, const LoopBound *b, int first_inside, Tail *t) {
     LinTerm sum[TREE_MAX_DEPTH * 2];
     int64_t min = b->rest->c, max = b->rest->c;
     int count = 0;
@@ -484,7 +484,7 @@ static void set_limit(Tail *t, int64_t limit) {
 static void gen_limit(Gen *g, const PNode *n) {
     gen_move(g, GEN_A, gen_const(n->extent));
     for (int i = 0; i < n->nbounds; i++) { // A <- min(A, limit)
-        const Bound *b = &n->bound[i];
+        const LoopBound *b = &n->bound[i];
         g->isa->push(g);
         gen_lin(g, b->rest);
         g->isa->divide(g, -b->k, false);

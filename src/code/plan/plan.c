@@ -97,7 +97,7 @@ static int64_t lin_most(const Plan *p, const Lin *l, int64_t max) {
     for (int i = 0; i < l->n; i++) {
         const PNode *loop = p->loop[l->t[i].loop];
         for (int j = 0; j < loop->nbounds; j++) {
-            const Bound *b = &loop->bound[j];
+            const LoopBound *b = &loop->bound[j];
             bool same = l->t[i].k == -b->k && l->n == b->rest->n + 1;
             for (int t = 0; t < b->rest->n && same; t++)
                 same = lin_coef(l, b->rest->t[t].loop) == -b->rest->t[t].k;
@@ -333,9 +333,9 @@ static void guard_push_hard(Builder *b, PNode *g, const Affine *cond) {
 }
 
 static void bound_push(Builder *b, PNode *loop, int64_t k, const Lin *rest) {
-    Bound *more = arena_new_n(b->p->arena, Bound, loop->nbounds + 1);
+    LoopBound *more = arena_new_n(b->p->arena, LoopBound, loop->nbounds + 1);
     if (loop->nbounds) memcpy(more, loop->bound, (size_t)loop->nbounds * sizeof *more);
-    more[loop->nbounds++] = (Bound){k, rest};
+    more[loop->nbounds++] = (LoopBound){k, rest};
     loop->bound = more;
 }
 
@@ -367,7 +367,7 @@ static const Lin *simplest(const Plan *p, const Lin *l) {
 static bool is_known(const Builder *b, const Lin *l) {
     const PNode *loop = l->n ? b->p->loop[l->t[l->n - 1].loop] : NULL;
     for (int i = 0; loop && i < loop->nbounds; i++) {
-        const Bound *is = &loop->bound[i];
+        const LoopBound *is = &loop->bound[i];
         bool same = is->k == l->t[l->n - 1].k && is->rest->n == l->n - 1 && is->rest->c == l->c;
         for (int k = 0; same && k < l->n - 1; k++)
             same = is->rest->t[k].loop == l->t[k].loop && is->rest->t[k].k == l->t[k].k;

@@ -77,10 +77,10 @@ typedef struct Mem {
 typedef enum PKind { P_LOOP, P_GUARD, P_LEAF } PKind;
 
 // k·index + rest >= 0 restricts a loop.
-typedef struct Bound {
+typedef struct LoopBound {
     int64_t k;
     const Lin *rest; // over loops further out
-} Bound;
+} LoopBound;
 
 // What a node contains; plan_number sets it, before and after loops are unrolled.
 typedef struct PSpan {
@@ -149,7 +149,7 @@ struct PNode {
     Kind mark;      // of the Tree's index
     int most;       // operations that the Schedule lets it unroll to; 0: the machine's limit
     int nbounds;
-    Bound *bound; // conditions that restrict it
+    LoopBound *bound; // conditions that restrict it
     PThreads threads;
 
     // P_GUARD: runs when all conditions are >= 0 and no bit of `flag` is set in the environment
