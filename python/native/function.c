@@ -102,13 +102,18 @@ static PyObject *compile(PyObject *self, PyObject *args, PyObject *keywords) {
     return e ? kernel_new((Function *)self, e) : NULL;
 }
 
-static PyObject *with_schedule(PyObject *object, PyObject *text) {
+// A text, None, or a LoopTree, whose attribute `schedule` is one.
+static PyObject *with_schedule(PyObject *object, PyObject *given) {
     Function *self = (Function *)object;
-    if (!PyUnicode_Check(text) && text != Py_None) {
-        PyErr_Format(PyExc_TypeError, "a schedule is a text or None, not %R", text);
-        return NULL;
-    }
-    return function_new(self->st, self->module, self->origin, self->f, text);
+    bool plain = PyUnicode_Check(given) || given == Py_None;
+    PyObject *text = plain ? NULL : PyObject_GetAttrString(given, "schedule"), *made = NULL;
+    PyErr_Clear();
+    if (plain || (text && PyUnicode_Check(text)))
+        made = function_new(self->st, self->module, self->origin, self->f, plain ? given : text);
+    else
+        PyErr_Format(PyExc_TypeError, "a schedule is a text, a LoopTree or None, not %R", given);
+    Py_XDECREF(text);
+    return made;
 }
 
 // Appends "TITLE\n" and the text of one stage, indented as it is.
@@ -361,8 +366,8 @@ static PyMethodDef methods[] = {
      "compile(*args, **keywords) -> Kernel\n\nCompiles for the types, shapes and strides of these "
      "arguments; nothing runs."},
     {"schedule", with_schedule, METH_O,
-     "schedule(text) -> Function\n\nThe same function with its loops as the text says; None: as "
-     "the compiler chooses."},
+     "schedule(text) -> Function\n\nThe same function with its loops as the text, or a LoopTree, "
+     "says; None: as the compiler chooses."},
     {"tune", KEYWORDS(function_tune), METH_VARARGS | METH_KEYWORDS,
      "tune(*args, seconds=1, trials=0, strategy=None, again=False, progress=None, **keywords) -> "
      "TuneResult\n\nSearches for a faster schedule by measuring. Later calls with arguments of "

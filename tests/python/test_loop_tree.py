@@ -60,6 +60,8 @@ def test_refusals_say_why():
             act()
     with pytest.raises(TypeError):
         tree.split(1.5, 2)
+    with pytest.raises(TypeError, match="a LoopTree or None"):
+        lw.define(MM).mm.schedule(lw.define(MM).mm)
     with pytest.raises(lw.Error) as error:
         tree.edit("split m 4; vectorise n")
     assert error.value.diagnostics[0].column == 12 and "did you mean 'vectorize'" in str(error.value)
@@ -84,7 +86,7 @@ def test_a_tree_tells_and_runs():
     tree = mm.loop_tree(A, B)
     assert tree.sizes == {"M": 12, "K": 9, "N": 16} and tree.flops == 2 * 12 * 9 * 16
     tree = tree.edit("split m 2")
-    assert np.array_equal(tree.function(A, B), A @ B) and tree.measure(0.001) > 0
+    assert np.array_equal(mm.schedule(tree)(A, B), A @ B) and np.array_equal(tree.function(A, B), A @ B) and tree.measure(0.001) > 0
     assert tree.children(tree.loops[0]) and len(tree.leaves) >= 1 and all(n.touches > 0 for n in tree.loops)
     assert pickle.loads(pickle.dumps(tree)) == tree
     page = tree._repr_html_()

@@ -249,10 +249,11 @@ static bool reads_back(Walk *k) {
 
 TEST(edit_walks_keep_the_meaning) {
     int applied[15] = {0}, refused = 0;
-    for (int64_t i = 0; i < check_rounds(800); i++) {
+    uint64_t first = check_first_seed();
+    for (int64_t i = 0; i < check_long_rounds(800); i++) {
         Walk k = {.refused = 0};
-        uint64_t state = (uint64_t)i + 1;
-        if (!walk_begin(&k, (uint64_t)i)) return walk_end(&k);
+        uint64_t seed = first + (uint64_t)i, state = seed;
+        if (!walk_begin(&k, seed)) return walk_end(&k);
         for (int j = 0; j < 10; j++) {
             lw_schedule *next;
             int what;
@@ -266,7 +267,7 @@ TEST(edit_walks_keep_the_meaning) {
             lw_backend backend = j % 4 ? LW_BACKEND_TREE : LW_BACKEND_JIT;
             const char *wrong = run(&k, k.w.bound, lw_schedule_get(k.w.s), backend);
             if (CHECK(!wrong) && CHECK(reads_back(&k))) continue;
-            printf("walk %lld, action %d: %s\n%s%s", (long long)i, what, wrong ? wrong : "",
+            printf("walk %llu, action %d: %s\n%s%s", (unsigned long long)seed, what, wrong ? wrong : "",
                    lab_text(&k.lab, k.p), TEXT(&k.w));
             break;
         }
@@ -313,11 +314,12 @@ static const char *run_tree(Walk *k, const lw_tree *t) {
 
 TEST(edit_tree_walks_keep_the_meaning) {
     int applied = 0, refused = 0;
-    for (int64_t i = 0; i < check_rounds(200); i++) {
+    uint64_t first = check_first_seed();
+    for (int64_t i = 0; i < check_long_rounds(200); i++) {
         Walk k = {.refused = 0};
-        uint64_t state = (uint64_t)i + 77;
+        uint64_t seed = first + (uint64_t)i, state = seed + 77;
         lw_tree *t = NULL;
-        if (!walk_begin(&k, (uint64_t)i)) return walk_end(&k);
+        if (!walk_begin(&k, seed)) return walk_end(&k);
         lw_show_options o = {.struct_size = sizeof o, .schedule = {"", NULL}};
         CHECK(!lw_tree_new(k.w.ctx, k.w.bound, &o, &t) || lw_diag_count(k.w.ctx));
         for (int j = 0; t && j < 6; j++) {
@@ -330,7 +332,7 @@ TEST(edit_tree_walks_keep_the_meaning) {
             t = next;
             const char *wrong = run_tree(&k, t);
             if (CHECK(!wrong)) continue;
-            printf("tree walk %lld: %s\n%s", (long long)i, wrong, lw_tree_stripe(t));
+            printf("tree walk %llu: %s\n%s", (unsigned long long)seed, wrong, lw_tree_stripe(t));
             break;
         }
         lw_tree_free(t);
