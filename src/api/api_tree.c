@@ -65,8 +65,21 @@ typedef struct NewCall {
     lw_tree *made;
 } NewCall;
 
-// The Tree is lowered in the slot's arena. Its own copy is read from Stripe text, or forked from a
-// Tree that the bound function keeps.
+// Views that lowering did not have: they are derived again when the Tree is printed, since
+// transformations change them.
+static const Block *without_views(Tree *t, const Block *b) {
+    const Node **child = arena_new_n(t->arena, const Node *, b->nchildren + 1);
+    for (int i = 0; i < b->nchildren; i++) {
+        const Block *c = as_block(b->child[i]);
+        child[i] = c ? &without_views(t, c)->node : b->child[i];
+    }
+    Block plain = *b;
+    plain.nviews = 0;
+    plain.view = NULL;
+    return tree_block(t, &plain, child, b->nchildren);
+}
+
+// The Tree is lowered in the slot's arena; the handle's own copy is read from its Stripe text.
 static lw_status new_body(Call *call, void *arg) {
     NewCall *n = arg;
     const Schedule *schedule;
@@ -83,8 +96,9 @@ static lw_status new_body(Call *call, void *arg) {
         (Source){"<tree>", arena_strndup(&t->arena, text_str(&text), text.len), (uint32_t)text.len};
     Names *names = arena_new(&t->arena, Names);
     names->arena = &t->arena;
-    const Tree *own = stripe_parse(&t->arena, names, source, call->diags);
+    Tree *own = stripe_parse(&t->arena, names, source, call->diags);
     if (!own) return LW_ERROR;
+    if (!n->bound->function->tree) own->root = without_views(own, own->root);
     tree_finish(call, t, own);
     return LW_OK;
 }
