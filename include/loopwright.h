@@ -1097,6 +1097,8 @@ LW_API int lw_graph_place(lw_graph *g, const char *op, int ninputs, const int *i
                           const int *dims, const char *relations, int border);
 LW_API lw_status lw_graph_pre(lw_graph *g, int reduction, int start);
 LW_API lw_status lw_graph_post(lw_graph *g, int x);
+// Names a node: the temporary that holds it, and its statement in schedules, have that name.
+LW_API lw_status lw_graph_label(lw_graph *g, int x, const char *name);
 
 // Compositions of the above.
 LW_API int lw_graph_unary(lw_graph *g, const char *op, int x);

@@ -317,6 +317,8 @@ NODE(view, (lw_graph * g, int x, int ndims, const int *dims, const char *relatio
      .dims = dims, .text = GIVEN(relations), .border = border)
 DONE(pre, (lw_graph * g, int reduction, int start), graph_pre(g, a->x, a->y), .x = reduction,
      .y = start)
+DONE(label, (lw_graph * g, int x, const char *name), graph_label(g, a->x, a->name), .x = x,
+     .name = GIVEN(name))
 DONE(post, (lw_graph * g, int x), graph_post(g, a->x), .x = x)
 NODE(unary, (lw_graph * g, const char *op, int x), graph_unary(g, a->code, a->x), .op = GIVEN(op),
      .x = x)

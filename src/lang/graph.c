@@ -492,6 +492,12 @@ static bool updatable(const GraphNode *n) {
     return n->kind == NODE_PLACE || (n->kind == NODE_OP && (n->reduce != REDUCE_ASSIGN || n->post));
 }
 
+bool graph_label(Graph *g, int x, const char *name) {
+    if (!node_ok(g, x)) return false;
+    g->nodes.at[x].label = name_of(g->names, name);
+    return true;
+}
+
 bool graph_post(Graph *g, int x) {
     if (!node_ok(g, x)) return false;
     GraphNode *n = &g->nodes.at[x];

@@ -87,6 +87,8 @@ bool graph_pre(Graph *g, int reduction, int start);
 // becomes a statement that updates that result in place, and that the run-time flag "skip
 // post-operations" leaves out.
 bool graph_post(Graph *g, int x);
+// Names a node; the temporary that holds it, and its statement, get that name if it is free.
+bool graph_label(Graph *g, int x, const char *name);
 
 int graph_rank(const Graph *g, int x); // GRAPH_BAD without such a node
 int graph_node_dim(const Graph *g, int x, int i);

@@ -119,9 +119,19 @@ static int add_tensor(Build *b, Name name, const GraphNode *n, Role role, int nd
     return t;
 }
 
+static bool iter_taken(const Build *b, int before, Name name) {
+    for (int d = 0; d < before; d++)
+        if (b->iter_name[d] == name) return true;
+    return graph_find_dim(b->g, name) >= 0;
+}
+
+// A temporary, and so its statement, has the name of its node; a number is none.
 static Name temp_name(Build *b, int x) {
-    const char *name = arena_printf(b->p->arena, "t%d", x);
-    while (program_find_tensor(b->p, name_of(b->p->names, name)) >= 0)
+    const char *label = node(b, x)->label;
+    bool named = label && (*label < '0' || *label > '9');
+    const char *name = named ? label : arena_printf(b->p->arena, "t%d", x);
+    while (program_find_tensor(b->p, name_of(b->p->names, name)) >= 0 ||
+           iter_taken(b, b->g->dims.n, name_of(b->p->names, name)))
         name = arena_printf(b->p->arena, "%s_", name);
     return name_of(b->p->names, name);
 }
@@ -504,12 +514,6 @@ static bool add_sizes(Build *b) {
         vec_push(b->p->arena, &b->p->requires, r);
     }
     return true;
-}
-
-static bool iter_taken(const Build *b, int before, Name name) {
-    for (int d = 0; d < before; d++)
-        if (b->iter_name[d] == name) return true;
-    return graph_find_dim(b->g, name) >= 0;
 }
 
 // Iterators are named after their dimension in lower case, where that is no dimension itself;

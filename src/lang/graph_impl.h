@@ -40,6 +40,7 @@ typedef struct GraphNode {
     GraphNodeKind kind;
     Type type;
     Name name;     // READ, WRITE: the tensor
+    Name label;    // that its text or lw_graph_label gives it; NULL: none
     ExprOp op;     // OP
     Reduce reduce; // PLACE; of an OP: ASSIGN, or what it reduces with
     int ninputs;

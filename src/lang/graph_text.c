@@ -36,9 +36,29 @@ static void print_value(Text *out, Type type, Value v) {
         text_int(out, v.i);
 }
 
-static void print_border(Text *out, const GraphNode *n) {
+static bool is_word(const char *c) {
+    while (*c == '_' || (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') ||
+           (*c >= 'A' && *c <= 'Z'))
+        c++;
+    return !*c;
+}
+
+// A node by its name, or by its number where it has none of its own.
+static void print_ref(Text *out, const Graph *g, int x) {
+    Name label = g->nodes.at[x].label;
+    bool named = label && (*label < '0' || *label > '9') && is_word(label);
+    for (int i = 0; named && i < g->nodes.n; i++) named = i == x || g->nodes.at[i].label != label;
+    if (named)
+        text_printf(out, "%%%s", label);
+    else
+        text_printf(out, "%%%d", x);
+}
+
+static void print_border(Text *out, const Graph *g, const GraphNode *n) {
     if (n->border == GRAPH_BORDER_IDENTITY) text_add(out, " border identity");
-    if (n->border >= 0) text_printf(out, " border %%%d", n->border);
+    if (n->border < 0) return;
+    text_add(out, " border ");
+    print_ref(out, g, n->border);
 }
 
 static const char *const place_op[] = {"", " add", " mul", " min", " max"};
@@ -62,7 +82,10 @@ static void print_head(Text *out, const GraphNode *n) {
 static void print_node(Text *out, const Graph *g, const GraphNode *n) {
     print_head(out, n);
     if (n->kind == NODE_CONST) print_value(out, n->type, n->value);
-    for (int i = 0; i < n->ninputs; i++) text_printf(out, " %%%d", n->input[i]);
+    for (int i = 0; i < n->ninputs; i++) {
+        text_char(out, ' ');
+        print_ref(out, g, n->input[i]);
+    }
     if (n->kind != NODE_CONST && n->op != OP_CAST) print_dims(out, g, n);
     if (n->kind == NODE_INDEX) {
         text_char(out, ' ');
@@ -72,8 +95,11 @@ static void print_node(Text *out, const Graph *g, const GraphNode *n) {
         text_add(out, " where ");
         relations_print(out, g, n->nrelations, n->relation);
     }
-    if (n->kind == NODE_VIEW || n->kind == NODE_PLACE) print_border(out, n);
-    if (n->pre >= 0) text_printf(out, " pre %%%d", n->pre);
+    if (n->kind == NODE_VIEW || n->kind == NODE_PLACE) print_border(out, g, n);
+    if (n->pre >= 0) {
+        text_add(out, " pre ");
+        print_ref(out, g, n->pre);
+    }
     if (n->post) text_add(out, " post");
 }
 
@@ -91,7 +117,8 @@ void graph_print(Text *out, const Graph *g) {
         text_char(out, '\n');
     }
     for (int x = 0; x < g->nodes.n; x++) {
-        text_printf(out, "%%%d = ", x);
+        print_ref(out, g, x);
+        text_add(out, " = ");
         print_node(out, g, &g->nodes.at[x]);
         text_char(out, '\n');
     }
@@ -409,6 +436,7 @@ static bool parse_definition(Parser *p) {
     if (!cursor_char(&p->c, '=')) return cursor_expected(&p->c, "'='");
     int node = GRAPH_BAD;
     bool ok = parse_right(p, &node);
+    if (ok && node >= 0) p->g->nodes.at[node].label = name;
     vec_push(p->g->arena, &p->labels, ((Label){name, ok ? node : GRAPH_BAD}));
     return ok;
 }

@@ -15,11 +15,11 @@ program fold(M, N, K) {
     input A: f32[M, K]
     input B: f32[K, N]
     output C: f32[M, N]
-    temp t2: f32[M, K]
+    temp e: f32[M, K]
 
-    t2: for m in 0:M, k in 0:K
-        t2[m, k] = exp(A[m, k])
+    e: for m in 0:M, k in 0:K
+        e[m, k] = exp(A[m, k])
 
     C: for m in 0:M, n in 0:N, k in 0:K
-        C[m, n] +=! t2[m, k]*B[k, n]
+        C[m, n] +=! e[m, k]*B[k, n]
 }

@@ -168,6 +168,38 @@ TEST(edit_transforms_trees) {
     end(&w);
 }
 
+static lw_graph *sums(lw_context *ctx, int *sum) {
+    lw_graph *g;
+    CHECK(!lw_graph_new(ctx, "sums", &g));
+    int n = lw_graph_dim(g, "N"), k = lw_graph_dim(g, "K");
+    int x = lw_graph_read(g, "X", (DLDataType){kDLFloat, 32, 1}, 2, (int[]){n, k});
+    *sum = lw_graph_reduce(g, "add", x, 1, (int[]){k});
+    lw_graph_write(g, "Y", lw_graph_binary(g, "mul", *sum, x), 2, (int[]){n, k});
+    return g;
+}
+
+TEST(edit_statements_have_the_names_of_graph_nodes) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = NULL;
+    lw_bound *b = NULL;
+    lw_schedule *s = NULL;
+    int sum;
+    lw_graph *wrong = sums(ctx, &sum), *g = sums(ctx, &sum);
+    CHECK(lw_graph_label(wrong, 99, "nothing") == LW_ERROR);
+    CHECK(!lw_graph_label(g, sum, "scores"));
+    lw_show_options o = {.struct_size = sizeof o, .schedule = {"", NULL}};
+    CHECK(!lw_graph_build(g, &mod));
+    CHECK(!lw_bind(ctx, lw_module_function(mod, 0), (lw_size[]){{"N", 3}, {"K", 4}}, 2, &b));
+    CHECK(!lw_schedule_new(ctx, b, &o, &s));
+    CHECK_STR_EQ(lw_schedule_get(s).text, "scores: n k\nY: n k\n");
+    lw_schedule_free(s);
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_graph_free(g);
+    lw_graph_free(wrong);
+    lw_context_free(ctx);
+}
+
 // --- Random walks ------------------------------------------------------------------------------
 
 typedef struct Walk {
