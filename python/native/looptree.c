@@ -129,10 +129,11 @@ static PyObject *edit(PyObject *object, PyObject *script) {
     LoopTree *self = (LoopTree *)object;
     PyObject *bytes = PyUnicode_AsUTF8String(script);
     lw_schedule *s;
+    char *text;
     if (!bytes) return NULL;
+    if (PyBytes_AsStringAndSize(bytes, &text, NULL)) return Py_DECREF(bytes), NULL; // it has a NUL
     PyThreadState *thread = PyEval_SaveThread();
-    lw_status status =
-        lw_schedule_edit(self->st->ctx, self->s, "<edit>", PyBytes_AsString(bytes), &s);
+    lw_status status = lw_schedule_edit(self->st->ctx, self->s, "<edit>", text, &s);
     PyEval_RestoreThread(thread);
     Py_DECREF(bytes);
     return result(self, status, s);

@@ -67,6 +67,8 @@ def test_refusals_say_why():
     assert error.value.diagnostics[0].column == 12 and "did you mean 'vectorize'" in str(error.value)
     with pytest.raises(TypeError):
         lw._native.LoopTree()
+    with pytest.raises(ValueError, match="null byte"):
+        tree.edit("split m 4\0; swap")
     with pytest.raises(lw.Error, match="value for N"):
         lw.define(MM).mm.loop_tree(M=2, K=3)
 

@@ -207,7 +207,6 @@ typedef struct Walk {
     Program *p;
     Work w;
     LabData data, want;
-    int applied[32], refused;
 } Walk;
 
 static bool walk_begin(Walk *k, uint64_t seed) {
@@ -283,7 +282,7 @@ TEST(edit_walks_keep_the_meaning) {
     int applied[15] = {0}, refused = 0;
     uint64_t first = check_first_seed();
     for (int64_t i = 0; i < check_long_rounds(800); i++) {
-        Walk k = {.refused = 0};
+        Walk k;
         uint64_t seed = first + (uint64_t)i, state = seed;
         if (!walk_begin(&k, seed)) return walk_end(&k);
         for (int j = 0; j < 10; j++) {
@@ -299,8 +298,8 @@ TEST(edit_walks_keep_the_meaning) {
             lw_backend backend = j % 4 ? LW_BACKEND_TREE : LW_BACKEND_JIT;
             const char *wrong = run(&k, k.w.bound, lw_schedule_get(k.w.s), backend);
             if (CHECK(!wrong) && CHECK(reads_back(&k))) continue;
-            printf("walk %llu, action %d: %s\n%s%s", (unsigned long long)seed, what, wrong ? wrong : "",
-                   lab_text(&k.lab, k.p), TEXT(&k.w));
+            printf("walk %llu, action %d: %s\n%s%s", (unsigned long long)seed, what,
+                   wrong ? wrong : "", lab_text(&k.lab, k.p), TEXT(&k.w));
             break;
         }
         walk_end(&k);
@@ -348,7 +347,7 @@ TEST(edit_tree_walks_keep_the_meaning) {
     int applied = 0, refused = 0;
     uint64_t first = check_first_seed();
     for (int64_t i = 0; i < check_long_rounds(200); i++) {
-        Walk k = {.refused = 0};
+        Walk k;
         uint64_t seed = first + (uint64_t)i, state = seed + 77;
         lw_tree *t = NULL;
         if (!walk_begin(&k, seed)) return walk_end(&k);
