@@ -53,7 +53,8 @@ typedef struct Cli {
     Pairs sizes, in, out, arg;
     Pairs params; // of a TeML program: what --size gave
     bool silent;  // cli_report shows nothing
-    const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *set, *mapping;
+    const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *target, *set,
+        *mapping;
     const char *name, *script, *device;
     const char *machine, *until;
     const char *only, *peers, *peers_dir, *history, *from;

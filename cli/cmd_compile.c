@@ -17,10 +17,9 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[] = {
-    [LW_EMIT_C] = {".c", "source"},
-    [LW_EMIT_OBJ] = {".o", "object"},
-    [LW_EMIT_ASM] = {".s", "assembly"},
-    [LW_EMIT_SO] = {".so", "library"},
+    [LW_EMIT_C] = {".c", "source"},      [LW_EMIT_OBJ] = {".o", "object"},
+    [LW_EMIT_ASM] = {".s", "assembly"},  [LW_EMIT_SO] = {".so", "library"},
+    [LW_EMIT_PTX] = {".ptx", "kernels"},
 };
 
 // A name with a dot must have the right extension; libraries may add a version.
@@ -94,6 +93,7 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
 static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
     lw_emit_options o = {
         .struct_size = sizeof o, .name = cli->name, .isa = cli->isa, .threads = (int)cli->threads};
+    if (kind == &kinds[LW_EMIT_PTX]) o.isa = cli->target;
     char *schedule = NULL;
     lw_bound *b = NULL;
     int status = cli_schedule(cli, &o.schedule, &schedule);
@@ -112,7 +112,7 @@ static bool is_name(const char *text) {
 }
 
 int command_compile(Cli *cli) {
-    if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm or so");
+    if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm, so or ptx");
     const Kind *kind = &kinds[cli_word(emit_words, cli->emit)];
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
     if (cli->name && !is_name(cli->name))
@@ -129,6 +129,10 @@ int command_compile(Cli *cli) {
     if (cli->schedule && kind == &kinds[LW_EMIT_C])
         status =
             cli_idle(cli, "--isa", "with --schedule: it is for machine code, and to choose by");
+    if (!status && kind == &kinds[LW_EMIT_PTX])
+        status = cli_idle(cli, "--threads --isa", "on PTX; --target names the architecture");
+    if (!status && kind != &kinds[LW_EMIT_PTX])
+        status = cli_idle(cli, "--target", "but with --emit ptx");
     if (!status) status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status) status = f ? compile_function(cli, f, kind) : EXIT_FAILED;

@@ -10,6 +10,7 @@ static int show_one(Cli *cli, const lw_function *f, bool more) {
     lw_show_options o = {.struct_size = sizeof o, .cost = cli->cost, .isa = cli->isa};
     o.json = cli->json;
     o.threads = (int)cli->threads;
+    if (stage == LW_STAGE_PTX) o.isa = cli->target;
     char *schedule = NULL;
     lw_bound *b = NULL;
     int status = cli_schedule(cli, &o.schedule, &schedule);
@@ -56,6 +57,10 @@ static int check_effects(Cli *cli) {
     if (stage == LW_STAGE_PROGRAM)
         status =
             cli_idle(cli, "--schedule --threads --isa --cost", "on a Program, which has no loops");
+    if (!status && stage == LW_STAGE_PTX)
+        status = cli_idle(cli, "--threads --isa", "on PTX; --target names the architecture");
+    if (!status && stage != LW_STAGE_PTX)
+        status = cli_idle(cli, "--target", "but with --stage ptx");
     if (!status && stage != LW_STAGE_TREE)
         status = cli_idle(cli, "--cost", "but with --stage tree");
     return status;

@@ -26,7 +26,7 @@ const Command commands[] = {
      command_check},
     {"show", "FILE", "print a file in one of the compiler's text forms",
      OPTIONS("--stage", "--def", "--size", "--schedule", "--machine", "--threads", "--isa",
-             "--cost", "--db", READING),
+             "--target", "--cost", "--db", READING),
      "--stage program   the Program: explicit domains, affine subscripts, all types (.lwp).\n"
      "                  It parses back to itself and is a valid input of every command.\n"
      "--stage schedule  the chosen Schedule (.lws), a starting point for edits. With\n"
@@ -35,6 +35,7 @@ const Command commands[] = {
      "                  and operations.\n"
      "--stage stripe    the same nest as Stripe text (.stripe), which parses back and runs.\n"
      "--stage asm       the machine code, each part below the line of the tree it implements.\n"
+     "--stage ptx       the kernels for NVIDIA GPUs, under the Schedule that is chosen for them.\n"
      "--stage report    for each nest: register tile, instruction counts, reasons for every\n"
      "                  optimisation that was declined; and the time of each compiler step.\n"
      "\n"
@@ -110,7 +111,7 @@ const Command commands[] = {
      command_tune},
     {"compile", "FILE", "write a function as a standalone file",
      OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--machine", "--threads",
-             "--isa", "--db", READING),
+             "--isa", "--target", "--db", READING),
      "Writes one function of plain pointers for the given sizes and its C header. To link\n"
      "several sizes or instruction sets into one program, give each a --name.\n"
      "\n"
@@ -118,6 +119,7 @@ const Command commands[] = {
      "--emit obj        machine code as an ELF object, FILE.o, without run-time dependencies.\n"
      "--emit asm        the same code for the GNU assembler, FILE.s.\n"
      "--emit so         the same code as a shared library, FILE.so, by the system's linker.\n"
+     "--emit ptx        kernels for NVIDIA GPUs, FILE.ptx; the header launches them.\n"
      "\n"
      "  loopwright compile mv.tc --size M=4,K=3 --emit c -o mv.c\n"
      "  cc -O3 -march=native -ffp-contract=off -c mv.c\n"

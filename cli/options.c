@@ -20,8 +20,9 @@ typedef struct Option {
 } Option;
 
 const char *const lang_words[] = {"tc", "lwp", "lwg", "stripe", "teml", NULL};
-const char *const stage_words[] = {"program", "schedule", "tree", "stripe", "asm", "report", NULL};
-const char *const emit_words[] = {"c", "obj", "asm", "so", NULL};
+const char *const stage_words[] = {"program", "schedule", "tree", "stripe",
+                                   "asm",     "report",   "ptx",  NULL};
+const char *const emit_words[] = {"c", "obj", "asm", "so", "ptx", NULL};
 const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
 static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};
 
@@ -62,11 +63,13 @@ static const Option options[] = {
      .words = backend_words},
     {"--threads", "N", "threads of parallel loops (default: LW_THREADS, else all processors)",
      NUMBER, AT(threads), .least = 1, .most = 1024},
+    {"--target", "SM", "least GPU architecture of PTX: sm_80 (default), sm_90 ...", TEXT,
+     AT(target)},
     {"--isa", "ISA", "highest instruction set to use: scalar, avx2 or avx512", WORD, AT(isa),
      .words = isa_words},
     {"--device", "NAME", "a GPU, cuda:0, cuda:1 ..., or emulate, which needs none", TEXT,
      AT(device)},
-    {"--emit", "KIND", "output: c, obj, asm or so; a C header is written next to it", WORD,
+    {"--emit", "KIND", "output: c, obj, asm, so or ptx; a C header is written next to it", WORD,
      AT(emit), .words = emit_words},
     {"--name", "NAME", "name of the generated function (default: its own name)", TEXT, AT(name)},
     {"-o", "FILE", "output file; compile -o - writes header and code to standard output", TEXT,

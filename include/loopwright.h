@@ -345,6 +345,7 @@ typedef enum lw_stage {
     LW_STAGE_STRIPE = 3,   // the loops as Stripe text (.stripe), which parses back to itself
     LW_STAGE_ASM = 4,      // the machine code as assembly text, between the lines of the Tree
     LW_STAGE_REPORT = 5,   // an analysis of the code of each nest, and compile times
+    LW_STAGE_PTX = 6,      // kernels for NVIDIA GPUs, as PTX text: docs/gpu.md
 } lw_stage;
 
 // A Schedule: docs/schedules.md. All zero: chosen for the machine. The empty text: every loop as it
@@ -598,6 +599,7 @@ typedef enum lw_emit {
     LW_EMIT_OBJ = 1, // a relocatable ELF object of machine code, and its header: docs/aot.md
     LW_EMIT_ASM = 2, // the same as text for the GNU assembler
     LW_EMIT_SO = 3,  // the same as a shared library, by the system's linker
+    LW_EMIT_PTX = 4, // kernels for NVIDIA GPUs, and a header that launches them: docs/gpu.md
 } lw_emit;
 
 typedef struct lw_emit_options {
@@ -606,7 +608,7 @@ typedef struct lw_emit_options {
     const char *name;   // name of the function in C; NULL: its own name
     const char *header; // file that C source includes; NULL: NAME.h; "": included in the source
     const char *isa;    // machine code: "scalar", "avx2" or "avx512", whether or not this machine
-                        // has it; NULL: the best one of this machine
+                        // has it; NULL: the best one of this machine. PTX: "sm_80" (or NULL) and up
     int threads; // to choose a schedule for; 0: LW_THREADS, or the processors of this process
 } lw_emit_options;
 

@@ -1,6 +1,7 @@
 // Schedules, Trees and code of a bound function, as text.
 #include "api/database.h"
 #include "api/explain.h"
+#include "api/compile_gpu.h"
 
 #include "sched/schedule.h"
 #include "stripe/stripe.h"
@@ -16,7 +17,7 @@ typedef struct ShowCall {
 static lw_status show_body(Call *call, void *args) {
     ShowCall *s = args;
     bool stripe = s->bound->function->tree;
-    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_REPORT)
+    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_PTX)
         return call_misused(call, "'stage' is %d, which is not a valid lw_stage", (int)s->stage);
     bool described = is_description(&s->options.schedule);
     if (stripe && (s->stage == LW_STAGE_SCHEDULE || (s->options.schedule.text && !described)))
@@ -26,6 +27,8 @@ static lw_status show_body(Call *call, void *args) {
         return LW_ERROR;
     }
     stripe &= !described;
+    if (s->stage == LW_STAGE_PTX)
+        return gpu_show(call, s->bound, &s->options.schedule, s->options.isa, &s->text);
     if (s->stage >= LW_STAGE_ASM)
         return code_show(call, s->bound, s->stage, &s->options, NULL, &s->text);
     Compilation c = compilation_of(call, s->bound, &s->options.schedule);

@@ -816,8 +816,9 @@ static void mark_vectors(GpuNode *n, int vector) {
     for (int i = 0; i < n->child.n; i++) mark_vectors(n->child.at[i], vector);
 }
 
+// `lane`: the index of the elements within a vector, or -1.
 static GpuNode *band_of(Map *m, const Band *band, const Affine *linear, int64_t total, int vector,
-                        const Block *b) {
+                        int lane, const Block *b) {
     const Affine *value[TREE_MAX_DEPTH];
     int64_t lo, hi;
     int before = m->path.n;
@@ -825,9 +826,11 @@ static GpuNode *band_of(Map *m, const Band *band, const Affine *linear, int64_t 
     if (!affine_bounds(guard, m->g->lo, m->g->hi, &lo, &hi) || lo < 0)
         vec_push(m->arena, &m->path, guard);
     band_values(m, band, linear, vector, value);
+    if (lane >= 0)
+        value[band->n - 1] = affine_add(m->x, value[band->n - 1], affine_iter(m->x, lane));
     GpuNode *n = band_loop(m, band, value, b, 0);
     m->path.n = before;
-    if (vector > 1) mark_vectors(n, vector);
+    if (vector > 1 && lane < 0) mark_vectors(n, vector);
     return n;
 }
 
@@ -854,7 +857,7 @@ static GpuNode *divide(Map *m, const Block *b, const Band *band) {
     loop->id = new_id(m, rounds);
     loop->unroll = rounds == 1 || (copy_leaf(band) && rounds <= COPIES_IN_FLIGHT);
     const Affine *turn = affine_scale(m->x, affine_iter(m->x, loop->id), threads);
-    GpuNode *inner = band_of(m, band, affine_add(m->x, turn, own), total, vector, b);
+    GpuNode *inner = band_of(m, band, affine_add(m->x, turn, own), total, vector, -1, b);
     m->threads = before;
     m->plain = plain;
     vec_push(m->arena, &loop->child, inner);
@@ -929,7 +932,8 @@ static GpuNode *map_marked(Map *m, const Node *node) {
     if (!threads_fit(m->k->size)) {
         const int64_t *size = m->k->size;
         long long all = (long long)(size[GPU_THREAD_X] * size[GPU_THREAD_Y] * size[GPU_THREAD_Z]);
-        diag_report(m->diags, tree_range(m->t, node), DIAG_GPU_THREADS, all, GPU_MAX_THREADS);
+        if (!m->failed)
+            diag_report(m->diags, tree_range(m->t, node), DIAG_GPU_THREADS, all, GPU_MAX_THREADS);
         m->failed = true;
         for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) m->k->size[a] = 1;
     }
@@ -939,6 +943,36 @@ static GpuNode *map_marked(Map *m, const Node *node) {
     return map_grid(m, node, &any);
 }
 
+static bool constrained_by(const Node *n, int id) {
+    const Block *b = as_block(n);
+    for (int i = 0; b && i < b->nconstraints; i++)
+        if (affine_uses_iter(b->constraint[i], id)) return true;
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (constrained_by(b->child[i], id)) return true;
+    return false;
+}
+
+// Neighbours along the last loop of the band that one thread takes, so that it loads and stores 16
+// bytes at once: every leaf writes contiguous elements, and little else happens.
+static int neighbours(Map *m, const Band *band) {
+    enum { LEAVES = 8, ENOUGH = 1 << 15 };
+    const Block *b = band->block[band->n - 1];
+    const Index *x = &b->index[band->at[band->n - 1]];
+    Leaves all = {0};
+    int v = 4;
+    collect(m->arena, &b->node, &all);
+    if (all.n > LEAVES || instances(&b->node) > LEAVES * x->extent || b->nindex > 1) return 1;
+    for (int i = 0; i < band->n; i++)
+        for (int c = 0; c < band->block[i]->nconstraints; c++)
+            if (affine_uses_iter(band->block[i]->constraint[c], x->id)) return 1;
+    if (constrained_by(&b->node, x->id)) return 1;
+    for (int i = 0; i < all.n; i++) {
+        if (step_of(m, all.at[i]->write, x->id) != 1 || all.at[i]->write->has_read) return 1;
+        v = (int)min_i64(v, 16 / type_info[m->t->buffers.at[all.at[i]->write->tensor].type].bytes);
+    }
+    return v < 2 || x->extent % v || band->total / v < ENOUGH ? 1 : v;
+}
+
 static GpuNode *map_plain(Map *m, const Block *b) {
     Band band;
     find_band(m, b, &band);
@@ -946,15 +980,25 @@ static GpuNode *map_plain(Map *m, const Block *b) {
         set_threads(m, PLAIN_THREADS);
         return map_node(m, &b->node);
     }
-    int64_t threads = min_i64(PLAIN_THREADS, ceil_div(band.total, GPU_WARP) * GPU_WARP);
-    int64_t blocks = ceil_div(band.total, threads);
+    int vector = neighbours(m, &band);
+    int64_t total = band.total / vector;
+    int64_t threads = min_i64(PLAIN_THREADS, ceil_div(total, GPU_WARP) * GPU_WARP);
+    int64_t blocks = ceil_div(total, threads);
     m->k->size[GPU_BLOCK_X] = blocks;
     m->g->hi[m->g->hw + GPU_BLOCK_X] = blocks - 1;
     set_threads(m, threads);
     m->plain = true;
     m->threads = ALL_THREADS;
-    const Affine *base = affine_scale(m->x, hw(m, GPU_BLOCK_X), threads);
-    return band_of(m, &band, affine_add(m->x, base, hw(m, GPU_THREAD_X)), band.total, 1, b);
+    const Affine *id = affine_scale(m->x, hw(m, GPU_BLOCK_X), threads);
+    id = affine_add(m->x, id, hw(m, GPU_THREAD_X));
+    if (vector == 1) return band_of(m, &band, id, total, 1, -1, b);
+    GpuNode *lanes = node_new(m, GPU_LOOP);
+    lanes->name = name_of(m->t->names, "lane");
+    lanes->unroll = true;
+    lanes->extent = vector;
+    lanes->id = new_id(m, vector);
+    push(m, lanes, band_of(m, &band, id, total, vector, lanes->id, b));
+    return lanes;
 }
 
 static bool is_marked(Kind k) { return is_grid(k) || is_thread(k); }

@@ -48,6 +48,8 @@ typedef struct PtxCode {
 // implementation on this target.
 bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
               PtxCode *out, DiagList *diags);
+// The C header of the text as a file: a function that launches the kernels.
+void ptx_header(Text *out, const PtxCode *code, const Tree *t, const char *name);
 // What a device loads and runs; `nargs` is that of the Tree.
 DeviceProgram *ptx_program(Arena *arena, const PtxCode *code, int nargs);
 

@@ -95,6 +95,16 @@ static void writer_open(Writer *w) {
     w->out = &s->body;
 }
 
+// A kernel of many blocks with asynchronous copies shares its processor with a second block, which
+// computes while the first waits: its threads may have half of the registers.
+static bool wants_company(const GpuKernel *k, int nbuffers) {
+    enum { BLOCKS = 264, THREADS = 256 };
+    bool staged = false;
+    for (int i = 0; i < nbuffers; i++) staged |= k->buffer[i].stages > 1;
+    return staged && k->size[0] * k->size[1] * k->size[2] >= BLOCKS && gpu_threads(k) == THREADS &&
+           2 * k->shared <= GPU_SHARED_BYTES - 4096;
+}
+
 static void print_entry(const Writer *w, Text *out) {
     static const char *const type[] = {"pred", "b16", "b32", "b64"};
     static const char *const prefix[] = {"p", "h", "r", "d"};
@@ -102,8 +112,10 @@ static void print_entry(const Writer *w, Text *out) {
     text_printf(out, "\n.visible .entry %s(\n", w->k->name);
     for (int i = 0; i < w->t->nargs; i++) text_printf(out, "\t.param .u64 arg%d,\n", i);
     text_add(out, "\t.param .u64 scratch,\n\t.param .u64 status\n)\n");
-    text_printf(out, ".maxntid %lld, %lld, %lld\n{\n", (long long)size[GPU_THREAD_X],
+    text_printf(out, ".maxntid %lld, %lld, %lld\n", (long long)size[GPU_THREAD_X],
                 (long long)size[GPU_THREAD_Y], (long long)size[GPU_THREAD_Z]);
+    if (wants_company(w->k, w->t->buffers.n)) text_add(out, ".minnctapersm 2\n");
+    text_add(out, "{\n");
     for (int c = 0; c < REG_CLASSES; c++)
         if (w->nregs[c])
             text_printf(out, "\t.reg .%s %%%s<%d>;\n", type[c], prefix[c], w->nregs[c]);
@@ -155,8 +167,9 @@ bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *o
         if (!kernel_write(&u, &w, &launch[i])) return false;
     }
     Text text = {.arena = arena};
-    text_printf(&text, ".version 7.0\n.target sm_%d\n.address_size 64\n",
-                options->sm ? options->sm : 80);
+    int sm = options->sm ? options->sm : 80;
+    const char *version = sm < 90 ? "7.0" : sm < 100 ? "7.8" : "8.6"; // the first with the target
+    text_printf(&text, ".version %s\n.target sm_%d\n.address_size 64\n", version, sm);
     if (u.shared) text_add(&text, "\n.extern .shared .align 16 .b8 smem[];\n");
     text_add_n(&text, text_str(&u.kernels), u.kernels.len);
     *out = (PtxCode){.text = text_str(&text),

@@ -1,5 +1,6 @@
 // PTX kernels on the emulator against the interpreter, and through ptxas.
 #include "unit/check.h"
+#include "choose/choose_gpu.h"
 #include "sched/schedule.h"
 #include "support/errlab.h"
 #include "support/gpulab.h"
@@ -102,4 +103,42 @@ TEST(rows) {
     try_program(text, (int64_t[]){3, 512}, s);
     try_program(text, (int64_t[]){3, 501}, s);
     try_program(text, (int64_t[]){5, 7}, NULL);
+}
+
+static const char softmax[] = "program softmax(N, M) { input X: f32[N, M] output Y: f32[N, M]\n"
+                              "temp T: f32[N] temp E: f32[N, M] temp S: f32[N]\n"
+                              "T: for r in 0:N, c in 0:M  T[r] max=! X[r, c]\n"
+                              "E: for r in 0:N, c in 0:M  E[r, c] = exp(X[r, c] - T[r])\n"
+                              "S: for r in 0:N, c in 0:M  S[r] +=! E[r, c]\n"
+                              "Y: for r in 0:N, c in 0:M  Y[r, c] = E[r, c]/S[r] }";
+
+static const char angles[] = "program angles(N) { input X: f64[N] output Y: f64[N]\n"
+                             "Y: for i in 0:N  Y[i] = sin(X[i]) + X[i]%f64(3.0) }";
+
+// ptxas accepts the text for both architectures, without spills.
+static void assembles(const char *text, const int64_t *sizes) {
+    static const char *const arch[] = {"sm_80", "sm_90a"};
+    Lab lab;
+    PtxCode code;
+    PtxOptions o = {0};
+    char why[4096];
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, text, sizes);
+    const Schedule *s = CHECK(p) ? choose_gpu(&lab.arena, p, NULL) : NULL;
+    Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    if (CHECK(t) && CHECK(ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags)))
+        for (int i = 0; i < 2; i++)
+            if (!CHECK(gpulab_assembles(code.text, arch[i], why, sizeof why))) printf("%s\n", why);
+    lab_end(&lab);
+}
+
+TEST(texts_assemble_without_spills) {
+    if (!gpulab_has_ptxas()) {
+        printf("SKIPPED: there is no ptxas; LW_PTXAS names one\n");
+        return;
+    }
+    assembles(matmul, (int64_t[]){1024, 1024, 1024});
+    assembles(matmul, (int64_t[]){100, 70, 130});
+    assembles(softmax, (int64_t[]){4096, 4096});
+    assembles(angles, (int64_t[]){1000});
 }

@@ -2,6 +2,7 @@
 // bit on exact data and without a race. A failure is shrunk and printed as program and schedule.
 #include "unit/check.h"
 
+#include "choose/choose_gpu.h"
 #include "support/gpulab.h"
 #include "support/pairs.h"
 #include "support/shrink.h"
@@ -52,7 +53,19 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed) {
     return false;
 }
 
-static void try_pairs(PairProgram *make, int64_t rounds) {
+// The Schedule that is chosen for GPUs instead of a random one.
+static bool try_chosen(Lab *lab, const Program *p, uint64_t seed) {
+    const Schedule *s = choose_gpu(&lab->arena, p, NULL);
+    Tree *t = CHECK(s) ? tree_lower(&lab->arena, p, s, &lab->diags) : NULL;
+    const char *what = CHECK(t) ? difference(lab, p, t, seed) : lab_errors(lab);
+    if (!what) return true;
+    printf("seed %llu: %s\n%s\n%s\n", (unsigned long long)seed, what, lab_text(lab, p),
+           s ? shrink_schedule_text(lab, s) : "");
+    CHECK(false);
+    return false;
+}
+
+static void try_all(PairProgram *make, int64_t rounds, bool chosen) {
     if (!CHECK(gpulab_open(&lab_gpu))) return;
     declined = 0;
     bool ok = true;
@@ -62,7 +75,7 @@ static void try_pairs(PairProgram *make, int64_t rounds) {
         lab_begin(&lab);
         uint64_t seed = (uint64_t)i + (uint64_t)check_first_seed();
         const Program *p = make(&lab, seed);
-        if (CHECK(p)) ok = try_pair(&lab, p, seed);
+        if (CHECK(p)) ok = chosen ? try_chosen(&lab, p, seed) : try_pair(&lab, p, seed);
         lab_end(&lab);
     }
     printf("%lld pairs, %lld declined\n", (long long)n, (long long)declined);
@@ -70,6 +83,12 @@ static void try_pairs(PairProgram *make, int64_t rounds) {
     gpulab_close(&lab_gpu);
 }
 
+static void try_pairs(PairProgram *make, int64_t rounds) { try_all(make, rounds, false); }
+
+TEST(chosen_shapes) { try_all(pair_shape, 100, true); }
+TEST(chosen_large_shapes) { try_all(pair_large_shape, 60, true); }
+TEST(chosen_composed) { try_all(pair_composed, 100, true); }
+TEST(chosen_random) { try_all(pair_random, 100, true); }
 TEST(ptx_shapes) { try_pairs(pair_shape, 150); }
 TEST(ptx_random) { try_pairs(pair_random, 300); }
 TEST(ptx_lanes) { try_pairs(pair_lanes, 100); }

@@ -1,0 +1,103 @@
+// Bound functions as PTX text, to read or to write to a file.
+#include "api/compile_gpu.h"
+
+#include "choose/choose_gpu.h"
+#include "sched/schedule.h"
+#include "tree/special.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// A chosen Schedule lowers. Should one not, every loop runs as it is written.
+static const Tree *lower_chosen(Call *call, const Program *p, const Schedule **schedule) {
+    DiagList quiet = {.arena = call->arena, .source = call->diags->source};
+    const Tree *t = tree_lower(call->arena, p, *schedule, &quiet);
+    if (t) return t;
+    *schedule = NULL;
+    return tree_lower(call->arena, p, NULL, call->diags);
+}
+
+lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                      const View *views, const char *name, const PtxOptions *options,
+                      GpuCompiled *out) {
+    *out = (GpuCompiled){0};
+    if (b->function->tree) {
+        out->tree = tree_expand(own_tree(call, b));
+    } else if (text && text->text) {
+        Compilation c = compilation_of(call, b, text);
+        lw_status status = pipeline(&c, STEP_LOWER);
+        if (status) return status;
+        out->tree = c.tree;
+        out->schedule = c.schedule;
+    } else {
+        Program *p = program_fork(call->arena, b->program);
+        out->schedule = choose_gpu(call->arena, p, strides_of(call->arena, p, views));
+        out->tree = lower_chosen(call, p, &out->schedule);
+        if (!out->tree) return LW_ERROR;
+    }
+    out->tree = tree_for_views(call->arena, out->tree, views);
+    if (!name) name = b->program && b->program->name ? b->program->name : "kernel";
+    call_source(call, b->function->module);
+    bool ok = ptx_make(call->arena, out->tree, name, options, &out->code, call->diags);
+    return ok ? LW_OK : LW_ERROR;
+}
+
+// "sm_90" as 90; 0: it is something else.
+static int capability(const char *isa) {
+    if (!isa) return 80;
+    char *end;
+    long n = strncmp(isa, "sm_", 3) == 0 ? strtol(isa + 3, &end, 10) : 0;
+    return n >= 80 && n < 1000 && !*end ? (int)n : 0;
+}
+
+static lw_status compile_text(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                              const char *isa, const char *name, GpuCompiled *out) {
+    PtxOptions options = {.sm = capability(isa)};
+    if (!options.sm) {
+        diag_report(call->diags, (Range){0, 0}, DIAG_PTX_TARGET, isa);
+        return LW_ERROR;
+    }
+    return gpu_compile(call, b, text, NULL, name, &options, out);
+}
+
+// The Schedule as comments.
+static void add_schedule(Text *out, const Schedule *s) {
+    Text text = {.arena = out->arena};
+    if (!s) return;
+    schedule_print(&text, s);
+    for (const char *at = text_str(&text); *at;) {
+        size_t n = strcspn(at, "\n");
+        text_add(out, "// ");
+        text_add_n(out, at, n);
+        text_char(out, '\n');
+        at += n + (at[n] == '\n');
+    }
+}
+
+lw_status gpu_show(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
+                   const char **out) {
+    GpuCompiled g;
+    lw_status status = compile_text(call, b, text, isa, NULL, &g);
+    if (status) return status;
+    Text all = {.arena = call->arena};
+    add_schedule(&all, g.schedule);
+    text_add_n(&all, g.code.text, g.code.size);
+    *out = text_str(&all);
+    return LW_OK;
+}
+
+lw_status gpu_emit(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
+                   const char *name, lw_emitted *out) {
+    GpuCompiled g;
+    lw_status status = compile_text(call, b, text, isa, name, &g);
+    if (status) return status;
+    Text header = {.arena = call->arena};
+    if (!name) name = b->program && b->program->name ? b->program->name : "kernel";
+    ptx_header(&header, &g.code, g.tree, name);
+    *out = (lw_emitted){.function = arena_printf(call->arena, "%s_launch", name),
+                        .bytes = g.code.text,
+                        .size = g.code.size,
+                        .header = text_str(&header),
+                        .header_size = header.len};
+    return LW_OK;
+}

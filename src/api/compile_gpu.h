@@ -1,0 +1,26 @@
+// Bound functions as PTX: what `show --stage ptx`, `compile --emit ptx` and runs on a device share.
+#ifndef LW_API_COMPILE_GPU_H
+#define LW_API_COMPILE_GPU_H
+
+#include "api/pipeline.h"
+#include "code/ptx/ptx.h"
+
+typedef struct GpuCompiled {
+    const Schedule *schedule; // NULL: every loop as it is written
+    const Tree *tree;         // for the views
+    PtxCode code;
+} GpuCompiled;
+
+// Chooses a Schedule for GPUs unless `text` gives one, lowers it for arguments with the strides of
+// `views` (NULL: dense), and prints PTX; kernels are named after `name` (NULL: the Program).
+lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                      const View *views, const char *name, const PtxOptions *options,
+                      GpuCompiled *out);
+
+// LW_STAGE_PTX and LW_EMIT_PTX. `isa` is "sm_80" or higher; NULL: sm_80.
+lw_status gpu_show(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
+                   const char **out);
+lw_status gpu_emit(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
+                   const char *name, lw_emitted *out);
+
+#endif

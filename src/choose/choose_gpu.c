@@ -1,0 +1,399 @@
+// A Schedule for GPUs without search. Each statement gets one of a few structures:
+//
+//   contraction   C[m, n] += A[m, k]*B[k, n]: blocks compute tiles of the result, staged through
+//                 shared memory by asynchronous copies; threads keep a part of the tile in
+//                 registers. Where tiles are few, groups of threads divide k.
+//   rows          a reduction along contiguous elements: one block per row; statements that follow
+//                 on the same rows run in the same blocks
+//   partial sums  reductions into few elements: partial results first (`privatise`), then their sum
+//   the rest      the order of the program with the contiguous iterator innermost and no marks: the
+//                 mapping divides independent iterations among threads (code/gpu)
+//
+// Element-wise statements that follow a contraction become its post-operations.
+#include "choose/choose_gpu.h"
+
+#include "base/checked.h"
+#include "program/stmt_facts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PROCESSORS = 132,      // blocks that should exist
+    MANY_THREADS = 32768,  // enough to fill the processors
+    LONG_ROW = 64,         // values whose reduction is worth several threads
+    ROW_THREADS = 256,     // at most, per row
+    MANY_VALUES = 1 << 16, // a reduction that needs several blocks
+    TILE_DEPTH = 16,       // of a contraction, per stage
+    STAGES = 3,
+};
+
+typedef struct Gpu {
+    Arena *arena;
+    const Program *p;
+    const ProgramFacts *f;
+    const int64_t *const *stride; // of arguments
+    int *host;                    // per statement: whose post-operation it is, or -1
+    Text out;
+    int row_stmt; // the last statement of a group of rows, or -1
+    int row_class, row_inner, row_threads;
+} Gpu;
+
+// --- Strides -------------------------------------------------------------------------------------
+
+// Elements between neighbours along the iterator; -1: not linear.
+static int64_t step_of(const Gpu *g, const Access *a, int iter) {
+    const Tensor *t = &g->p->tensors.at[a->tensor];
+    int64_t sum = 0, dense = 1;
+    bool given = a->tensor < g->p->ninputs + g->p->noutputs && g->stride && g->stride[a->tensor];
+    for (int d = a->rank - 1; d >= 0; d--) {
+        int64_t step = given ? g->stride[a->tensor][d] : dense;
+        if (affine_uses_iter(a->sub[d], iter) && !a->sub[d]->linear) return -1;
+        sum += affine_coef(a->sub[d], iter) * step;
+        dense *= max_i64(tensor_size(t, d), 1);
+    }
+    return sum;
+}
+
+static int contiguous_iter(const Gpu *g, const Stmt *s, const Access *a) {
+    for (int i = s->niters - 1; i >= 0; i--)
+        if (iter_extent(&s->iter[i]) > 1 && step_of(g, a, i) == 1) return i;
+    return -1;
+}
+
+static bool is_simple(const Access *a) {
+    for (int d = 0; d < a->rank; d++) {
+        if (!a->sub[d]->linear || a->sub[d]->n > 1) return false;
+        if (a->sub[d]->n == 1 && a->sub[d]->term[0].coef != 1) return false;
+    }
+    return true;
+}
+
+// --- Writing -------------------------------------------------------------------------------------
+
+static void loop(Gpu *g, const Stmt *s, int iter, int64_t step, const char *mark) {
+    text_char(&g->out, ' ');
+    name_print(&g->out, s->iter[iter].name);
+    if (step > 1) text_printf(&g->out, "/%lld", (long long)step);
+    if (mark) text_printf(&g->out, ":%s", mark);
+}
+
+static void label(Gpu *g, const Stmt *s, const char *suffix) {
+    text_printf(&g->out, "%s%s:", s->label, suffix);
+}
+
+static bool has_word_names(const Program *p) {
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        for (int k = 0; k < s->niters; k++)
+            for (const char *c = s->iter[k].name; *c; c++)
+                if (!(*c == '_' || (*c >= '0' && *c <= '9') || (*c >= 'a' && *c <= 'z') ||
+                      (*c >= 'A' && *c <= 'Z')))
+                    return false;
+    }
+    return true;
+}
+
+// --- Contractions --------------------------------------------------------------------------------
+
+typedef struct Contraction {
+    const Access *a, *b; // a without n, b without m
+    int m, n, k;
+    int64_t M, N, K;
+} Contraction;
+
+static const Access *factor(const Expr *e) {
+    while (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
+    return e->kind == EXPR_READ ? e->access : NULL;
+}
+
+static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
+    const Expr *e = s->value;
+    *c = (Contraction){.m = -1, .n = -1, .k = -1};
+    if (s->op != REDUCE_ADD || s->nconstraints || s->unproven || e->kind != EXPR_OP ||
+        e->op != OP_MUL || !type_is_float(e->type))
+        return false;
+    const Access *x = factor(e->arg[0]), *y = factor(e->arg[1]);
+    if (!x || !y || x->tensor == y->tensor || !is_simple(x) || !is_simple(y) ||
+        !is_simple(s->write))
+        return false;
+    c->n = contiguous_iter(g, s, s->write);
+    if (c->n < 0 || access_uses_iter(x, c->n) == access_uses_iter(y, c->n)) return false;
+    c->b = access_uses_iter(x, c->n) ? x : y;
+    c->a = c->b == x ? y : x;
+    for (int i = 0; i < s->niters; i++) {
+        int64_t extent = iter_extent(&s->iter[i]);
+        bool in_a = access_uses_iter(c->a, i), in_b = access_uses_iter(c->b, i);
+        if (s->iter[i].reduction && in_a && in_b && extent > c->K) c->k = i, c->K = extent;
+        if (!s->iter[i].reduction && in_a && !in_b && extent > c->M) c->m = i, c->M = extent;
+    }
+    c->N = iter_extent(&s->iter[c->n]);
+    return c->m >= 0 && c->k >= 0 && c->M >= 16 && c->N >= 16 && c->K >= 16;
+}
+
+// Rows and columns of a block, rows of a thread (its columns are 4 or 8), groups that divide k.
+typedef struct Tile {
+    int bm, bn, tm, tn;
+} Tile;
+static const Tile tiles[] = {
+    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {64, 64, 4, 4},
+    {32, 64, 4, 4},   {32, 32, 4, 4},  {16, 32, 2, 4},
+};
+
+static int64_t blocks_of(const Tile *t, const Contraction *c, int64_t batch) {
+    return ceil_div(c->M, t->bm) * ceil_div(c->N, t->bn) * batch;
+}
+
+static const Tile *pick_tile(const Contraction *c, int64_t batch) {
+    int count = (int)(sizeof tiles / sizeof *tiles);
+    for (int i = 0; i < count; i++)
+        if (tiles[i].bm <= 2 * c->M && tiles[i].bn <= 2 * c->N &&
+            blocks_of(&tiles[i], c, batch) >= PROCESSORS - 4)
+            return &tiles[i];
+    for (int i = count - 1; i > 0; i--) // too small for all processors
+        if (blocks_of(&tiles[i], c, batch) * 4 >= PROCESSORS) return &tiles[i];
+    return &tiles[count - 1];
+}
+
+static int groups_of(const Tile *t, const Contraction *c) {
+    int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
+    while (groups < 8 && threads * groups * 2 <= 256 && c->K >= 2 * groups * 2 * TILE_DEPTH)
+        groups *= 2;
+    return threads >= 128 ? 1 : groups;
+}
+
+static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t depth, int64_t steps) {
+    const Tensor *t = &g->p->tensors.at[a->tensor];
+    text_printf(&g->out, "    copy %s at %s/%lld place shared", t->name, s->iter[k].name,
+                (long long)depth);
+    bool argument = a->tensor < g->p->ninputs;
+    if (argument && type_info[t->type].bytes >= 4) {
+        if (steps > 1) text_printf(&g->out, " stages %d", steps > 2 ? STAGES : 2);
+        text_add(&g->out, " by async");
+    }
+    text_char(&g->out, '\n');
+}
+
+static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
+    int64_t batch = 1;
+    int first = -1;
+    for (int i = 0; i < s->niters; i++) {
+        if (s->iter[i].reduction || i == c->m || i == c->n) continue;
+        batch *= iter_extent(&s->iter[i]);
+        if (first < 0 && iter_extent(&s->iter[i]) <= 65535) first = i;
+    }
+    const Tile *t = pick_tile(c, first >= 0 ? batch : 1);
+    int groups = groups_of(t, c);
+    int64_t depth = min_i64(TILE_DEPTH, c->K),
+            chunk = ceil_div(ceil_div(c->K, groups), depth) * depth;
+    label(g, s, "");
+    if (first >= 0) loop(g, s, first, 1, "grid.z");
+    loop(g, s, c->m, t->bm, "grid.y");
+    loop(g, s, c->n, t->bn, "grid.x");
+    for (int i = 0; i < s->niters; i++)
+        if (!s->iter[i].reduction && i != c->m && i != c->n && i != first) loop(g, s, i, 1, NULL);
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].reduction && i != c->k) loop(g, s, i, 1, NULL);
+    if (groups > 1) loop(g, s, c->k, chunk, "thread.z");
+    loop(g, s, c->k, depth, NULL);
+    loop(g, s, c->m, t->tm, "thread.y");
+    loop(g, s, c->k, 1, NULL);
+    if (t->tn > 4) loop(g, s, c->n, t->bn * 4 / t->tn, NULL);
+    loop(g, s, c->n, 4, "thread.x");
+    loop(g, s, c->m, 1, NULL);
+    loop(g, s, c->n, 1, NULL);
+    text_char(&g->out, '\n');
+    int64_t steps = ceil_div(groups > 1 ? chunk : c->K, depth);
+    copy_line(g, c->a, s, c->k, depth, steps);
+    copy_line(g, c->b, s, c->k, depth, steps);
+}
+
+// --- Rows ----------------------------------------------------------------------------------------
+
+static int64_t product_of(const Stmt *s, bool reductions) {
+    int64_t n = 1;
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].reduction == reductions) n *= max_i64(iter_extent(&s->iter[i]), 1);
+    return n;
+}
+
+// The iterator along which the first read is contiguous.
+static int read_along(const Gpu *g, int i) {
+    const StmtFacts *f = &g->f->stmt[i];
+    for (int r = 0; r < f->nvalue; r++) {
+        int c = contiguous_iter(g, f->s, f->read[r]);
+        if (c >= 0) return c;
+    }
+    return -1;
+}
+
+static int row_threads(int64_t n) {
+    int threads = 32;
+    while (threads < ROW_THREADS && threads * 16 < n) threads *= 2;
+    return threads;
+}
+
+// The iterators that are no rows: at most one, contiguous. -2: there are others.
+static int inner_iter(const Stmt *s, int row) {
+    int inner = -1;
+    for (int i = 0; i < s->niters; i++) {
+        if (i == row || iter_extent(&s->iter[i]) <= 1) continue;
+        if (inner >= 0) return -2;
+        inner = i;
+    }
+    return inner;
+}
+
+static int iter_of_class(const StmtFacts *f, int class) {
+    for (int i = 0; i < f->s->niters; i++)
+        if (f->class[i] == class) return i;
+    return -1;
+}
+
+static void write_row(Gpu *g, const Stmt *s, int row, int inner, int threads) {
+    label(g, s, "");
+    loop(g, s, row, 1, "grid.x");
+    if (inner >= 0) {
+        loop(g, s, inner, 4 * threads, NULL);
+        loop(g, s, inner, 4, "thread.x");
+        loop(g, s, inner, 1, NULL);
+    }
+    text_char(&g->out, '\n');
+}
+
+// A reduction along contiguous elements of a row, or a statement on the rows of the one before.
+static bool try_row(Gpu *g, int i) {
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    int row = -1, inner;
+    if (g->row_stmt >= 0 && stmts_depend(&g->f->stmt[g->row_stmt], f)) {
+        row = iter_of_class(f, g->row_class);
+        inner = row >= 0 ? inner_iter(s, row) : -2;
+        if (row >= 0 && !s->iter[row].reduction && inner > -2 &&
+            (inner < 0 || iter_extent(&s->iter[inner]) == g->row_inner)) {
+            write_row(g, s, row, inner, g->row_threads);
+            g->row_stmt = i;
+            return true;
+        }
+    }
+    g->row_stmt = -1;
+    if (!f->reduces || s->nconstraints) return false;
+    for (int k = 0; k < s->niters; k++)
+        if (!s->iter[k].reduction && iter_extent(&s->iter[k]) > 1 && row < 0) row = k;
+    if (row < 0) return false;
+    inner = inner_iter(s, row);
+    if (inner < 0 || !s->iter[inner].reduction || read_along(g, i) != inner) return false;
+    int64_t n = iter_extent(&s->iter[inner]), rows = iter_extent(&s->iter[row]);
+    if (n < LONG_ROW || (rows < PROCESSORS / 2 && n >= MANY_VALUES)) return false;
+    g->row_class = f->class[row];
+    g->row_inner = (int)n;
+    g->row_threads = row_threads(n);
+    g->row_stmt = i;
+    write_row(g, s, row, inner, g->row_threads);
+    return true;
+}
+
+// --- Partial sums --------------------------------------------------------------------------------
+
+// Few results of many values: blocks reduce parts, and a second kernel their results.
+static bool try_partial(Gpu *g, int i) {
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    int64_t results = product_of(s, false), longest = 0;
+    int k = -1;
+    if (!f->reduces || !f->injective || s->nconstraints || f->snapshot) return false;
+    for (int r = 0; r < s->niters; r++)
+        if (s->iter[r].reduction && iter_extent(&s->iter[r]) > longest) {
+            longest = iter_extent(&s->iter[r]);
+            k = r;
+        }
+    if (results >= MANY_THREADS || longest < 4 * LONG_ROW || results * longest < MANY_VALUES)
+        return false;
+    bool along = read_along(g, i) == k;
+    int64_t parts = along ? 4 * PROCESSORS : ceil_div(2 * (int64_t)MANY_THREADS, results);
+    int64_t chunk = max_i64(ceil_div(longest, parts), along ? 1024 : 16);
+    chunk = ceil_div(chunk, along ? 1024 : 16) * (along ? 1024 : 16);
+    label(g, s, "");
+    for (int r = 0; r < s->niters; r++)
+        if (r != k && !s->iter[r].reduction) loop(g, s, r, 1, NULL);
+    text_printf(&g->out, " %s.p\n    privatise %s/%lld\n", s->iter[k].name, s->iter[k].name,
+                (long long)chunk);
+    label(g, s, ".part");
+    text_printf(&g->out, " %s.p%s", s->iter[k].name, along ? ":grid.x" : "");
+    for (int r = 0; r < s->niters; r++)
+        if (r != k && !s->iter[r].reduction) loop(g, s, r, 1, NULL);
+    for (int r = 0; r < s->niters; r++)
+        if (r != k && s->iter[r].reduction) loop(g, s, r, 1, NULL);
+    if (along) {
+        loop(g, s, k, 4 * ROW_THREADS, NULL);
+        loop(g, s, k, 4, "thread.x");
+    }
+    loop(g, s, k, 1, NULL);
+    text_char(&g->out, '\n');
+    return true;
+}
+
+// --- The rest ------------------------------------------------------------------------------------
+
+static void write_plain(Gpu *g, const Stmt *s) {
+    int last = s->write->has_read ? -1 : contiguous_iter(g, s, s->write);
+    label(g, s, "");
+    for (int i = 0; i < s->niters; i++)
+        if (!s->iter[i].reduction && i != last) loop(g, s, i, 1, NULL);
+    if (last >= 0) loop(g, s, last, 1, NULL);
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].reduction) loop(g, s, i, 1, NULL);
+    text_char(&g->out, '\n');
+}
+
+static bool follows(Gpu *g, int i, const bool *contraction) {
+    for (int h = i - 1; h >= 0; h--) {
+        if (!contraction[h] || g->p->stmts.at[h].write->tensor < g->p->ninputs) continue;
+        if (!stmts_depend(&g->f->stmt[h], &g->f->stmt[i])) continue;
+        if (follow_refused(g->f, i, h, g->host, NULL)) return false;
+        g->host[i] = h;
+        label(g, &g->p->stmts.at[i], "");
+        text_printf(&g->out, "\n    after %s\n", g->p->stmts.at[h].label);
+        return true;
+    }
+    return false;
+}
+
+static bool is_empty(const Stmt *s) {
+    for (int i = 0; i < s->niters; i++)
+        if (iter_extent(&s->iter[i]) == 0) return true;
+    return s->niters == 0;
+}
+
+static void write_all(Gpu *g) {
+    bool *contraction = arena_new_n(g->arena, bool, g->p->stmts.n);
+    for (int i = 0; i < g->p->stmts.n; i++) {
+        const Stmt *s = &g->p->stmts.at[i];
+        Contraction c;
+        if (is_empty(s)) continue;
+        contraction[i] = g->f->stmt[i].injective && find_contraction(g, s, &c);
+        if (contraction[i]) {
+            g->row_stmt = -1;
+            write_contraction(g, s, &c);
+        } else if (!g->f->stmt[i].injective || s->write->has_read) {
+            g->row_stmt = -1;
+        } else if (!follows(g, i, contraction) && !try_row(g, i) && !try_partial(g, i)) {
+            write_plain(g, s);
+        }
+    }
+}
+
+const Schedule *choose_gpu(Arena *arena, const Program *p, const int64_t *const *stride) {
+    ProgramFacts *f = program_facts(arena, p);
+    Gpu g = {.arena = arena, .p = p, .f = f, .stride = stride, .out.arena = arena, .row_stmt = -1};
+    facts_classes(arena, f);
+    g.host = arena_new_n(arena, int, p->stmts.n);
+    for (int i = 0; i < p->stmts.n; i++) g.host[i] = -1;
+    if (has_word_names(p)) write_all(&g);
+    Source *source = arena_new(arena, Source);
+    *source = (Source){.name = "<chosen>", .text = text_str(&g.out), .len = (uint32_t)g.out.len};
+    DiagList quiet = {.arena = arena, .source = source};
+    Schedule *s = schedule_parse(arena, p->names, source, &quiet);
+    if (s) s->source = NULL;
+    return s;
+}
