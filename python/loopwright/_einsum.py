@@ -15,6 +15,7 @@ Shape = Tuple[int, ...]
 Path = List[Tuple[int, ...]]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order in which NumPy sorts labels
+LETTERS += "".join(map(chr, range(0xC0, 0xC0 + 65)))  # more, as in opt_einsum
 TYPES: Dict[str, Tuple[int, int]] = {
     "bool": (6, 8), "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64), "uint8": (1, 8), "uint16": (1, 16),
     "uint32": (1, 32), "uint64": (1, 64), "float16": (2, 16), "float32": (2, 32), "float64": (2, 64), "bfloat16": (4, 16)}

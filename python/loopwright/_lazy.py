@@ -263,15 +263,19 @@ class Tensor:
         return self if type == self._node.type else Tensor(Op("cast", type, self._node))
 
     def abs(self) -> "Tensor":
+        """The absolute value of each element."""
         return self if self._node.type in ("bool", "u8", "u16", "u32", "u64") else Tensor(Op("abs", self._node.type, self._node))
 
     def exp(self) -> "Tensor":
+        """e to the power of each element."""
         return _function("exp", self)
 
     def log(self) -> "Tensor":
+        """The natural logarithm of each element."""
         return _function("log", self)
 
     def sqrt(self) -> "Tensor":
+        """The square root of each element."""
         return _function("sqrt", self)
 
     def rsqrt(self) -> "Tensor":
@@ -283,24 +287,31 @@ class Tensor:
         return _function("reciprocal", self)
 
     def sin(self) -> "Tensor":
+        """The sine of each element."""
         return _function("sin", self)
 
     def cos(self) -> "Tensor":
+        """The cosine of each element."""
         return _function("cos", self)
 
     def tanh(self) -> "Tensor":
+        """The hyperbolic tangent of each element."""
         return _function("tanh", self)
 
     def erf(self) -> "Tensor":
+        """The error function of each element."""
         return _function("erf", self)
 
     def sigmoid(self) -> "Tensor":
+        """1/(1 + exp(-x)) of each element."""
         return _function("sigmoid", self)
 
     def floor(self) -> "Tensor":
+        """The greatest integer that is not greater, of each element."""
         return _function("floor", self)
 
     def ceil(self) -> "Tensor":
+        """The least integer that is not less, of each element."""
         return _function("ceil", self)
 
     # --- Reductions ---------------------------------------------------------------------------------------------------------------------
@@ -326,6 +337,7 @@ class Tensor:
         return self.reduce("add", *symbols)
 
     def prod(self, *symbols: Symbol) -> "Tensor":
+        """Multiplies along dimensions."""
         return self.reduce("mul", *symbols)
 
     def max(self, *symbols: Symbol) -> "Tensor":
@@ -333,12 +345,15 @@ class Tensor:
         return self.reduce("max", *symbols)
 
     def min(self, *symbols: Symbol) -> "Tensor":
+        """The least element along dimensions."""
         return self.reduce("min", *symbols)
 
     def any(self, *symbols: Symbol) -> "Tensor":
+        """Whether some element along dimensions is true."""
         return self.reduce("or", *symbols)
 
     def all(self, *symbols: Symbol) -> "Tensor":
+        """Whether all elements along dimensions are true."""
         return self.reduce("and", *symbols)
 
     def mean(self, *symbols: Symbol) -> "Tensor":

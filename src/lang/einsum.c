@@ -14,16 +14,21 @@
 // 6. build    a statement per step: iterators are the dimensions of its result, then the summed
 //             ones in order of appearance
 //
-// Every dimension is a parameter N_<label> (N_e0, N_e1 ... under the ellipsis). An axis of size 1
-// that gives way is stored with the constant size 1 and always subscripted by 0.
+// Every dimension is a parameter N_<label>; under the ellipsis N_e0, N_e1 ..., and N_u0, N_u1 ...
+// of labels beyond the letters. An axis of size 1 that gives way is stored with the constant size 1
+// and always subscripted by 0.
 #include "lang/lang.h"
 
 #include <string.h>
 
 enum {
     MAX_OPERANDS = PATH_MAX, // as in NumPy
+    FIRST_MORE =
+        0xC0,   // the labels after Z and z: this character and the next ones, as in opt_einsum
+    MORE = 'A', // their number
     FIRST_BROADCAST = 128,
-    MAX_DIMS = FIRST_BROADCAST + PROGRAM_MAX_RANK, // labels are their character codes
+    // Labels are their character codes; the further ones are numbered from 0.
+    MAX_DIMS = FIRST_BROADCAST + PROGRAM_MAX_RANK,
     NOWHERE = -1,
 };
 
@@ -83,7 +88,32 @@ static const char *plural(int n) { return n == 1 ? "" : "s"; }
 
 // --- 1. parse ----------------------------------------------------------------------------------
 
-static bool is_label(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+// The label at a place, and its bytes: a letter, or a further label in UTF-8; NOWHERE: none.
+static int label_at(const Einsum *e, uint32_t at, uint32_t *bytes) {
+    const unsigned char *text = (const unsigned char *)e->source->text + at;
+    *bytes = 1;
+    if ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z')) return *text;
+    if (*text >> 5 != 6 || e->source->len - at < 2 || text[1] >> 6 != 2) return NOWHERE;
+    int more = ((*text & 31) << 6 | (text[1] & 63)) - FIRST_MORE;
+    *bytes = 2;
+    return more >= 0 && more < MORE ? more : NOWHERE;
+}
+
+static Range label_range(const Einsum *e, uint32_t at) {
+    uint32_t bytes;
+    label_at(e, at, &bytes);
+    return (Range){at, at + bytes};
+}
+
+typedef struct LabelText {
+    char text[3];
+} LabelText;
+
+static LabelText label_text(int label) {
+    int c = label + FIRST_MORE;
+    if (label >= MORE) return (LabelText){{(char)label}};
+    return (LabelText){{(char)(0xC0 | c >> 6), (char)(0x80 | (c & 63))}};
+}
 
 static bool looking_at(const Einsum *e, const char *word) {
     size_t n = strlen(word);
@@ -128,13 +158,17 @@ static void parse_subscripts(Einsum *e, Subscripts *s, const char *what, bool ou
             parse_ellipsis(e, s, what);
             continue;
         }
-        if (is_label(c)) {
-            if (s->nlabels < PROGRAM_MAX_RANK) s->label[s->nlabels] = c, s->at[s->nlabels] = e->at;
+        uint32_t bytes;
+        int label = label_at(e, e->at, &bytes);
+        if (label != NOWHERE) {
+            if (s->nlabels < PROGRAM_MAX_RANK)
+                s->label[s->nlabels] = (char)label, s->at[s->nlabels] = e->at;
             s->nlabels++;
         } else if (c != ' ') {
             report_char(e, c);
+            bytes = 1;
         }
-        e->at++;
+        e->at += bytes;
     }
     s->range.to = e->at > s->range.from ? e->at : s->range.from + 1;
 }
@@ -197,7 +231,7 @@ static void match_axes(Einsum *e, EinsumInput *o) {
         } else {
             int label = d < before ? d : d - under;
             a->dim = s->label[label];
-            a->range = one_byte(s->at[label]);
+            a->range = label_range(e, s->at[label]);
         }
         e->dim[a->dim].uses++;
     }
@@ -208,11 +242,11 @@ static void match_axes(Einsum *e, EinsumInput *o) {
 static void report_size(Einsum *e, int which, const Axis *a, int64_t size, const Dim *dim) {
     Diag *d;
     if (dim->operand == which)
-        d = diag_report(e->diags, a->range, DIAG_EINSUM_DIAGONAL, (char)a->dim,
+        d = diag_report(e->diags, a->range, DIAG_EINSUM_DIAGONAL, label_text(a->dim).text,
                         (long long)dim->size, (long long)size, which);
     else if (a->dim < FIRST_BROADCAST)
-        d = diag_report(e->diags, a->range, DIAG_EINSUM_SIZE, (char)a->dim, (long long)size, which,
-                        (long long)dim->size, dim->operand);
+        d = diag_report(e->diags, a->range, DIAG_EINSUM_SIZE, label_text(a->dim).text,
+                        (long long)size, which, (long long)dim->size, dim->operand);
     else
         d = diag_report(e->diags, a->range, DIAG_EINSUM_ELLIPSIS_SIZE, a->dim - FIRST_BROADCAST,
                         (long long)size, which, (long long)dim->size, dim->operand);
@@ -257,8 +291,10 @@ static void add_out(Einsum *e, int dim) {
 
 static void implicit_output(Einsum *e) {
     for (int i = 0; i < e->nbroadcast; i++) add_out(e, FIRST_BROADCAST + i);
-    for (int label = 0; label < FIRST_BROADCAST; label++)
+    for (int i = 0; i < FIRST_BROADCAST; i++) {
+        int label = (i + MORE) % FIRST_BROADCAST; // letters first
         if (e->dim[label].uses == 1) add_out(e, label);
+    }
 }
 
 static void explicit_output(Einsum *e) {
@@ -271,9 +307,11 @@ static void explicit_output(Einsum *e) {
         if (i == nlabels) break;
         int label = s->label[i];
         if (seen[label])
-            diag_report(e->diags, one_byte(s->at[i]), DIAG_EINSUM_OUTPUT_TWICE, label);
+            diag_report(e->diags, label_range(e, s->at[i]), DIAG_EINSUM_OUTPUT_TWICE,
+                        label_text(label).text);
         else if (e->dim[label].uses == 0)
-            diag_report(e->diags, one_byte(s->at[i]), DIAG_EINSUM_OUTPUT_LABEL, label);
+            diag_report(e->diags, label_range(e, s->at[i]), DIAG_EINSUM_OUTPUT_LABEL,
+                        label_text(label).text);
         else
             add_out(e, label);
         seen[label] = true;
@@ -401,7 +439,9 @@ typedef struct Build {
 static Name dim_name(Names *names, const char *prefix, int dim) {
     Text t = {.arena = names->arena};
     text_add(&t, prefix);
-    if (dim < FIRST_BROADCAST)
+    if (dim < MORE)
+        text_printf(&t, "u%d", dim);
+    else if (dim < FIRST_BROADCAST)
         text_char(&t, (char)dim);
     else
         text_printf(&t, "e%d", dim - FIRST_BROADCAST);

@@ -200,7 +200,7 @@ TEST(einsum_refuses_characters) {
     REFUSED("i->i,", "2", DIAG_EINSUM_CHAR, 4, 5);
     REFUSED("i->i->i", "2", DIAG_EINSUM_CHAR, 4, 5);
     REFUSED("i->-", "2", DIAG_EINSUM_CHAR, 3, 4);
-    REFUSED("\xc3\xa9", "2", DIAG_EINSUM_CHAR, 0, 1);
+    REFUSED("\xc2\xa9", "2", DIAG_EINSUM_CHAR, 0, 1);
 }
 
 TEST(einsum_refuses_dots_and_arrows) {
