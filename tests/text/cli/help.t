@@ -14,7 +14,8 @@ usage: loopwright COMMAND FILE [options]
   teml     run a TeML program and print the value of each name
   einsum   compute an einsum over .npy files
   db       inspect and maintain the tuning database
-  machine  measure and print this machine's peak rates
+  passes   print the loops that the passes of a machine description make
+  machine  measure and print this machine's peak rates, or a description
   bench    compare programs with the machine and with other libraries
   report   write a page of charts from measurements
   explain  write a page about one program: decisions, loops, code, bottlenecks
@@ -52,6 +53,7 @@ options:
   --size N=8,M=4     values of sizes and of integer scalar arguments
   --def NAME         the function to use if the file has several
   --schedule S.lws   a Schedule file, or naive for the loops as written (default: chosen)
+  --machine M        run the passes of a machine description: avx512, ..., or a file M.lwm
   --in A=a.npy       an input, or the initial content of an in-out result
   --arg a=2.5        a scalar argument as a number
   --out C=c.npy      write a result to a .npy file
@@ -85,6 +87,7 @@ number of operands. --out takes just a file name here.
 
 options:
   --schedule S.lws   a Schedule file, or naive for the loops as written (default: chosen)
+  --machine M        run the passes of a machine description: avx512, ..., or a file M.lwm
   --out c.npy        write a result to a .npy file
   --backend B        interp, tree, c or jit (default: the fastest available)
   --threads N        threads of parallel loops (default: LW_THREADS, else all processors)
