@@ -37,18 +37,20 @@ static bool leaves_only(const Block *b) {
     return b->nchildren > 0;
 }
 
-// The index to run innermost: contiguous in what is written, otherwise in most of what is read;
-// -1: none.
+// The index to run innermost: contiguous in what is written and in most of what is read, and
+// strided in as little as possible; -1: none.
 static int innermost(const TileViews *v) {
     int best = -1, most = 0;
     for (int i = 0; i < v->b->nindex; i++) {
-        int score = 0;
+        int score = 0, gathers = 0;
         bool strided = false;
         for (int k = 0; k < v->n; k++) {
             int64_t stride = stride_of(v, &v->at[k], i);
             if (stride == 1) score += v->at[k].written ? 100 : 1;
-            if (v->at[k].written && stride != 0 && stride != 1) strided = true;
+            if (stride != 0 && stride != 1) gathers++;
+            strided |= v->at[k].written && stride != 0 && stride != 1;
         }
+        if (score && !gathers) score += 1000;
         if (strided || v->b->index[i].extent < 2 || score <= most) continue;
         best = i;
         most = score;
@@ -71,68 +73,69 @@ static void sort_indices(const TileViews *v, int vector, int64_t registers, Part
     }
 }
 
-static const Tree *nest_one(PassRun *r, const Tree *t, int loop, int *vector) {
+// What becomes of a block: its indices with their parts, and the loop that becomes a vector.
+typedef struct Nest {
+    int n, id[64];
+    Part part[64];
+    int vector; // -1: none
+} Nest;
+
+// Divides the index that becomes a vector where it is longer than one; other loops, such as a
+// register tile, may then stand between its parts.
+static const Tree *divide_vector(PassRun *r, const Tree *t, const TileViews *v, int at,
+                                 Nest *nest) {
+    int64_t lanes = pass_int(r, "vector");
+    nest->vector = v->b->index[at].id;
+    if (v->b->index[at].extent <= lanes) return t;
+    TreeEdit e = pass_edit(r);
+    int outer = t->nindices;
+    const Tree *now = tree_split(t, nest->vector, lanes, false, &e);
+    if (!now) return NULL;
+    nest->id[at] = outer;
+    nest->part[at] = index_is_output(v, at) ? PART_OUTPUT : PART_REDUCED;
+    nest->vector = outer + 1;
+    return now;
+}
+
+static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     const Block *b = tree_loop_at(t, loop);
     const TileViews *v = tile_views(r->arena, t, b);
     bool leaves = leaves_only(b);
-    int inner = leaves && pass_int(r, "vector") ? innermost(v) : -1, n = 0;
-    Part *part = arena_new_n(r->arena, Part, b->nindex);
-    int *id = arena_new_n(r->arena, int, b->nindex);
-    BlockGroup *group = arena_new_n(r->arena, BlockGroup, b->nindex);
-    sort_indices(v, inner, leaves ? pass_int(r, "registers") : 0, part);
+    int inner = leaves && pass_int(r, "vector") ? innermost(v) : -1, n = 0, id[64];
+    Nest nest = {.n = b->nindex, .vector = -1};
+    BlockGroup group[64];
+    if (b->nindex > 64) return t;
+    sort_indices(v, inner, leaves ? pass_int(r, "registers") : 0, nest.part);
+    for (int i = 0; i < nest.n; i++) nest.id[i] = b->index[i].id;
+    const Tree *now = inner >= 0 ? divide_vector(r, t, v, inner, &nest) : t;
     for (Part p = PART_OUTPUT; p <= PART_VECTOR; p++)
-        for (int i = 0; i < b->nindex; i++) {
-            if (part[i] != p) continue;
-            id[n] = b->index[i].id;
+        for (int i = 0; i < nest.n; i++) {
+            if (nest.part[i] != p) continue;
+            id[n] = nest.id[i];
             group[n] = (BlockGroup){1, &id[n], KIND_SERIAL};
             n++;
         }
-    *vector = inner >= 0 ? b->index[inner].id : -1;
-    if (b->nindex == 1 && b->kind == KIND_SERIAL) return t;
     TreeEdit e = pass_edit(r);
-    const Tree *now = tree_block_nest(t, loop, group, n, &e);
+    if (now && (n > 1 || b->kind != KIND_SERIAL)) now = tree_block_nest(now, id[0], group, n, &e);
+    if (now && nest.vector >= 0) {
+        const Tree *wide = tree_vectorize(now, nest.vector, &e);
+        if (!wide) pass_refused(r, b);
+        if (wide) pass_did(r, b, "%s innermost", b->index[inner].name);
+        if (wide) now = wide;
+    }
     if (!now) pass_refused(r, b);
-    return now;
-}
-
-// The loop becomes a vector, or its parts of `lanes` iterations do.
-static const Tree *vector_one(PassRun *r, const Tree *t, int loop, int64_t lanes) {
-    const Block *b = tree_loop_at(t, loop);
-    TreeEdit e = pass_edit(r);
-    const Tree *now = t;
-    int inner = loop;
-    if (b->index[0].extent > lanes) {
-        inner = t->nindices + 1;
-        now = tree_split(t, loop, lanes, false, &e);
-    }
-    if (now) now = tree_vectorize(now, inner, &e);
-    if (!now) {
-        pass_refused(r, b);
-        return t;
-    }
-    return now;
+    return now ? now : t;
 }
 
 // order: blocks become nests of loops: indices of the output, reductions, a register tile, and the
-// contiguous index innermost, as a vector.
+// contiguous index innermost, as a vector, which is divided where it is longer.
 //
 //     for [m:4, n:64, k:32]: C[m, n] += A[m, k]*B[k, n]
 //  -> for k in 32: for m in 4: for n in 64 vector: ...          with vector=64 registers=8
 const Tree *pass_order(PassRun *r, const Tree *t) {
     Every every = {.arena = r->arena, .tags = pass_tags(r, t, "reqs")};
     tree_walk(t, add_block, &every);
-    for (int i = 0; i < every.at.n; i++) {
-        int vector;
-        const Block *b = tree_loop_at(t, every.at.at[i]);
-        const Tree *now = nest_one(r, t, every.at.at[i], &vector);
-        if (!now) continue;
-        t = now;
-        if (vector >= 0) t = vector_one(r, t, vector, pass_int(r, "vector"));
-        if (vector >= 0)
-            pass_did(r, b, "%s innermost",
-                     tree_loop_at(t, b->index[0].id) ? "the contiguous index"
-                                                     : "a contiguous part");
-    }
+    for (int i = 0; i < every.at.n; i++) t = nest_one(r, t, every.at.at[i]);
     return t;
 }
 

@@ -361,7 +361,7 @@ TEST(order_parallel_threads_unroll) {
                            "pass parallel work=0\n"),
                  "for m in 8 parallel\n  for n in 2\n    for n.1 in 4 vector\n"
                  "      C[m, 4*n + n.1] = 0.0\n"
-                 "for m in 8 parallel\n  for k in 8\n    for n in 2\n      for n.1 in 4 vector\n"
+                 "for m in 8 parallel\n  for n in 2\n    for k in 8\n      for n.1 in 4 vector\n"
                  "        C[m, 4*n + n.1] += A[m, k]*B[k, 4*n + n.1]\n");
     CHECK_STR_EQ(after(&r, "pass flatten\npass order vector=8 registers=8\n"),
                  "for m in 8\n  for n in 8 vector\n    C[m, n] = 0.0\n"
