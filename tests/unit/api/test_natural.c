@@ -98,14 +98,14 @@ static bool margin_kept(const char *at, size_t bytes, bool low) {
     return true;
 }
 
-typedef enum Kind { QUARTERS, ROUGH, POSITIVE, ALL_BITS, SPECIAL } Kind;
+typedef enum DataKind { QUARTERS, ROUGH, POSITIVE, ALL_BITS, SPECIAL } DataKind;
 
 static double special(uint64_t r) {
     static const double all[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 1e-40, 3e38, 0.5};
     return all[r % (sizeof all / sizeof *all)];
 }
 
-static Value draw_value(Type t, Kind kind, uint64_t *state) {
+static Value draw_value(Type t, DataKind kind, uint64_t *state) {
     uint64_t r = check_random(state);
     double real = (double)(int64_t)(r >> 40) / (1 << 22) - 2; // [-2, 2)
     if (t == TYPE_BOOL) return (Value){.i = (int64_t)(r >> 63)};
@@ -122,7 +122,7 @@ static Value draw_value(Type t, Kind kind, uint64_t *state) {
 
 static void fill(Case *c, uint64_t *state) {
     uint64_t r = check_random(state);
-    Kind kind = r % 8 ? (Kind)(r / 8 % SPECIAL) : SPECIAL;
+    DataKind kind = r % 8 ? (DataKind)(r / 8 % SPECIAL) : SPECIAL;
     const Program *p = c->bound->program;
     for (size_t i = 0; i < c->nargs; i++) {
         int64_t lo, hi;
