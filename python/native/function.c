@@ -395,6 +395,7 @@ PyTypeObject *function_type(void) {
         "arguments, keeps\nthe code for the next time, runs it and returns new arrays, or writes "
         "to those of out=.";
     PyType_Slot slots[] = {
+        {Py_tp_new, refuse_new},
         {Py_tp_dealloc, dealloc},
         {Py_tp_call, call_tuple},
         {Py_tp_repr, repr},

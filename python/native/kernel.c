@@ -178,6 +178,7 @@ PyTypeObject *kernel_type(void) {
         "Function.compile() gives.\nk(*args, out=None) runs it; arguments of other shapes are "
         "refused.";
     PyType_Slot slots[] = {
+        {Py_tp_new, refuse_new},
         {Py_tp_dealloc, dealloc},
         {Py_tp_call, call_tuple},
         {Py_tp_repr, repr},

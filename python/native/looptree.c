@@ -427,12 +427,6 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-    (void)type, (void)args, (void)keywords;
-    PyErr_SetString(PyExc_TypeError, "a LoopTree is made by Function.loop_tree()");
-    return NULL;
-}
-
 PyTypeObject *loop_tree_type(void) {
     PyType_Slot slots[] = {
         {Py_tp_new, refuse_new},

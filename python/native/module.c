@@ -64,6 +64,12 @@ bool warn_last(State *st, int level) {
     return ok;
 }
 
+PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
+    (void)args, (void)keywords;
+    return PyErr_Format(PyExc_TypeError, "%R cannot be called; loopwright.define() gives functions",
+                        (PyObject *)type);
+}
+
 // --- Reading texts -------------------------------------------------------------------------------
 
 // Functions hold this capsule, and with it the extension module whose state they use.

@@ -58,6 +58,8 @@ typedef struct State {
 void *raise_last(State *st, lw_status status);
 // Hands the warnings of the last call to `warnings`; false: one of them was made an error.
 bool warn_last(State *st, int level); // level: of the frame that is named, as in warnings.warn
+// tp_new of types whose objects only this module makes: always NULL, with a TypeError.
+PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
 // The functions of a module, which they own from now on, as a list.
 PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin);
 PyObject *native_einsum(PyObject *module, PyObject *args); // einsum.c

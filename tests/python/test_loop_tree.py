@@ -65,8 +65,9 @@ def test_refusals_say_why():
     with pytest.raises(lw.Error) as error:
         tree.edit("split m 4; vectorise n")
     assert error.value.diagnostics[0].column == 12 and "did you mean 'vectorize'" in str(error.value)
-    with pytest.raises(TypeError):
-        lw._native.LoopTree()
+    for made in (lw.Function, lw.Kernel, lw._native.LoopTree):
+        with pytest.raises(TypeError, match="cannot be called"):
+            made()
     with pytest.raises(ValueError, match="null byte"):
         tree.edit("split m 4\0; swap")
     with pytest.raises(lw.Error, match="value for N"):
