@@ -12,11 +12,13 @@
 enum { MOST_REGISTERS = 128, SHARED_FOR_SUMS = 4096 };
 
 // What all accesses of a buffer have in common.
+typedef struct AccessParts AccessParts;
 typedef struct Uses {
     bool any, hard;
-    const Affine *rest; // bytes that are not known
-    unsigned axes;      // thread axes in `rest`
-    int n;              // constants that were seen
+    const AccessParts *parts; // of the last access
+    const Affine *rest;       // bytes that are not known
+    unsigned axes;            // thread axes in `rest`
+    int n;                    // constants that were seen
     int64_t *constant;
     bool many;
     bool owned; // by threads: all accesses have the same digits
@@ -33,6 +35,8 @@ typedef struct Placer {
     int64_t *value; // per id, of unrolled loops
     Uses *use;      // per buffer
     const GpuNode *leaf;
+    Numbers part_of; // by access
+    VEC(AccessParts *) parts;
 } Placer;
 
 static void find_unrolled(Placer *p, const GpuNode *n) {
@@ -50,31 +54,59 @@ static bool nonlinear_unrolled(const Placer *p, const Affine *a) {
     return false;
 }
 
-// The access as rest + known bytes at the current values of unrolled loops.
-static bool split(const Placer *p, const Access *a, const Affine **rest, int64_t *constant) {
+// An access taken apart: bytes that are not known, and those of unrolled loops.
+struct AccessParts {
+    bool fine; // linear in unrolled loops, and neither checked nor read from memory
+    const Affine *rest;
+    int64_t constant;
+    int nterms;
+    Term *term; // of unrolled loops
+    bool digits_fine;
+    GpuDigits digits;
+};
+
+static AccessParts take_apart(const Placer *p, const Access *a) {
     Exprs *x = p->g->tree->exprs;
     const Buffer *b = &p->g->tree->buffers.at[a->tensor];
-    const Program *program = p->g->tree->program;
-    const Leaf *leaf = p->leaf->leaf;
+    AccessParts out = {.fine = !a->has_read};
     const Affine *sum = affine_const(x, 0);
-    bool unproven = program && leaf->stmt >= 0 && leaf->stmt < program->stmts.n &&
-                    program->stmts.at[leaf->stmt].unproven && !leaf->unchecked;
-    if (a->has_read || unproven) return false;
+    if (a->has_read) return out;
     for (int d = 0; d < a->rank; d++)
         sum =
             affine_add(x, sum, affine_scale(x, a->sub[d], b->stride[d] * type_info[b->type].bytes));
     Term keep[AFFINE_MAX_TERMS];
     int n = 0;
-    *constant = sum->constant;
+    out.constant = sum->constant;
+    out.term = arena_new_n(p->g->arena, Term, sum->n);
     for (int i = 0; i < sum->n; i++) {
         const Atom *t = sum->term[i].atom;
         if (t->kind == ATOM_ITER && p->unrolled[t->index])
-            *constant += sum->term[i].coef * p->value[t->index];
+            out.term[out.nterms++] = sum->term[i];
         else
             keep[n++] = sum->term[i];
     }
-    *rest = affine_make(x, 0, keep, n);
-    return !nonlinear_unrolled(p, *rest); // of those, each value has a rest of its own
+    out.rest = affine_make(x, 0, keep, n);
+    out.fine = !nonlinear_unrolled(p, out.rest); // of those, each value has a rest of its own
+    unsigned used = gpu_used_axes(p->k);
+    out.digits_fine = gpu_digits(p->g, p->k, a, &out.digits) && (out.digits.axes & used) == used;
+    return out;
+}
+
+static const AccessParts *parts_of(Placer *p, const Access *a) {
+    int known = numbers_get(&p->part_of, a);
+    if (known >= 0) return p->parts.at[known];
+    AccessParts *parts = arena_new(p->g->arena, AccessParts);
+    *parts = take_apart(p, a);
+    numbers_put(&p->part_of, a, p->parts.n);
+    vec_push(p->g->arena, &p->parts, parts);
+    return parts;
+}
+
+static bool is_checked(const Placer *p) {
+    const Program *program = p->g->tree->program;
+    const Leaf *leaf = p->leaf->leaf;
+    return program && leaf->stmt >= 0 && leaf->stmt < program->stmts.n &&
+           program->stmts.at[leaf->stmt].unproven && !leaf->unchecked;
 }
 
 static void add_constant(Uses *u, int64_t c) {
@@ -86,36 +118,38 @@ static void add_constant(Uses *u, int64_t c) {
         u->constant[u->n++] = c;
 }
 
-static void see_owner(const Placer *p, Uses *u, const Access *a) {
-    GpuDigits d;
-    unsigned used = gpu_used_axes(p->k);
-    bool fine = gpu_digits(p->g, p->k, a, &d) && (d.axes & used) == used && !p->leaf->meet;
+static void see_owner(const Placer *p, Uses *u, const AccessParts *parts) {
+    bool fine = parts->digits_fine && !p->leaf->meet;
     if (u->any)
-        u->owned = u->owned && fine && gpu_digits_equal(&d, &u->digits);
+        u->owned =
+            u->owned && fine && (u->parts == parts || gpu_digits_equal(&parts->digits, &u->digits));
     else
-        u->owned = fine, u->digits = d;
+        u->owned = fine, u->digits = parts->digits;
+    u->parts = parts;
 }
 
 static void see_use(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Placer *p = user;
     Uses *u = &p->use[a->tensor];
-    const Affine *rest;
-    int64_t constant;
+    const AccessParts *parts = parts_of(p, a);
     p->k->buffer[a->tensor].used = true;
-    see_owner(p, u, a);
+    see_owner(p, u, parts);
     if (u->many) return;
-    if (!split(p, a, &rest, &constant) || (u->any && rest != u->rest)) {
+    if (!parts->fine || is_checked(p) || (u->any && parts->rest != u->rest)) {
         u->hard = u->any = true;
         u->owned = false;
         return;
     }
     if (!u->any) {
-        u->axes = gpu_axes_of(p->g, rest);
+        u->axes = gpu_axes_of(p->g, parts->rest);
         u->constant = arena_new_n(p->g->arena, int64_t, MOST_REGISTERS);
     }
     u->any = true;
-    u->rest = rest;
+    u->rest = parts->rest;
+    int64_t constant = parts->constant;
+    for (int i = 0; i < parts->nterms; i++)
+        constant += parts->term[i].coef * p->value[parts->term[i].atom->index];
     add_constant(u, constant);
 }
 
@@ -254,7 +288,7 @@ static void lay_out(GpuProgram *g, GpuKernel *k, int i) {
 
 void gpu_place(GpuProgram *g, GpuKernel *k) {
     int n = g->tree->buffers.n;
-    Placer p = {.g = g, .k = k};
+    Placer p = {.g = g, .k = k, .part_of.arena = g->arena};
     p.unrolled = arena_new_n(g->arena, bool, g->nids);
     p.value = arena_new_n(g->arena, int64_t, g->nids);
     p.use = arena_new_n(g->arena, Uses, n);

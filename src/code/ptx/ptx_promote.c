@@ -12,6 +12,7 @@ typedef struct Candidate {
     const Affine *rest;
     bool any, bad, written;
     GpuDigits digits;
+    const Access *seen;   // the last one, if it was fine
     const GpuNode *first; // the first leaf that touches it
     int n;
 } Candidate;
@@ -96,10 +97,12 @@ static void see_access(void *user, const Access *a, bool guarded) {
         c->bad = true;
         return;
     }
-    GpuDigits d;
+    GpuDigits d = c->digits;
     unsigned used = gpu_used_axes(w->k);
-    bool own = !l->barrier || (gpu_digits(w->g, w->k, a, &d) && (d.axes & used) == used &&
-                               (!c->any || gpu_digits_equal(&d, &c->digits)));
+    bool own = !l->barrier || a == c->seen ||
+               (gpu_digits(w->g, w->k, a, &d) && (d.axes & used) == used &&
+                (!c->any || gpu_digits_equal(&d, &c->digits)));
+    c->seen = a;
     if (!own) {
         c->bad = true;
         return;
