@@ -365,6 +365,8 @@ bench-splits: $(BUILD)/bench/splits
 	@$(HUGE_PAGES) $< $(ARGS)
 bench-stripe: $(BUILD)/bench/stripe
 	@$(HUGE_PAGES) $< $(ARGS)
+bench-passes: all
+	@python3 bench/passes.py --loopwright $(COMMAND) $(ARGS)
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -463,6 +465,7 @@ help:
 # > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, pruning
 # > make bench-bound    check lower bounds against measured times, and print the gap to the best
 # > make bench-splits   the cost of tails of nested splits, against the same nests without
+# > make bench-passes   loops made by the passes of a machine against the chosen ones
 # > make bench-stripe   kernels from flat Stripe text against the same from TC
 # > make bench-x86      kernels against peak, bandwidth and other libraries, if installed
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
@@ -480,6 +483,6 @@ help:
 # > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-passes bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
