@@ -40,6 +40,13 @@ static int check_outputs(Run *r) {
 
 // What only machine code has.
 static int check_effects(Cli *cli) {
+    if (cli->device) {
+        int idle =
+            cli_idle(cli, "--backend --threads --isa", "with --device: it is for the processor");
+        if (!idle && strcmp(cli->device, "emulate") == 0)
+            idle = cli_idle(cli, "--time", "with --device emulate: it counts, but takes no time");
+        return idle;
+    }
     if (!cli->backend || strcmp(cli->backend, "jit") == 0) return EXIT_OK;
     char *why = cli_printf("with --backend %s: it is for machine code", cli->backend);
     int status = cli_idle(cli, "--threads --isa --time", why);
@@ -95,6 +102,7 @@ static int execute(Run *r) {
     o.backend = (lw_backend)(1 + cli_word(backend_words, r->cli->backend));
     o.threads = (int)r->cli->threads;
     o.isa = r->cli->isa;
+    o.device = r->cli->device;
     if (r->cli->time) o.measure_seconds = 0.5;
     char *schedule = NULL;
     int failed = cli_schedule(r->cli, &o.schedule, &schedule);
@@ -255,6 +263,7 @@ static void print_summary(Run *r) {
         print_time(r->timing.compile_us);
     }
     if (r->timing.threads > 1) printf(", on %d threads", r->timing.threads);
+    if (r->cli->device) printf(", on %s", r->cli->device);
     const char *from = r->timing.schedule;
     if (cli_tuned(from)) printf(", schedule %s", !strcmp(from, "hand") ? "by hand" : from);
     printf("\n");
@@ -285,6 +294,7 @@ static void json_summary(Run *r) {
     json_str(j, "signature", lw_function_signature(r->f));
     json_values(j, r->bound);
     json_str(j, "backend", lw_backend_name(r->timing.backend));
+    if (r->cli->device) json_str(j, "device", r->cli->device);
     json_int(j, "instances", lw_bound_instances(r->bound));
     const lw_timing *t = &r->timing;
     double median = t->samples ? t->median_us : t->run_us;
@@ -334,7 +344,7 @@ static void begin(Run *r) {
 
 // Options that only apply to a run on a user's data.
 static int check_idle(Cli *cli) {
-    return cli->check ? cli_idle(cli, "--in --out --time --backend",
+    return cli->check ? cli_idle(cli, "--in --out --time --backend --device",
                                  "with --check: it has data of its own")
                       : EXIT_OK;
 }
@@ -385,8 +395,9 @@ static int finish(Run *r) {
         if (r->from[i]) compact(&r->args[i]);
     if (!status) status = write_outputs(r);
     if (!status && r->cli->time && !r->timing.samples)
-        fprintf(stderr, "note: not measured: an in-out result is not dense\n");
-    if (!status && r->timing.samples) find_roof(r);
+        fprintf(stderr, "note: not measured: an in-out result is not dense%s\n",
+                r->cli->device ? ", or there are in-out results on a device" : "");
+    if (!status && r->timing.samples && !r->cli->device) find_roof(r);
     if (!status && r->cli->json) json_summary(r);
     if (!status && !r->cli->json) print_summary(r);
     return status;

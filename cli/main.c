@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define HOW                                                                                        \
-    "--schedule", "--machine", "--backend", "--threads", "--isa", "--time", "--db" // to run it
+#define HOW          /* to run it */                                                               \
+    "--schedule", "--machine", "--backend", "--threads", "--isa", "--device", "--time", "--db"
 #define TRUSTING "--unproven", "--unchecked-index", "--unchecked"
 #define READING  "--strict", TRUSTING, "--as-written", "--lang", "--trace" // a file
 

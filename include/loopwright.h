@@ -632,6 +632,7 @@ typedef enum lw_backend {
     LW_BACKEND_TREE = 2,    // the tree interpreter
     LW_BACKEND_C = 3,       // C, through the system's compiler
     LW_BACKEND_JIT = 4,     // machine code
+    LW_BACKEND_GPU = 5,     // PTX, on lw_run_options.device; never the default
 } lw_backend;
 
 LW_API const char *lw_backend_name(lw_backend backend); // "interp"; NULL: no such backend
@@ -679,10 +680,19 @@ typedef struct lw_run_options {
     double measure_seconds;    // jit: repeat the run for about this time, and fill in the medians
     int threads;     // jit: for parallel loops; 0: LW_THREADS, or the processors of this process
     const char *isa; // jit: highest instruction set, scalar, avx2 or avx512; NULL: LW_ISA, or all
+    // gpu: "cuda:0", "cuda:1" ..., or "emulate", the emulator of PTX, which needs no GPU and checks
+    // every access; NULL: "cuda:0". Setting it selects LW_BACKEND_GPU.
+    const char *device;
+    // gpu: the CUstream on which the run happens, for example torch's; NULL: the default stream.
+    // The call waits for the results only if arguments are in host memory, if indices from data are
+    // checked, or if `timing` is set.
+    void *stream;
 } lw_run_options;
 
 // Runs on arguments in host memory: inputs, then outputs, with the shapes of lw_bound_tensor and
 // any strides (but an output must not overlap itself). An output must not overlap another argument.
+// With options.device, arguments may also be in the memory of that device (kDLCUDA); those in host
+// memory are copied there and back.
 // After a failure the content of the outputs is unspecified.
 LW_API lw_status lw_run(lw_context *ctx, const lw_bound *b, const DLTensor *const *args,
                         size_t count, const lw_run_options *options);
@@ -995,8 +1005,8 @@ typedef struct lw_machine_options {
 LW_API lw_status lw_machine_get(lw_context *ctx, const lw_machine_options *options,
                                 const lw_machine **out);
 
-// A device that runs kernels: "cuda:0", "cuda:1" ..., or "emulate", the emulator of PTX. Rates are
-// the best measured ones; 0: not measured, as those of "emulate".
+// A device that runs kernels, by its name in lw_run_options.device. Rates are the best measured
+// ones; 0: not measured, as those of "emulate".
 typedef struct lw_device {
     const char *name;   // "cuda:0"
     const char *model;  // "NVIDIA H200"

@@ -162,6 +162,7 @@ extern const char *const origin_name[]; // "given", "chosen", "tuned", ...
 
 typedef struct Call {
     lw_context *ctx;
+    DLDevice device; // whose memory arguments may be in, beside the host's; {0}: none
     Slot *slot;
     Arena *arena;   // the slot's: until this thread's next call
     Arena *scratch; // until this call ends; for large data

@@ -3,7 +3,7 @@
 // Outputs may have any strides as long as no two of their elements, and no element of another
 // argument, share memory. Disjoint address ranges settle that almost always; otherwise their
 // strides are looked at (run/overlap.h).
-#include "api/pipeline.h"
+#include "api/devices.h"
 
 #include "base/checked.h"
 #include "run/overlap.h"
@@ -46,7 +46,9 @@ bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a) {
                             diag_report(diags, at, DIAG_ARGUMENT_SHAPE, name,
                                         shape_text(arena, want->ndim, want->shape),
                                         shape_text(arena, a->ndim, a->shape)));
-    if (a->device.device_type != kDLCPU &&
+    bool there = call->device.device_type && a->device.device_type == call->device.device_type &&
+                 a->device.device_id == call->device.device_id;
+    if (!there && a->device.device_type != kDLCPU &&
         (int)a->device.device_type != 3 /* pinned host memory */) {
         diag_report(diags, at, DIAG_ARGUMENT_DEVICE, name, (int)a->device.device_type);
         return false;
@@ -188,11 +190,13 @@ lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
         return call_misused(call, "'timing' has no struct_size: set it to sizeof(lw_timing)");
     call_source(call, b->function->module);
     View *views = arena_new_n(call->arena, View, b->program->ninputs + b->program->noutputs);
+    if (!device_accepts(call, &o)) return LW_ERROR;
     if (!take_arguments(call, b, args, count, views)) return LW_ERROR;
     Compilation c = compilation_of(call, b, &o.schedule);
     c.first = STEP_FIND;
     c.views = views;
     c.options = &o;
+    c.args = args;
     c.timed = o.timing || call->ctx->trace;
     c.kernel = kernel;
     if (kernel && !kernel_fits(kernel, views, b->program->ninputs + b->program->noutputs)) {

@@ -50,6 +50,7 @@ lw_status explain_fault(Compilation *c, const Tree *t) {
 // The C back-end starts a compiler, and the tree interpreter is an oracle and slower than the
 // reference: they only run when asked for.
 static const Backend backends[] = {
+    {LW_BACKEND_GPU, "gpu", STEP_BIND, gpu_run},
     {LW_BACKEND_C, "c", STEP_VERIFY, c_run},
     {LW_BACKEND_TREE, "tree", STEP_VERIFY, tree},
     {LW_BACKEND_INTERP, "interp", STEP_BIND, interp},
@@ -58,7 +59,10 @@ static const Backend backends[] = {
 enum { COUNT = sizeof backends / sizeof *backends };
 const Backend *const backend_jit = &backends[COUNT - 1];
 
-static bool obeys_schedules(const Backend *b) { return b->needs > STEP_BIND; }
+// The GPU's compiles by itself, for the memory that arguments are in.
+static bool obeys_schedules(const Backend *b) {
+    return b->needs > STEP_BIND || b->id == LW_BACKEND_GPU;
+}
 
 // NULL: there is no such back-end. The default is the best one.
 static const Backend *backend_find(lw_backend id) {
@@ -71,13 +75,16 @@ bool pick_backend(Compilation *c, lw_status *status) {
     const lw_run_options *o = c->options;
     const lw_function *f = c->bound->function;
     bool any = o->backend == LW_BACKEND_DEFAULT, stripe = f->tree;
-    const Backend *b = backend_find(o->backend);
-    if (any && o->trap_uninitialised && !stripe) b = backend_find(LW_BACKEND_INTERP);
+    const Backend *b = backend_find(o->device && any ? LW_BACKEND_GPU : o->backend);
+    if (any && !o->device && o->trap_uninitialised && !stripe) b = backend_find(LW_BACKEND_INTERP);
     c->backend = b;
     *status = LW_ERROR;
     if (!b)
         *status = call_misused(c->call, "'backend' is %d, which is not a valid lw_backend",
                                (int)o->backend);
+    else if (o->device && b->id != LW_BACKEND_GPU)
+        *status = call_misused(c->call, "'device' is for LW_BACKEND_GPU, not for the back-end '%s'",
+                               b->name);
     else if (stripe && ((o->schedule.text && !is_description(&o->schedule)) ||
                         (!obeys_schedules(b) && !f->reference)))
         *status = function_is_tree(c->call, f);

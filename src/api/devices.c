@@ -74,6 +74,15 @@ void devices_free(lw_context *ctx) {
     ctx->allocator.free(ctx->allocator.user, all, sizeof *all);
 }
 
+bool device_accepts(Call *call, const lw_run_options *o) {
+    int number = 0;
+    if (!o->device) return true;
+    if (!context_device(call, o->device)) return false;
+    if (sscanf(full_name(o->device), "cuda:%d", &number) == 1)
+        call->device = (DLDevice){kDLCUDA, number};
+    return true;
+}
+
 // --- Kernels -------------------------------------------------------------------------------------
 
 DeviceKernel *device_kernel_find(Devices *all, const Device *d, uint64_t bound, const char *key) {

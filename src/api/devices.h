@@ -34,6 +34,9 @@ Devices *context_devices(Call *call);
 Device *context_device(Call *call, const char *name);
 void devices_free(lw_context *ctx);
 
+// Takes arguments in the memory of the device that the options name; those in host memory are
+// copied there and back (device_run.c). False: the device is not there, reported.
+bool device_accepts(Call *call, const lw_run_options *o);
 lw_status device_complain(Call *call, const char *device, const DeviceError *e);
 
 // A kernel that was kept, for use until device_kernel_leave; NULL: none.

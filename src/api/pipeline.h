@@ -60,10 +60,11 @@ typedef struct Compilation {
     lw_bound *bound;
 
     // What the code is for
-    lw_schedule_text text;  // no text: the database's Schedule or a chosen one; "": as written
-    const Machine *machine; // NULL: this machine
-    const View *views;      // per argument; NULL: dense
-    int threads;            // that a Schedule is chosen for; 0: the context's
+    lw_schedule_text text;       // no text: the database's Schedule or a chosen one; "": as written
+    const Machine *machine;      // NULL: this machine
+    const View *views;           // per argument; NULL: dense
+    const DLTensor *const *args; // of a run: what the views are of
+    int threads;                 // that a Schedule is chosen for; 0: the context's
 
     // find: the kernel that was compiled before, or a draft to complete
     Way way;
@@ -138,6 +139,7 @@ extern const Backend *const backend_jit;
 lw_status explain_fault(Compilation *c, const Tree *t);
 
 lw_status c_run(Compilation *c);   // compile.c: C, by the system's compiler
+lw_status gpu_run(Compilation *c); // device_run.c: PTX, on a device
 lw_status jit_run(Compilation *c); // jit.c: c->kernel
 
 // --- Machines, step_code.c -----------------------------------------------------------------------

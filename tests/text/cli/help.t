@@ -61,6 +61,7 @@ options:
   --backend B        interp, tree, c or jit (default: the fastest available)
   --threads N        threads of parallel loops (default: LW_THREADS, else all processors)
   --isa ISA          highest instruction set to use: scalar, avx2 or avx512
+  --device NAME      a GPU, cuda:0, cuda:1 ..., or emulate, which needs none
   --db FILE          the tuning database; none uses no database
   --lang LANG        language, whatever the file name: tc, lwp, lwg, stripe or teml
   --check            compare with the interpreter on exactly representable data
@@ -92,6 +93,7 @@ options:
   --backend B        interp, tree, c or jit (default: the fastest available)
   --threads N        threads of parallel loops (default: LW_THREADS, else all processors)
   --isa ISA          highest instruction set to use: scalar, avx2 or avx512
+  --device NAME      a GPU, cuda:0, cuda:1 ..., or emulate, which needs none
   --db FILE          the tuning database; none uses no database
   --time             time many runs: median and spread
   --trace            print the time of each step to standard error
