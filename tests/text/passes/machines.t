@@ -39,6 +39,7 @@ memory L1 in=L2 size=32KiB line=64 align=64 bandwidth=128
 compute core in=DRAM count=8 rate=4
 pass flatten
 pass dead
+pass boundary reqs=#contraction
 pass stencil outer=#tiles
 pass fuse a=#zero b=#tiles
 pass fuse as=epilogue a=#tiles b=#eltwise fits=L2
@@ -68,7 +69,7 @@ error: passes of a machine description make loops, not a schedule; show --stage 
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
 --- stderr
 error: the passes of 'avx2' have no label 'tiel'
-note: there are 'flatten', 'dead', 'stencil', 'fuse', 'epilogue', 'eltwise', 'localize', 'scalarize', 'constraints', 'prune', 'order' and 'parallel'
+note: there are 'flatten', 'dead', 'boundary', 'stencil', 'fuse', 'epilogue', 'eltwise', 'localize', 'scalarize', 'constraints', 'prune', 'order', ...
 --- exit 1
 $ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx51
 --- stderr
