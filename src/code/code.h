@@ -13,6 +13,7 @@
 //   gen/        loops, guards, leaves and index arithmetic for any instruction set (gen/isa.h)
 //   x86/        x86-64: the instruction set behind gen/isa.h; aot.c makes objects of a kernel
 //   c/          Trees as C
+//   gpu/, ptx/  Trees as kernels of GPUs, and these as PTX
 //   apply.c     operations without an instruction: kernels call it, a vector at a time
 //   loss.c      optimisations that the planner declined, and why, as text
 //   listing.c   the instructions as text between the Tree's lines, and counted by port
