@@ -389,6 +389,14 @@ bench-choice: $(BUILD)/bench/choice
 	@$< $(ARGS)
 bench-agree: $(BUILD)/bench/choice
 	@$< --agree --kernels 100 --seconds 0.3 $(ARGS)
+# On a machine with a GPU: the calls of the driver, its peaks, and programs against the interpreter.
+test-gpu: all $(BUILD)/unit/test_device
+	@$(BUILD)/unit/test_device
+	@$(BUILD)/loopwright machine --device cuda:0 --remeasure
+	@$(PYTHON) tools/gpu-check
+# Kernels on a GPU against torch, if PYTHON has it; ARGS=--check runs them on the emulator.
+bench-gpu: all
+	@$(PYTHON) bench/gpu.py --build $(BUILD) $(ARGS)
 # The Python package beside NumPy, opt_einsum and torch.compile, where PYTHON has them.
 bench-python: python
 	@$(PYTHON) bench/python.py --build $(BUILD) $(ARGS)
@@ -477,12 +485,14 @@ help:
 # > make bench-agree    100 random kernels: the time of tune against that of run
 # > make bench-strategies   compare the tuning strategies, with curves of the best so far
 # > make mpi            the plug-in that distributes tuning over ranks of mpirun (needs mpicc)
+# > make bench-gpu      kernels on a GPU against torch; ARGS=--check runs them on the emulator
+# > make test-gpu       on a GPU: the driver's calls, peaks, programs against the interpreter
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; make uninstall removes it
 # > make python         the Python package, in build/python; make wheel: as a wheel for pip
 # > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-passes bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-passes bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
