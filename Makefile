@@ -363,6 +363,8 @@ bench-bound: $(BUILD)/bench/bound $(BUILD)/bench/described
 	@$(BUILD)/bench/described 20000
 bench-splits: $(BUILD)/bench/splits
 	@$(HUGE_PAGES) $< $(ARGS)
+bench-proofs: $(BUILD)/bench/proofs
+	@$<
 bench-stripe: $(BUILD)/bench/stripe
 	@$(HUGE_PAGES) $< $(ARGS)
 bench-passes: all
@@ -474,6 +476,7 @@ help:
 # > make bench-bound    check lower bounds against measured times, and print the gap to the best
 # > make bench-splits   the cost of tails of nested splits, against the same nests without
 # > make bench-passes   loops made by the passes of a machine against the chosen ones
+# > make bench-proofs   polyhedral scheduling and the legality of transformations
 # > make bench-stripe   kernels from flat Stripe text against the same from TC
 # > make bench-x86      kernels against peak, bandwidth and other libraries, if installed
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
@@ -493,6 +496,6 @@ help:
 # > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-passes bench-stripe bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-passes bench-stripe bench-proofs bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

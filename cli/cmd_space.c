@@ -17,7 +17,7 @@ static int space_of(Cli *cli, const lw_function *f) {
     o.samples = (int64_t)cli->samples;
     o.seed = cli->seed;
     o.threads = (int)cli->threads;
-    int status = cli_schedule(cli, &o.schedule, &schedule);
+    int status = cli->mapping ? EXIT_OK : cli_schedule(cli, &o.schedule, &schedule);
     if (!status) status = cli_bind(cli, f, &b);
     if (!status) status = cli_report(cli, lw_bound_space(cli->ctx, b, &o, &text));
     if (!status && cli->json) {

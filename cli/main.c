@@ -9,7 +9,8 @@
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define HOW          /* to run it */                                                               \
-    "--schedule", "--machine", "--backend", "--threads", "--isa", "--device", "--time", "--db"
+    "--schedule", "--mapping", "--machine", "--backend", "--threads", "--isa", "--device",         \
+        "--time", "--db"
 #define TRUSTING "--unproven", "--unchecked-index", "--unchecked"
 #define READING  "--strict", TRUSTING, "--as-written", "--lang", "--trace" // a file
 
@@ -25,8 +26,8 @@ const Command commands[] = {
      "  loopwright check conv.tc --strict            treat warnings as errors\n",
      command_check},
     {"show", "FILE", "print a file in one of the compiler's text forms",
-     OPTIONS("--stage", "--def", "--size", "--schedule", "--machine", "--threads", "--isa",
-             "--target", "--cost", "--db", READING),
+     OPTIONS("--stage", "--def", "--size", "--schedule", "--mapping", "--machine", "--threads",
+             "--isa", "--target", "--cost", "--db", READING),
      "--stage program   the Program: explicit domains, affine subscripts, all types (.lwp).\n"
      "                  It parses back to itself and is a valid input of every command.\n"
      "--stage schedule  the chosen Schedule (.lws), a starting point for edits. With\n"
@@ -38,6 +39,9 @@ const Command commands[] = {
      "--stage ptx       the kernels for NVIDIA GPUs, under the Schedule that is chosen for them.\n"
      "--stage report    for each nest: register tile, instruction counts, reasons for every\n"
      "                  optimisation that was declined; and the time of each compiler step.\n"
+     "--stage schedule-tree  the steps of polyhedral scheduling by --mapping (default: naive):\n"
+     "                  canonical, fused, tiled, point loops sunk. See docs/proofs.md.\n"
+     "--stage dependences    flow, anti and output dependences, memory- and value-based.\n"
      "\n"
      "Without --stage: the Program; with --schedule, --threads, --isa or --cost: the tree.\n"
      "\n"
@@ -87,8 +91,8 @@ const Command commands[] = {
      command_run},
     {"tune", "FILE", "find the fastest schedule of a function by measuring",
      OPTIONS("--def", "--size", "--in", "--arg", "--seconds", "--gap", "--trials", "--strategy",
-             "--order", "--seed", "--repeat", "--set", "--schedule", "--threads", "--isa", "--cold",
-             "--db", "--again", "--log", "--plot", "-o", "--quiet", READING),
+             "--order", "--seed", "--repeat", "--set", "--schedule", "--mapping", "--threads",
+             "--isa", "--cold", "--db", "--again", "--log", "--plot", "-o", "--quiet", READING),
      "Compiles, checks and times candidates until the budget is used up (5 seconds). Prints\n"
      "the fastest one as a Schedule with a certificate: a lower bound that no implementation\n"
      "in the space can beat. The result is stored in the tuning database, which `run` reads.\n"
@@ -98,8 +102,8 @@ const Command commands[] = {
      "--arg. See docs/tuning.md.\n"
      "\n"
      "Strategies: auto (the default), random, exhaustive, greedy, beam, genetic, mcts, sweep,\n"
-     "each with options, such as 'beam width=8'. Several strategies, or `all`, are compared;\n"
-     "each gets the whole budget.\n"
+     "poly (TC's scheduler, then genetic), each with options, such as 'beam width=8'.\n"
+     "Several strategies, or `all`, are compared; each gets the whole budget.\n"
      "\n"
      "Of a TeML program the values of its parameters are searched, those of\n"
      "`param T = 32 in [8, 16, 32]` that --size does not fix (docs/teml.md).\n"
@@ -110,8 +114,8 @@ const Command commands[] = {
      "  loopwright tune mm.tc --size M=64,N=64,K=64 --strategy auto,mcts --repeat 3 --plot b.svg\n",
      command_tune},
     {"compile", "FILE", "write a function as a standalone file",
-     OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--machine", "--threads",
-             "--isa", "--target", "--db", READING),
+     OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--mapping", "--machine",
+             "--threads", "--isa", "--target", "--db", READING),
      "Writes one function of plain pointers for the given sizes and its C header. To link\n"
      "several sizes or instruction sets into one program, give each a --name.\n"
      "\n"
@@ -498,7 +502,20 @@ static bool whole_number(const char *text, int64_t *value) {
     return !errno && end != text && !*end;
 }
 
+// --mapping is a Schedule text of one line.
+static int mapping_text(Cli *cli, lw_schedule_text *out, char **memory) {
+    size_t size = strlen(cli->mapping) + 16;
+    const char *other = cli->schedule ? "--schedule" : "--machine";
+    if (cli->schedule || cli->machine)
+        return cli_misuse(cli, "--mapping and %s both make the loops: give one of them", other);
+    *memory = cli_alloc(size);
+    snprintf(*memory, size, "mapping %s\n", cli->mapping);
+    *out = (lw_schedule_text){*memory, "--mapping"};
+    return EXIT_OK;
+}
+
 int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
+    if (cli->mapping) return mapping_text(cli, out, memory);
     if (cli->machine && cli->schedule)
         return cli_misuse(cli, "--schedule and --machine both make the loops: give one of them");
     if (cli->machine) {

@@ -346,12 +346,14 @@ typedef enum lw_stage {
     LW_STAGE_ASM = 4,      // the machine code as assembly text, between the lines of the Tree
     LW_STAGE_REPORT = 5,   // an analysis of the code of each nest, and compile times
     LW_STAGE_PTX = 6,      // kernels for NVIDIA GPUs, as PTX text: docs/gpu.md
+    LW_STAGE_SCHEDULE_TREE = 7, // the steps of polyhedral scheduling by TC's mapping options
+    LW_STAGE_DEPENDENCES = 8,   // dependences between statements, memory- and value-based
 } lw_stage;
 
 // A Schedule: docs/schedules.md. All zero: chosen for the machine. The empty text: every loop as it
 // is written. A machine description (docs/machines.md) stands here too: its passes make the loops.
 typedef struct lw_schedule_text {
-    const char *text; // NULL: none
+    const char *text; // a Schedule, or "mapping OPTIONS" (docs/proofs.md); NULL: none
     const char *name; // file name in diagnostics; may be NULL
 } lw_schedule_text;
 

@@ -17,11 +17,14 @@ typedef struct ShowCall {
 static lw_status show_body(Call *call, void *args) {
     ShowCall *s = args;
     bool stripe = s->bound->function->tree;
-    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_PTX)
+    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_DEPENDENCES)
         return call_misused(call, "'stage' is %d, which is not a valid lw_stage", (int)s->stage);
     bool described = is_description(&s->options.schedule);
     if (stripe && (s->stage == LW_STAGE_SCHEDULE || (s->options.schedule.text && !described)))
         return function_is_tree(call, s->bound->function);
+    bool poly = s->stage == LW_STAGE_SCHEDULE_TREE || s->stage == LW_STAGE_DEPENDENCES;
+    if (poly && stripe) return function_is_tree(call, s->bound->function);
+    if (poly) return poly_show(call, s->bound, s->stage, &s->options.schedule, &s->text);
     if (described && s->stage == LW_STAGE_SCHEDULE) {
         diag_report(call->diags, (Range){0, 0}, DIAG_PASS_NO_SCHEDULE);
         return LW_ERROR;

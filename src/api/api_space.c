@@ -5,6 +5,7 @@
 
 #include "base/bug.h"
 #include "choose/choose.h"
+#include "sched/mapping.h"
 #include "space/bound.h"
 
 #include <string.h>
@@ -42,15 +43,14 @@ static Source *source_in(Call *call, const char *name, const char *text) {
 // A Schedule, or TC's mapping options, given with the call; NULL: none, or wrong (reported).
 static const Schedule *given_schedule(Call *call, const Program *p, const lw_space_options *o) {
     if (o->mapping) {
-        CpuMapping m;
-        if (cpu_mapping_parse(o->mapping, &m)) return cpu_mapping_schedule(call->arena, p, &m);
+        Mapping m;
+        if (mapping_parse(o->mapping, &m)) return mapping_schedule(call->arena, p, &m, call->diags);
         diag_report(call->diags, (Range){0, 0}, DIAG_SPACE_MAPPING, o->mapping);
         return NULL;
     }
     if (!o->schedule.text) return NULL;
     const char *name = o->schedule.name ? o->schedule.name : "<schedule>";
-    return schedule_parse(call->arena, p->names, source_in(call, name, o->schedule.text),
-                          call->diags);
+    return schedule_read(call->arena, p, source_in(call, name, o->schedule.text), call->diags);
 }
 
 // What the domains have lost since `before`.

@@ -187,5 +187,8 @@ void warn_slow_loops(Compilation *c);
 // LW_STAGE_ASM and LW_STAGE_REPORT.
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                     const View *views, const char **out);
+// Of LW_STAGE_SCHEDULE_TREE and LW_STAGE_DEPENDENCES; show_poly.c.
+lw_status poly_show(Call *call, const lw_bound *b, lw_stage stage, const lw_schedule_text *given,
+                    const char **out);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/flatten.h"
-#include "sched/schedule.h"
+#include "sched/mapping.h"
 #include "stripe/stripe.h"
 #include "tree/cost.h"
 #include "tree/special.h"
@@ -51,9 +51,10 @@ static lw_status parse(Compilation *c) {
     const char *name = c->text.name ? c->text.name : "<schedule>", *text = c->text.text;
     if (strlen(text) > LW_MAX_SOURCE)
         return call_misused(c->call, "the schedule is longer than LW_MAX_SOURCE bytes");
-    c->schedule = schedule_parse(c->call->arena, c->program->names, source_in(c->call, name, text),
-                                 c->call->diags);
-    return c->schedule ? LW_OK : LW_ERROR;
+    c->schedule =
+        schedule_read(c->call->arena, c->program, source_in(c->call, name, text), c->call->diags);
+    if (c->schedule) return LW_OK;
+    return schedule_is_mapping(text) && poly_missing() ? LW_UNAVAILABLE : LW_ERROR;
 }
 
 // A Stripe program is its own Tree; each call reads one of its own here too. A TeML function's is

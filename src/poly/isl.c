@@ -5,9 +5,13 @@
 
 #ifdef POLY_HAS_ISL
 #include <dlfcn.h>
+#include <stdlib.h>
 
 // The library whose binary interface is that of the headers: isl 0.24 to 0.26.
-static const char LIBRARY[] = "libisl.so.23";
+static const char *library_name(void) {
+    const char *set = getenv("LW_ISL");
+    return set && *set ? set : "libisl.so.23";
+}
 
 static bool resolve(void *library, void *slot, const char *name) {
     void *found = dlsym(library, name);
@@ -16,7 +20,7 @@ static bool resolve(void *library, void *slot, const char *name) {
 }
 
 bool isl_load(Isl *I) {
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *library = dlopen(library_name(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     bool all = library != NULL;
 #define ISL(name) all = all && resolve(library, &I->name, "isl_" #name);
 #include "poly/isl.def"
@@ -39,7 +43,9 @@ void isl_end(const Isl *I, isl_ctx *ctx) {
 
 const char *poly_missing(void) {
     Isl I;
-    return isl_load(&I) ? NULL : "libisl.so.23 is not installed (Debian: libisl23)";
+    return isl_load(&I)
+               ? NULL
+               : "isl is not installed (libisl.so.23, Debian: libisl23; LW_ISL names another file)";
 }
 #else
 const char *poly_missing(void) {

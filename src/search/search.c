@@ -8,7 +8,7 @@
 const char *const trial_state_name[TRIAL_STATES] = {"timed",   "slow", "declined", "wrong",
                                                     "crashed", "hung", "cancelled"};
 const char *const search_strategy_name[SEARCH_STRATEGIES + 1] = {
-    "auto", "random", "exhaustive", "greedy", "beam", "genetic", "mcts", "sweep"};
+    "auto", "random", "exhaustive", "greedy", "beam", "genetic", "mcts", "sweep", "poly"};
 const char *const search_order_name[SEARCH_ORDERS] = {"given", "reversed", "impact"};
 
 static int by_name(const char *const *names, int n, const char *name) {
@@ -442,6 +442,7 @@ static Strategy *const strategy[SEARCH_STRATEGIES] = {
     [SEARCH_GENETIC] = search_genetic,
     [SEARCH_MCTS] = search_mcts,
     [SEARCH_SWEEP] = search_sweep,
+    [SEARCH_POLY] = search_genetic, // from other starting points
 };
 
 SearchResult search_run(Arena *arena, const SearchHost *host, const SearchOptions *options) {

@@ -23,6 +23,7 @@
 //     mcts        Monte-Carlo tree search: threshold ascent, rollouts weighted by the bound, branch
 //                 and bound (Telamon)
 //     sweep       tile sizes, then the order of loops, then layouts (LoopStack)
+//     poly        genetic, from the Schedules of TC's scheduler as the host's starting points
 //     auto        from the starting points: moves around the best, crossover and rollouts, each in
 //                 proportion to its success
 #ifndef LW_SEARCH_SEARCH_H
@@ -83,6 +84,7 @@ typedef enum SearchStrategy {
     SEARCH_GENETIC,
     SEARCH_MCTS,
     SEARCH_SWEEP,
+    SEARCH_POLY,
     SEARCH_STRATEGIES
 } SearchStrategy;
 extern const char *const search_strategy_name[SEARCH_STRATEGIES + 1]; // terminated by NULL

@@ -97,19 +97,6 @@ const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c);
 // NULL: reported as an error.
 Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList *diags, int *n);
 
-// TC's mapping options, "tile(32,32,32).unroll(4).fuse(max).promote", or a preset: naive,
-// pointwise, mlp, conv, groupconv. They apply to every statement, outermost loops first.
-typedef struct CpuMapping {
-    int ntiles;
-    int64_t tile[8]; // 0: not tiled
-    int64_t unroll;  // most iterations in unrolled code; 0: not given
-    int fusion;      // 0 not given, 1 min, 2 max
-    bool promote;    // copy inputs into L1
-} CpuMapping;
-bool cpu_mapping_parse(const char *text, CpuMapping *out);
-// The Schedule of these options, for cpu_read; pass it as CpuOptions.given to add its tile sizes.
-const Schedule *cpu_mapping_schedule(Arena *arena, const Program *p, const CpuMapping *m);
-
 // --- For the description -------------------------------------------------------------------------
 
 static inline bool cpu_partners(const CpuHost *h, int d, int e) {

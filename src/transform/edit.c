@@ -268,6 +268,7 @@ static const char *leaf_name(const EditWork *w, const Leaf *leaf) {
 
 static void report_order(void *user, const Witness *x) {
     const EditWork *w = user;
+    if (w->e->witness) *w->e->witness = *x;
     diag_report(w->e->diags, (Range){0}, DIAG_EDIT_ORDER, w->verb,
                 leaf_name(w, x->source.use->leaf), x->source.text, leaf_name(w, x->sink.use->leaf),
                 x->sink.text, x->text);
@@ -279,6 +280,22 @@ static void report_open(void *user, const Touch *a, const Touch *b, LegalRule ru
     diag_report(w->e->diags, (Range){0}, DIAG_EDIT_NOT_PROVEN, w->verb,
                 leaf_name(w, w->now->use.at[a->use].leaf),
                 leaf_name(w, w->now->use.at[b->use].leaf));
+}
+
+static void keep_witness(void *user, const Witness *x) { *(Witness *)user = *x; }
+static void keep_nothing(void *user, const Touch *a, const Touch *b, LegalRule rule) {
+    (void)user, (void)a, (void)b, (void)rule;
+}
+
+// The verifier's reports are texts: the judge finds the same conflict again.
+static void witness_of_tree(EditWork *w) {
+    if (!w->e->witness) return;
+    TreeFacts *now = arena_new(w->arena, TreeFacts);
+    facts_collect(now, w->arena, w->t);
+    Legal l = {.f = now, .first = true, .user = w->e->witness};
+    l.found = keep_witness;
+    l.open = keep_nothing;
+    legal_judge(&l);
 }
 
 static bool keeps_order(EditWork *w) {
@@ -325,6 +342,7 @@ const Tree *work_finish(EditWork *w) {
         Diag *d = diag_report(w->e->diags, (Range){0}, DIAG_EDIT_VERIFY, w->verb,
                               found.items.n ? found.items.at[0]->text : "?");
         (void)d;
+        if (answer == VERIFY_REFUSED) witness_of_tree(w);
         return NULL;
     }
     if (!w->same_order && !keeps_order(w)) return NULL;

@@ -21,6 +21,7 @@
 typedef struct TreeEdit {
     DiagList *diags; // refusals go here
     bool unchecked;
+    struct Witness *witness; // verify/legal.h: of a refusal by dependences; may be NULL
 } TreeEdit;
 
 // A node: the block that has index `loop`, or with loop < 0 leaf number `leaf`.

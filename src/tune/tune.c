@@ -38,7 +38,7 @@ static const double reference_limit = 10, reference_most = 0.5;
 static const double slow_compile_share = 0.04, slow_compile = 0.1;
 static const double trial_share = 0.1; // of the time that a trial may take once it was checked
 
-enum { STARTS = 4, FINALISTS = 4 };
+enum { STARTS = 32, FINALISTS = 4 };
 
 const char *lw_trial_state_name(lw_trial_state state) {
     return state >= 0 && (int)state < TRIAL_STATES ? trial_state_name[state] : NULL;
@@ -411,7 +411,9 @@ static SearchResult search(Tune *t, SearchOptions options) {
         return (SearchResult){.end = SEARCH_TRIALS};
     options.root = t->root;
     options.start = starts;
-    options.nstarts = tune_starts(t, starts, STARTS);
+    options.nstarts = tune_starts(t, options.strategy == SEARCH_POLY, starts, STARTS);
+    if (options.strategy == SEARCH_POLY && !options.nstarts)
+        return (SearchResult){.end = SEARCH_EMPTY};
     double used = measure_clock() - t->began, last = final_share * t->o.seconds;
     if (t->o.seconds > 0) options.seconds = fmax(t->o.seconds - used - last, 1e-3);
     bool ahead = t->setup.compilers && t->threads <= 1;

@@ -92,7 +92,7 @@ bool tune_options(Call *call, const lw_tune_options *options, SearchOptions *out
 bool tune_space(Tune *t);
 void tune_model(Tune *t); // the lower bound at the rates of `machine`
 // Full candidates that are worth trying first, best guess first; at most `most`.
-int tune_starts(Tune *t, const Cand **out, int most);
+int tune_starts(Tune *t, bool poly, const Cand **out, int most);
 // The given and the chosen Schedule, as far as the Space has no candidate for them; their number.
 int tune_outside(Tune *t, Job *out);
 // Compiles a job, in a worker.

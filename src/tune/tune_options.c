@@ -2,6 +2,7 @@
 // decisions.
 #include "tune/tune.h"
 
+#include "sched/mapping.h"
 #include "space/cpu_space.h"
 
 #include <stdlib.h>
@@ -52,7 +53,11 @@ static bool read_number(Call *call, const Option *o, const char *word, const cha
 
 // "width=8", "blind": refuses options of other strategies.
 static bool strategy_option(Call *call, const char *word, SearchOptions *s) {
-    enum { GREEDY = 1 << SEARCH_GREEDY, BEAM = 1 << SEARCH_BEAM, GENETIC = 1 << SEARCH_GENETIC };
+    enum {
+        GREEDY = 1 << SEARCH_GREEDY,
+        BEAM = 1 << SEARCH_BEAM,
+        GENETIC = 1 << SEARCH_GENETIC | 1 << SEARCH_POLY
+    };
     const Option options[] = {{"width", BEAM, .whole = &s->width},
                               {"lookahead", GREEDY | BEAM, .whole = &s->lookahead},
                               {"population", GENETIC, .whole = &s->population},
@@ -88,6 +93,10 @@ static bool read_strategy(Call *call, const char *text, SearchOptions *s) {
         return no_such(call, word ? word : text, "strategy", search_strategy_name,
                        SEARCH_STRATEGIES);
     s->strategy = (SearchStrategy)which;
+    if (which == SEARCH_POLY && poly_missing()) {
+        diag_report(call->diags, (Range){0, 0}, DIAG_POLY_UNAVAILABLE, poly_missing());
+        return false;
+    }
     while ((word = strtok_r(NULL, " ", &rest)))
         if (!strategy_option(call, word, s)) return false;
     return true;

@@ -3,7 +3,7 @@
 #include "api/rates.h"
 #include "code/code.h"
 #include "choose/choose.h"
-#include "sched/schedule.h"
+#include "sched/mapping.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ static bool read_given(Tune *t) {
     if (!s->text) return true;
     if (strlen(s->text) > LW_MAX_SOURCE) return false;
     Source *source = source_in(t->call->arena, s->name ? s->name : "<schedule>", s->text);
-    t->given = schedule_parse(t->call->arena, t->p->names, source, t->call->diags);
+    t->given = schedule_read(t->call->arena, t->p, source, t->call->diags);
     return t->given && tree_lower(t->call->arena, t->p, t->given, t->call->diags);
 }
 
@@ -135,13 +135,34 @@ int tune_outside(Tune *t, Job *out) {
     return n;
 }
 
-int tune_starts(Tune *t, const Cand **out, int most) {
+// Schedules of TC's scheduler: one as a starting point of every strategy, or all strategies of
+// fusion with several tile sizes, the point loops sunk or not.
+static int poly_starts(Tune *t, bool all, const Cand **out, int most) {
+    static const int64_t sizes[][3] = {{0, 0, 0},    {8, 32, 0},    {8, 64, 0},
+                                       {32, 32, 32}, {16, 64, 256}, {64, 64, 64}};
+    int n = 0;
+    DiagList quiet = {.arena = t->call->arena};
+    for (int k = all ? 0 : 1; k < (all ? (int)(sizeof sizes / sizeof *sizes) : 2); k++)
+        for (int f = 0; f < (all ? POLY_FUSIONS : 1); f++)
+            for (int fused = 0; fused < (all ? 2 : 1) && n < most; fused++) {
+                Mapping m = {.ntiles = 3, .outer.fusion = (PolyFusion)f, .marks = true};
+                memcpy(m.tile, sizes[k], sizeof sizes[k]);
+                m.inner = fused ? POLY_MAX : POLY_MIN;
+                const Schedule *s = mapping_schedule(t->call->arena, t->p, &m, &quiet);
+                if (s && (out[n] = nearest(t, s))) n++;
+            }
+    return n;
+}
+
+int tune_starts(Tune *t, bool poly, const Cand **out, int most) {
     enum { KNOWN = 4 };
+    if (poly) return poly_starts(t, true, out, most);
     const Schedule *first[1 + KNOWN] = {t->given};
     int nfirst = 1 + tune_known_schedules(t, first + 1, KNOWN), n = 0;
     for (int i = 0; i < nfirst && n < most; i++)
         if (first[i] && (out[n] = nearest(t, first[i]))) n++;
     if (n < most && (out[n] = nearest_chosen(t))) n++;
+    n += poly_starts(t, false, out + n, most - n);
     return n;
 }
 
@@ -154,8 +175,7 @@ const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *d
     switch (job->kind) {
     case JOB_CAND: return candidate_schedule(t, arena, job->bytes);
     case JOB_TEXT:
-        return schedule_parse(arena, t->p->names, source_in(arena, "<schedule>", job->bytes),
-                              diags);
+        return schedule_read(arena, t->p, source_in(arena, "<schedule>", job->bytes), diags);
     case JOB_CHOSEN:
     case JOB_PLAIN: o = choice(t, arena, job->kind == JOB_PLAIN); break;
     }

@@ -63,7 +63,8 @@ static LegalKind kind_of(const Touch *source, const Touch *sink) {
 // x of a comes first now.
 static void report(Legal *l, const Pair *pair, const Case *c, bool a_is_source) {
     const Touch *a = pair->a, *b = pair->b;
-    Witness w = {.rule = pair->rule, .buffer = a->access->tensor};
+    Witness w = {.tree = l->f->t, .rule = pair->rule, .buffer = a->access->tensor};
+    w.before = l->before ? l->before->facts.t : NULL;
     w.source = a_is_source ? instance(l, c, &c->x, a) : instance(l, c, &c->y, b);
     w.sink = a_is_source ? instance(l, c, &c->y, b) : instance(l, c, &c->x, a);
     w.kind = kind_of(w.source.touch, w.sink.touch);
@@ -129,7 +130,7 @@ static bool check_unordered(Legal *l, const Pair *pair, int level) {
         Case c;
         ask(l, pair, &c, level, sign);
         meet(pair, &c);
-        if (!answered(l, pair, &c, true)) return false;
+        if (!answered(l, pair, &c, sign > 0)) return false;
     }
     return true;
 }

@@ -43,6 +43,8 @@ typedef struct Instance {
 } Instance;
 
 typedef struct Witness {
+    const Tree *tree;   // that was judged
+    const Tree *before; // of LEGAL_BEFORE: that it was made of, perhaps by several steps
     LegalRule rule;
     LegalKind kind;
     Instance source, sink; // the source has to run first; of LEGAL_UNORDERED either may

@@ -54,6 +54,7 @@ options:
   --def NAME         the function to use if the file has several
   --schedule S.lws   a Schedule file, or naive for the loops as written (default: chosen)
   --machine M        run the passes of a machine description: avx512, ..., or a file M.lwm
+  --mapping OPTIONS  TC's mapping options, such as 'tile(32,32).unroll(4)', or a preset
   --in A=a.npy       an input, or the initial content of an in-out result
   --arg a=2.5        a scalar argument as a number
   --out C=c.npy      write a result to a .npy file
@@ -89,6 +90,7 @@ number of operands. --out takes just a file name here.
 options:
   --schedule S.lws   a Schedule file, or naive for the loops as written (default: chosen)
   --machine M        run the passes of a machine description: avx512, ..., or a file M.lwm
+  --mapping OPTIONS  TC's mapping options, such as 'tile(32,32).unroll(4)', or a preset
   --out c.npy        write a result to a .npy file
   --backend B        interp, tree, c or jit (default: the fastest available)
   --threads N        threads of parallel loops (default: LW_THREADS, else all processors)

@@ -8,7 +8,7 @@ def twice(float(N) A) -> (B) { B(i) = A(i) * 2 }
 def sum(float(N) A) -> (s) { s +=! A(i) }
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy gentic
 --- stderr
-loopwright tune: 'gentic' is not a valid strategy; there are auto, random, exhaustive, greedy, beam, genetic, mcts, sweep; did you mean 'genetic'?
+loopwright tune: 'gentic' is not a valid strategy; there are auto, random, exhaustive, greedy, beam, genetic, mcts, sweep, poly; did you mean 'genetic'?
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
 $ loopwright tune mm.tc --size M=8,K=8,N=8 --strategy 'auto,random width=3'

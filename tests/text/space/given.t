@@ -20,16 +20,16 @@ $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule mm.lws --complete
 C: m/24 k/7 n m k:u
     copy A at k/7 layout (k m)
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(32,16).unroll(8)' --complete
-C: m/32 n/16 m n k
+C: m/32 n/16 k m n
     unroll 8
 $ loopwright space mm.tc --size M=16,N=16,K=16 --mapping 'unroll(4096)' --complete
 C: m:u n:u k:u
     unroll 4096
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping naive --complete
-C: m/32 n/32 k/32 m n k
+C: m/32 n/32 k/32 k m n
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(x)' --complete
 --- stderr
-error: 'tile(x)' is not a mapping: expected a preset, or tile(...), unroll(...), fuse(min), fuse(max) and promote, joined by dots
+error: 'tile(x)' is not a mapping: expected a preset, or TC's options such as tile(...), unroll(...), scheduleFusionStrategy(Max) and promote, joined by dots
 --- exit 1
 $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule spread.lws --complete
 C: m%4 n k m

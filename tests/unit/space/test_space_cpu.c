@@ -2,6 +2,7 @@
 // what the Program says; and properties of propagation on real backbones.
 #include "unit/check.h"
 
+#include "sched/mapping.h"
 #include "space/cpu.h"
 #include "space/cpu_space.h"
 #include "support/genprog.h"
@@ -383,9 +384,9 @@ static void mapping_decides(const char *text, const char *mapping, const char *w
     Lab lab;
     lab_begin(&lab);
     const Program *p = lab_program(&lab, text, NULL);
-    CpuMapping m;
-    if (!CHECK(p && cpu_mapping_parse(mapping, &m))) return;
-    const Schedule *s = cpu_mapping_schedule(&lab.arena, p, &m);
+    Mapping m;
+    if (poly_missing() || !CHECK(p && mapping_parse(mapping, &m))) return;
+    const Schedule *s = mapping_schedule(&lab.arena, p, &m, &lab.diags);
     CpuOptions o = options(1);
     o.given = s;
     o.literal = true;
@@ -417,11 +418,11 @@ TEST(mapping_options_decide_what_is_unrolled) {
     mapping_decides(mm, "unroll(64)", "C: m n k:u\n    unroll 64\n");
     mapping_decides(mm, "unroll(15)", "C: m n k\n    unroll 15\n");
     mapping_decides(mm, "tile(8,8,8).unroll(4096)",
-                    "C: m/8 n/8 k/8 m:u n:u k:u\n    unroll 4096\n");
-    mapping_decides(mm, "tile(8).unroll(4096)", "C: m/8 m:u n:u k:u\n    unroll 4096\n");
-    mapping_decides(chain, "unroll(24)", "T: i j:u\n    unroll 24\nS: i j:u\n    unroll 24\n");
+                    "C: m/8 n/8 k/8 k:u m:u n:u\n    unroll 4096\n");
+    mapping_decides(mm, "tile(8).unroll(4096)", "C: m/8 n:u k:u m:u\n    unroll 4096\n");
+    mapping_decides(chain, "unroll(24)", "T: | i j:u\n    unroll 24\nS: i j:u\n    unroll 24\n");
     mapping_decides(chain, "unroll(4096)",
-                    "T: i:u j:u\n    unroll 4096\nS: i:u j:u\n    unroll 4096\n");
+                    "T: | i:u j:u\n    unroll 4096\nS: i:u j:u\n    unroll 4096\n");
 }
 
 TEST(a_matmul_has_a_space) {

@@ -1,0 +1,31 @@
+// A scop as isl's sets and maps (private to src/poly). Statement number n is the tuple S<n>, with a
+// dimension per iterator of the Program's statement; tensor number t is T<t>.
+#ifndef LW_POLY_POLY_SCOP_H
+#define LW_POLY_POLY_SCOP_H
+
+#include "poly/poly.h"
+#include "poly/poly_isl.h"
+
+#ifdef POLY_HAS_ISL
+typedef struct PolyIsl {
+    const Isl *I;
+    isl_ctx *ctx;
+    const PolyScop *s;
+} PolyIsl;
+
+isl_space *scop_space(const PolyIsl *x, int stmt);
+isl_set *scop_domain(const PolyIsl *x, int stmt);
+// `may` is set where a subscript is unknown.
+isl_map *scop_access(const PolyIsl *x, int stmt, const Access *a, bool *may);
+// Access 0 is the write, the others are reads.
+int scop_accesses(const PolyScop *s, int stmt);
+const Access *scop_access_at(const PolyScop *s, int stmt, int i);
+bool scop_reduces(const PolyStmt *s);
+// Pairs of instances of two statements, a in front of b, that touch one element and do not both
+// read it; NULL: none.
+isl_map *scop_conflicts(const PolyIsl *x, int a, int b);
+// Neighbouring updates of one element by a reduction; NULL: it has none.
+isl_map *scop_steps(const PolyIsl *x, int stmt);
+#endif
+
+#endif

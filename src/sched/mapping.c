@@ -1,0 +1,360 @@
+// TC's mapping options; see mapping.h.
+#include "sched/mapping.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "program/stmt_facts.h"
+
+// --- Text --------------------------------------------------------------------------------------
+
+static const struct {
+    const char *name;
+    Mapping m;
+} presets[] = {
+    {"naive", {.ntiles = 3, .tile = {32, 32, 32}, .unroll = 1}},
+    {"unmapped", {0}},
+    {"single-thread", {.ntiles = 1, .tile = {1}, .unroll = 1}},
+    {"pointwise", {.ntiles = 3, .tile = {32, 32, 32}, .unroll = 128}},
+    {"mlp", {.ntiles = 1, .tile = {1}, .unroll = 1, .outer.fusion = POLY_MAX}},
+    {"conv", {.ntiles = 4, .tile = {4, 8, 8, 8}, .unroll = 1}},
+    {"groupconv", {.ntiles = 2, .tile = {1, 1}, .unroll = 1}},
+};
+
+typedef enum OptionKind {
+    OUTER_FUSION,
+    INNER_FUSION,
+    BOTH_FUSION,
+    FLAG,
+    TILE,
+    UNROLL,
+    WORD
+} OptionKind;
+
+// Options by name; flags set a byte of the Mapping to `sets` when they are true.
+static const struct {
+    const char *name;
+    OptionKind kind;
+    size_t at;
+    bool inverted;
+} options[] = {
+    {"tile", TILE, 0, false},
+    {"unroll", UNROLL, 0, false},
+    {"fuse", OUTER_FUSION, 0, false},
+    {"scheduleFusionStrategy", BOTH_FUSION, 0, false},
+    {"outerScheduleFusionStrategy", OUTER_FUSION, 0, false},
+    {"intraTileScheduleFusionStrategy", INNER_FUSION, 0, false},
+    {"outerScheduleAllowSkewing", FLAG, offsetof(Mapping, outer.skew), false},
+    {"outerSchedulePositiveOrthant", FLAG, offsetof(Mapping, outer.any_orthant), true},
+    {"tileImperfectlyNested", FLAG, offsetof(Mapping, outermost), true},
+    {"promote", WORD, offsetof(Mapping, promote), false},
+};
+
+static const char *read_numbers(const char *t, int64_t *out, int most, int *n) {
+    char *end;
+    for (*n = 0; *t && *t != ')';) {
+        int64_t v = strtoll(t, &end, 10);
+        if (end == t || *n == most || v < 0) return NULL;
+        out[(*n)++] = v;
+        t = end;
+        while (*t == ',' || *t == ' ') t++;
+    }
+    return *t == ')' ? t + 1 : NULL;
+}
+
+static const char *read_fusion(const char *t, PolyFusion *out) {
+    static const struct {
+        const char *name;
+        PolyFusion fusion;
+    } names[] = {{"Max)", POLY_MAX},
+                 {"max)", POLY_MAX},
+                 {"Min)", POLY_MIN},
+                 {"min)", POLY_MIN},
+                 {"preserve3)", POLY_PRESERVE3},
+                 {"Preserve3Coincident)", POLY_PRESERVE3}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i].name);
+        if (strncmp(t, names[i].name, n)) continue;
+        *out = names[i].fusion;
+        return t + n;
+    }
+    return NULL;
+}
+
+static const char *read_flag(const char *t, bool *out, bool inverted) {
+    bool on = strncmp(t, "true)", 5) == 0;
+    if (!on && strncmp(t, "false)", 6)) return NULL;
+    *out = on != inverted;
+    return t + (on ? 5 : 6);
+}
+
+// Sizes are always fixed, kernels call no library, and point loops are those of the tile: these
+// options only say so.
+static const char *read_fixed(const char *t) {
+    static const char *const known[] = {
+        "fixParametersBeforeScheduling(true)", "matchLibraryCalls(false)",
+        "intraTileScheduleAllowSkewing(false)", "intraTileSchedulePositiveOrthant(true)"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strncmp(t, known[i], strlen(known[i])) == 0) return t + strlen(known[i]);
+    return NULL;
+}
+
+static const char *read_value(const char *t, int i, Mapping *m) {
+    bool *flag = (bool *)((char *)m + options[i].at);
+    int n = 1;
+    switch (options[i].kind) {
+    case WORD: *flag = true; return t;
+    case FLAG: return read_flag(t, flag, options[i].inverted);
+    case TILE: return read_numbers(t, m->tile, MAPPING_MAX_TILES, &m->ntiles);
+    case UNROLL:
+        t = read_numbers(t, &m->unroll, 1, &n);
+        return t && n == 1 && m->unroll <= MAPPING_MAX_UNROLL ? t : NULL;
+    case OUTER_FUSION: return read_fusion(t, &m->outer.fusion);
+    case INNER_FUSION: return read_fusion(t, &m->inner);
+    case BOTH_FUSION:
+        t = read_fusion(t, &m->outer.fusion);
+        m->inner = m->outer.fusion;
+        return t;
+    }
+    return NULL;
+}
+
+static const char *read_option(const char *t, Mapping *m) {
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        size_t n = strlen(options[i].name);
+        bool word = options[i].kind == WORD;
+        if (strncmp(t, options[i].name, n) || (!word && t[n] != '(')) continue;
+        return read_value(t + n + !word, (int)i, m);
+    }
+    return read_fixed(t);
+}
+
+bool mapping_parse(const char *t, Mapping *out) {
+    *out = (Mapping){0};
+    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+        size_t n = strlen(presets[i].name);
+        if (strncmp(t, presets[i].name, n) || (t[n] && !strchr(". \t\r\n", t[n]))) continue;
+        *out = presets[i].m;
+        t += n;
+        break;
+    }
+    while (t && *t && !strchr(" \t\r\n", *t)) t = read_option(*t == '.' ? t + 1 : t, out);
+    return t && !t[strspn(t, " \t\r\n")];
+}
+
+// --- Steps -------------------------------------------------------------------------------------
+
+bool mapping_steps(Arena *arena, const Program *p, const Mapping *m, MappingSteps *out,
+                   DiagList *diags) {
+    const PolyScop *s = poly_scop(arena, p);
+    *out = (MappingSteps){.scop = s, .canonical = poly_canonical(arena, s)};
+    if (poly_schedule(arena, s, &m->outer, &out->fused) != POLY_OK) {
+        diag_report(diags, (Range){0, 0}, DIAG_POLY_UNAVAILABLE, poly_missing());
+        return false;
+    }
+    out->tiled = poly_tile(arena, s, out->fused, m->ntiles, m->tile, m->outermost);
+    out->sunk = m->inner == POLY_MAX ? out->tiled : poly_sink(arena, s, out->tiled);
+    return true;
+}
+
+// --- From a tree to a Schedule -----------------------------------------------------------------
+
+typedef struct Writing {
+    Arena *arena;
+    const PolyScop *s;
+    const Mapping *m;
+    SchedStmt **section; // per statement of the Program
+    int *rank;           // per statement: its place in the order of the tree
+    int placed;
+    int depth;
+    const PolyMember *path[4 * PROGRAM_MAX_ITERS];
+} Writing;
+
+// The loop of a member, unless it has one iteration; false: none.
+static bool loop_of(Writing *w, const PolyMember *m, int stmt, SchedLoop *out) {
+    const Stmt *st = w->s->stmt[stmt].s;
+    int iter = poly_member_iter(w->s, m, stmt);
+    if (iter < 0) return false;
+    int64_t extent = iter_extent(&st->iter[iter]), tile = m->tile;
+    bool split = tile >= 1 && tile < extent;
+    *out = (SchedLoop){.iter = st->iter[iter].name, .step = 1};
+    if (m->part == POLY_TILES) out->step = tile;
+    if (m->part == POLY_TILES) return split;
+    return m->part != POLY_POINTS || !split || tile > 1;
+}
+
+static bool is_contiguous(const Stmt *s, Name iter) {
+    int i = stmt_find_iter(s, iter);
+    return s->write->rank && affine_coef(s->write->sub[s->write->rank - 1], i) == 1;
+}
+
+// The innermost loops in the order of memory: the contiguous one last, if it is a point loop there.
+static void contiguous_last(const Stmt *s, SchedLoop *loop, const PolyMember **of, int n) {
+    int first = n;
+    while (first > 0 && of[first - 1]->coincident && of[first - 1]->part == of[n - 1]->part)
+        first--;
+    for (int i = first; i + 1 < n; i++)
+        if (is_contiguous(s, loop[i].iter)) {
+            SchedLoop last = loop[i];
+            memmove(loop + i, loop + i + 1, (size_t)(n - 1 - i) * sizeof *loop);
+            loop[n - 1] = last;
+            return;
+        }
+}
+
+// Iterations of the last loop of an order, over what its tiles leave.
+static int64_t left_of(const Stmt *s, const SchedLoop *loop, int n, int at) {
+    int64_t left = iter_extent(&s->iter[stmt_find_iter(s, loop[at].iter)]);
+    for (int i = 0; i < n && i < at; i++)
+        if (loop[i].iter == loop[at].iter && loop[i].step < left) left = loop[i].step;
+    return left;
+}
+
+static void mark_loops(Writing *w, const Stmt *s, SchedLoop *loop, const PolyMember **of, int n) {
+    int inner = n;
+    if (w->m->marks && n && of[n - 1]->coincident && is_contiguous(s, loop[n - 1].iter))
+        loop[--inner].kind = KIND_VECTOR;
+    if (w->m->marks && inner && of[0]->coincident) loop[0].kind = KIND_PARALLEL;
+    int64_t copies = 1;
+    for (int i = inner - 1; i >= 0 && w->m->unroll > 1 && loop[i].step == 1; i--) {
+        copies *= left_of(s, loop, n, i);
+        if (copies > w->m->unroll || loop[i].kind != KIND_SERIAL) return;
+        loop[i].kind = KIND_UNROLL;
+    }
+}
+
+static void add_copies(Writing *w, SchedStmt *g, int stmt) {
+    const Program *p = w->s->p;
+    int inside = 0;
+    while (inside < g->nloops && g->loop[inside].step > 1) inside++;
+    if (!w->m->promote || !inside) return;
+    SchedCopy *copy = arena_new_n(w->arena, SchedCopy, p->ninputs);
+    LoopRef at = {g->loop[inside - 1].iter, g->loop[inside - 1].step, false, {0, 0}};
+    for (int t = 0; t < p->ninputs; t++)
+        if (p->tensors.at[t].rank && stmt_reads(&w->s->facts->stmt[stmt], t))
+            copy[g->ncopies++] =
+                (SchedCopy){.tensor = p->tensors.at[t].name, .at = at, .storage.home = HOME_AUTO};
+    g->copy = copy;
+}
+
+static void write_section(Writing *w, int stmt) {
+    const PolyStmt *x = &w->s->stmt[stmt];
+    if (x->init) return; // lowering places it
+    SchedStmt *g = w->section[x->stmt];
+    SchedLoop *loop = arena_new_n(w->arena, SchedLoop, w->depth + 1);
+    const PolyMember *of[4 * PROGRAM_MAX_ITERS];
+    for (int i = 0; i < w->depth; i++)
+        if (loop_of(w, w->path[i], stmt, &loop[g->nloops])) of[g->nloops++] = w->path[i];
+    contiguous_last(x->s, loop, of, g->nloops);
+    mark_loops(w, x->s, loop, of, g->nloops);
+    g->loop = loop;
+    g->unroll_limit = w->m->unroll > 1 ? (int)w->m->unroll : 0;
+    add_copies(w, g, x->stmt);
+    w->rank[x->stmt] = w->placed++;
+}
+
+static bool computes(const Writing *w, const PolyNode *node) {
+    for (int i = 0; i < node->nstmts; i++)
+        if (!w->s->stmt[node->stmt[i]].init) return true;
+    return false;
+}
+
+// Loops of the statement on the path so far.
+static int loops_above(Writing *w, int stmt) {
+    int n = 0;
+    SchedLoop loop;
+    for (int i = 0; i < w->depth; i++) n += loop_of(w, w->path[i], stmt, &loop);
+    return n;
+}
+
+// Statements behind a child share no loop below here with it.
+static void write_bars(Writing *w, const PolyNode *node, int child) {
+    bool more = false;
+    for (int i = child + 1; i < node->n; i++) more |= computes(w, node->child[i]);
+    for (int i = 0; more && i < node->child[child]->nstmts; i++) {
+        const PolyStmt *x = &w->s->stmt[node->child[child]->stmt[i]];
+        SchedStmt *g = w->section[x->stmt];
+        if (!x->init && g->stage < 0) g->stage = loops_above(w, node->child[child]->stmt[i]);
+    }
+}
+
+static void write_node(Writing *w, const PolyNode *node) {
+    if (node->kind == POLY_LEAF) {
+        for (int i = 0; i < node->nstmts; i++) write_section(w, node->stmt[i]);
+        return;
+    }
+    if (node->kind == POLY_SEQUENCE) {
+        for (int i = 0; i < node->n; i++) {
+            write_bars(w, node, i);
+            write_node(w, node->child[i]);
+        }
+        return;
+    }
+    int before = w->depth;
+    for (int i = 0; i < node->n && w->depth < 4 * PROGRAM_MAX_ITERS; i++)
+        w->path[w->depth++] = &node->member[i];
+    write_node(w, node->child[0]);
+    w->depth = before;
+}
+
+// Where the tree has another order of statements than the Program, priorities ask for it.
+static void write_priorities(Writing *w, int n) {
+    bool same = true;
+    for (int i = 0; i < n; i++) same &= w->rank[i] == i;
+    for (int i = 0; i < n && !same; i++) w->section[i]->priority = n - w->rank[i];
+}
+
+static const Schedule *write_schedule(Writing *w, const PolyNode *root) {
+    const Program *p = w->s->p;
+    int n = p->stmts.n;
+    w->section = arena_new_n(w->arena, SchedStmt *, n + 1);
+    w->rank = arena_new_n(w->arena, int, n + 1);
+    for (int i = 0; i < n; i++) {
+        w->section[i] = arena_new(w->arena, SchedStmt);
+        *w->section[i] =
+            (SchedStmt){.label = p->stmts.at[i].label, .stage = -1, .storage.home = HOME_AUTO};
+    }
+    write_node(w, root);
+    write_priorities(w, n);
+    Schedule *s = arena_new(w->arena, Schedule);
+    *s = (Schedule){.arena = w->arena,
+                    .names = p->names,
+                    .nstmts = n,
+                    .stmt = (const SchedStmt *const *)w->section};
+    return s;
+}
+
+const Schedule *mapping_schedule(Arena *arena, const Program *p, const Mapping *m,
+                                 DiagList *diags) {
+    MappingSteps steps;
+    if (!mapping_steps(arena, p, m, &steps, diags)) return NULL;
+    Writing w = {.arena = arena, .s = steps.scop, .m = m};
+    if (poly_plain(steps.scop, steps.fused, &(PolyOptions){0}))
+        return write_schedule(&w, steps.sunk);
+    diag_report(diags, (Range){0, 0}, DIAG_MAPPING_SKEWED);
+    return NULL;
+}
+
+// --- Reading -----------------------------------------------------------------------------------
+
+static const char WORD_MAPPING[] = "mapping ";
+
+bool schedule_is_mapping(const char *text) {
+    return strncmp(text, WORD_MAPPING, strlen(WORD_MAPPING)) == 0;
+}
+
+const Schedule *schedule_read(Arena *arena, const Program *p, const Source *source,
+                              DiagList *diags) {
+    size_t word = strlen(WORD_MAPPING);
+    if (!schedule_is_mapping(source->text)) return schedule_parse(arena, p->names, source, diags);
+    size_t n = source->len - word;
+    while (n && strchr(" \t\r\n", source->text[word + n - 1])) n--;
+    const char *text = arena_strndup(arena, source->text + word, n);
+    Mapping m;
+    if (!mapping_parse(text, &m)) {
+        diag_report(diags, (Range){0, 0}, DIAG_SPACE_MAPPING, text);
+        return NULL;
+    }
+    m.marks = true;
+    return mapping_schedule(arena, p, &m, diags);
+}

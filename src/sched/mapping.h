@@ -1,0 +1,45 @@
+// TC's mapping options, and the Schedules that its scheduler (poly/poly.h) makes by them.
+//
+//     mapping naive.tile(32,32,32).scheduleFusionStrategy(Max)
+//
+// as a whole Schedule text is that Schedule: schedule_read accepts both. Options and presets are
+// those of Tensor Comprehensions; docs/proofs.md lists them.
+#ifndef LW_SCHED_MAPPING_H
+#define LW_SCHED_MAPPING_H
+
+#include "poly/poly.h"
+#include "sched/schedule.h"
+
+enum { MAPPING_MAX_TILES = 8, MAPPING_MAX_UNROLL = 4096 };
+
+typedef struct Mapping {
+    int ntiles;
+    int64_t tile[MAPPING_MAX_TILES]; // by depth; 0: not tiled
+    int64_t unroll;                  // most iterations in unrolled code; 0: not given
+    PolyOptions outer;
+    PolyFusion inner; // of point loops: with POLY_MAX they stay fused, else they sink
+    bool outermost;   // tile the outermost band only
+    bool promote;     // copy inputs into L1
+    bool marks;       // mark parallel and vector loops
+} Mapping;
+
+bool mapping_parse(const char *text, Mapping *out);
+
+// The schedule tree of the options after each step of Figure 3 of the TC paper.
+typedef struct MappingSteps {
+    const PolyScop *scop;
+    const PolyNode *canonical, *fused, *tiled, *sunk;
+} MappingSteps;
+// False: there is no isl (reported).
+bool mapping_steps(Arena *arena, const Program *p, const Mapping *m, MappingSteps *out,
+                   DiagList *diags);
+
+// NULL: there is no isl, or the loops are skewed, which no Schedule expresses (both reported).
+const Schedule *mapping_schedule(Arena *arena, const Program *p, const Mapping *m, DiagList *diags);
+
+// A Schedule text, or "mapping OPTIONS".
+bool schedule_is_mapping(const char *text);
+const Schedule *schedule_read(Arena *arena, const Program *p, const Source *source,
+                              DiagList *diags);
+
+#endif
