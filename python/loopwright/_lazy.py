@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 from typing import Any, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _fuse, _native
+from ._loop_tree import LoopTree
 from ._nodes import (FLOATS, FULL, Concat, Const, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, common_type, float_type, has_names,
                      numpy_type, type_name)
-from ._roofline import Roofline
+from ._roofline import Roofline, duration
 from ._symbols import Expr, Symbol, affine
 from ._types import Error, TuneResult
 
@@ -429,6 +431,40 @@ class Tensor:
         made = Tensor(self._node)
         made._program, made._schedule = self._ready(), text
         return made
+
+    @property
+    def loop_tree(self) -> LoopTree:
+        """The loops of its kernel, to look at and to change by methods that return a new tree; `set` runs it.
+
+        >>> import numpy as np, loopwright as lw
+        >>> m, n = lw.symbols("m n")
+        >>> x = (lw.Tensor(np.ones((64, 32), "f4")).to(m, n) * 2).schedule("out: m n")
+        >>> tree = x.loop_tree.split("m", 8).vectorize("n")
+        >>> print(tree)
+        for m in 8
+          for m.1 in 8
+            for n in 32 vector
+              out[8*m + m.1, n] = in0[8*m + m.1, n]*2.0
+        >>> float(x.set(tree).numpy().sum())
+        4096.0
+        """
+        p = self._ready()
+        return self._function().loop_tree(*p.inputs)
+
+    def set(self, tree: LoopTree) -> "Tensor":
+        """The same tensor, computed by the loops of a tree of this expression."""
+        if not isinstance(tree, LoopTree):
+            raise TypeError("set() takes a loop tree, not %r; schedule() takes a text" % (tree,))
+        if tree.function.program != self.program:
+            raise Error("the loop tree is one of another expression")
+        return self.schedule(tree.schedule)
+
+    def _repr_html_(self) -> str:
+        """In notebooks: the loops with their costs, and the roofline with the measured time of one call on one core."""
+        tree = self.loop_tree
+        roof, seconds = self.roofline(), tree.measure(threads=1)
+        text = "one call takes %s on one core, %.0f %% of the least time, limited by %s" % (duration(seconds), 100 * roof.seconds / seconds, roof.limit)
+        return "<div><code>%s</code>%s%s<p>%s</p></div>" % (html.escape(repr(self)), tree._repr_html_(), roof.svg(seconds), html.escape(text))
 
     def __repr__(self) -> str:
         dims = ", ".join(d.name for d in self.symbols) if has_names(self.symbols) else ", ".join("?" * self.ndim)

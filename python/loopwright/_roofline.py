@@ -23,6 +23,17 @@ def machine() -> Dict[str, Any]:
     return _machine
 
 
+def duration(seconds: float) -> str:
+    """A time with its unit.
+
+    >>> duration(2.5e-5), duration(0.012), duration(3)
+    ('25.0 us', '12.0 ms', '3.00 s')
+    """
+    if seconds < 1e-3:
+        return "%.1f us" % (seconds * 1e6)
+    return "%.1f ms" % (seconds * 1e3) if seconds < 1 else "%.2f s" % seconds
+
+
 class Roofline(NamedTuple):
     """The least time of a computation on one core: its operations at the peak rate, or one transfer of its arguments from the level that holds them."""
 

@@ -9,18 +9,8 @@ from typing import Any, Optional, Union
 
 from . import _native
 from ._lazy import Tensor
+from ._roofline import duration
 from ._types import TuneResult
-
-
-def duration(seconds: float) -> str:
-    """A time with its unit.
-
-    >>> duration(2.5e-5), duration(0.012), duration(3)
-    ('25.0 us', '12.0 ms', '3.00 s')
-    """
-    if seconds < 1e-3:
-        return "%.1f us" % (seconds * 1e6)
-    return "%.1f ms" % (seconds * 1e3) if seconds < 1 else "%.2f s" % seconds
 
 
 def _line(elapsed: float, trials: int, seconds: float, bound: float, gflops: float) -> str:

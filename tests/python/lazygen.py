@@ -400,7 +400,11 @@ def check(seed):
     """One random expression; raises AssertionError with the seed."""
     with np.errstate(all="ignore"):
         twin = Generator(seed).expression()
-    got = twin.lazy.numpy()
+    check_twin(seed, twin, twin.lazy)
+
+
+def check_twin(seed, twin, lazy):
+    got = lazy.numpy()
     assert got.shape == twin.value.shape, (seed, got.shape, twin.value.shape)
     assert got.dtype == np.dtype(TYPES[twin.type]), (seed, got.dtype)
     if twin.type in EPS:
@@ -409,7 +413,7 @@ def check(seed):
         wrong = got != twin.value
     if wrong.any():
         at = tuple(int(i[0]) for i in np.nonzero(wrong))
-        raise AssertionError("seed %d: element %s is %r, not %r within %g\n%s" % (seed, at, got[at], twin.value[at], twin.error[at], twin.lazy.program))
+        raise AssertionError("seed %d: element %s is %r, not %r within %g\n%s" % (seed, at, got[at], twin.value[at], twin.error[at], lazy.program))
 
 
 if __name__ == "__main__":

@@ -259,3 +259,55 @@ def test_roofline():
     assert roof.flops == 2 * 64**3 and roof.seconds > 0 and roof.limit in ("compute", "L1", "L2", "L3", "memory")
     assert roof.svg(1e-5).count("<circle") == 1 and "GFLOP/s" in roof._repr_html_()
     assert lw.machine()["cores"] >= 1
+
+
+def test_loop_trees():
+    a, b = ints(24, 16), ints(16, 32)
+    C = (lw.Tensor(a).to(m, k) * lw.Tensor(b).to(k, n)).sum(k)
+    tree = C.schedule("out: m n k").loop_tree
+    assert [loop.name for loop in tree.loops] == ["m", "n", "k"]
+    better = tree.split("m", 6).swap_loops("n", "k").annotate("n", "vectorize")
+    assert str(tree) != str(better) and tree.schedule == "out: m n k\n"
+    same(C.set(better), a @ b)
+    same(C, a @ b)
+    assert str(C.set(better).loop_tree) == str(better)
+    same(C.set(better.parallelize(better.loops[0])), a @ b)
+    with pytest.raises(lw.Error, match="another expression"):
+        (C + 1).set(better)
+    with pytest.raises(TypeError, match="loop tree"):
+        C.set("out: m n k")
+    with pytest.raises(lw.Error):
+        tree.annotate("m", "vectorize")
+    shown = C._repr_html_()
+    assert "<table" in shown and "<svg" in shown and "<circle" in shown and "of the least time" in shown
+
+
+@pytest.mark.filterwarnings("ignore:.*runs on one thread")
+def test_random_trees_of_random_expressions():
+    """Random edits of the loops leave the values as they are."""
+    import random
+
+    changed = 0
+    for seed in range(max(10, 80 // SCALE)):
+        r = random.Random(seed)
+        twin = lazygen.Generator(seed).expression()
+        tree = twin.lazy.loop_tree
+        for _ in range(4):
+            if not tree.loops:
+                break
+            loop = r.choice(tree.loops)
+            try:
+                action = r.choice(["split", "swap", "annotate", "merge"])
+                if action == "split":
+                    tree = tree.split(loop, r.randint(2, 5))
+                elif action == "swap":
+                    tree = tree.swap_loops(loop, r.choice(tree.loops))
+                elif action == "merge":
+                    tree = tree.merge(loop)
+                else:
+                    tree = tree.annotate(loop, r.choice(["parallel", "unroll", "serial"]))
+                changed += 1
+            except lw.Error:
+                pass
+        lazygen.check_twin(seed, twin, twin.lazy.set(tree))
+    assert changed > 10
