@@ -173,7 +173,78 @@ static uint64_t h2f(uint64_t a, uint64_t b, uint64_t c) {
     return b32((float)h);
 }
 
+static _Float16 half(uint64_t a) {
+    uint16_t bits = (uint16_t)a;
+    _Float16 h;
+    memcpy(&h, &bits, 2);
+    return h;
+}
+// The bits of a half; those of the canonical NaN.
+static uint64_t half_bits(_Float16 h) {
+    uint16_t bits;
+    memcpy(&bits, &h, 2);
+    return h != h ? 0x7fff : bits;
+}
+// Sums and products of halves are exact in f64, so that there is one rounding.
+INT(hadd, half_bits((_Float16)((double)half(a) + (double)half(b))))
+INT(hmul, half_bits((_Float16)((double)half(a) * (double)half(b))))
+INT(bmul, f2bf(b32((float)((double)f32(a << 16) * (double)f32(b << 16))), 0, 0))
+INT(rem32, S32(b) == 0 ? ~UINT64_C(0) : S32(b) == -1 ? 0 : (uint64_t)(S32(a) % S32(b)))
+INT(divu64, b == 0 ? ~UINT64_C(0) : a / b)
+INT(madhi, (uint64_t)((S64(S32(a)) * S32(b)) >> 32) + c)
+INT(shf_r_clamp,
+    (c & 0xffffffff) > 31 ? b : (((b & 0xffffffff) << 32) | (a & 0xffffffff)) >> (c & 63))
+INT(fsat, isnan(f32(a)) || f32(a) <= 0 ? 0 : f32(a) > 1 ? b32(1) : a)
+INT(f2l, isnan(f64(a)) ? UINT64_C(1) << 63
+                       : (uint64_t)saturate(trunc(f64(a)), -9223372036854775808.0,
+                                            9223372036854775808.0, INT64_MIN, INT64_MAX))
+static uint64_t bits_reversed(uint64_t a, uint64_t b, uint64_t c) {
+    (void)b, (void)c;
+    uint64_t r = 0;
+    for (int i = 0; i < 32; i++)
+        if (a >> i & 1) r |= UINT64_C(1) << (31 - i);
+    return r;
+}
+// Bit by bit, as the PTX manual states it.
+static uint64_t field(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t r = 0, pos = b & 255, len = c & 255;
+    uint64_t sign = len == 0 ? 0 : a >> (pos + len - 1 < 31 ? pos + len - 1 : 31) & 1;
+    for (uint64_t i = 0; i < 32; i++)
+        r |= (i < len && pos + i <= 31 ? a >> (pos + i) & 1 : sign) << i;
+    return r;
+}
+static uint64_t dot(uint64_t a, uint64_t b, uint64_t c) {
+    int32_t sum = 0;
+    for (int i = 0; i < 4; i++) sum += (int8_t)(a >> 8 * i) * (int8_t)(b >> 8 * i);
+    return (uint64_t)(int64_t)sum + c;
+}
+static uint64_t bytes_permuted(uint64_t a, uint64_t b, uint64_t c) {
+    uint8_t from[8], to[4];
+    memcpy(from, &a, 4);
+    memcpy(from + 4, &b, 4);
+    for (int i = 0; i < 4; i++) {
+        unsigned n = (unsigned)(c >> 4 * i) & 15;
+        to[i] = n < 8 ? from[n] : (uint8_t)((int8_t)from[n - 8] >> 7);
+    }
+    uint32_t r;
+    memcpy(&r, to, 4);
+    return r;
+}
+
 static const Case cases[] = {
+    {"add.rn.f16", 2, 16, 16, false, false, hadd, 0, 0},
+    {"mul.rn.f16", 2, 16, 16, false, false, hmul, 0, 0},
+    {"mul.rn.bf16", 2, 16, 16, false, false, bmul, 0, 0},
+    {"rem.s32", 2, 32, 32, false, false, rem32, 0, 0},
+    {"div.u64", 2, 64, 64, false, false, divu64, 0, 0},
+    {"mad.hi.s32", 3, 32, 32, false, false, madhi, 0, 0},
+    {"shf.r.clamp.b32", 3, 32, 32, false, false, shf_r_clamp, 0, 0},
+    {"brev.b32", 1, 32, 32, false, false, bits_reversed, 0, 0},
+    {"bfe.s32", 3, 32, 32, false, false, field, 0, 0},
+    {"dp4a.s32.s32", 3, 32, 32, false, false, dot, 0, 0},
+    {"prmt.b32", 3, 32, 32, false, false, bytes_permuted, 0, 0},
+    {"cvt.sat.f32.f32", 1, 32, 32, true, true, fsat, 0, 0},
+    {"cvt.rzi.s64.f64", 1, 64, 64, true, false, f2l, 0, 0},
     {"add.s32", 2, 32, 32, false, false, add32, 0, 0},
     {"mad.lo.u32", 3, 32, 32, false, false, mad32, 0, 0},
     {"mul.hi.s32", 2, 32, 32, false, false, mulhi32, 0, 0},
