@@ -2,6 +2,8 @@
 #include "support/emulab.h"
 #include "unit/check.h"
 
+#include "base/types.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -158,36 +160,24 @@ static uint64_t f2bf(uint64_t a, uint64_t b, uint64_t c) {
     if (isnan(f32(a))) return 0x7fff;
     return (u + 0x7fff + (u >> 16 & 1)) >> 16;
 }
-static uint64_t f2h(uint64_t a, uint64_t b, uint64_t c) {
-    (void)b, (void)c;
-    _Float16 h = (_Float16)f32(a);
-    uint16_t bits;
-    memcpy(&bits, &h, 2);
-    return isnan(f32(a)) ? 0x7fff : bits;
+static double half(uint64_t a) { return type_unpack(TYPE_F16, (uint32_t)(a & 0xffff)); }
+// The nearest half, to even: of the neighbours of a first guess, the one with the least distance.
+static uint64_t half_bits(double x) {
+    if (isnan(x)) return 0x7fff;
+    if (fabs(x) >= 65520) return x < 0 ? 0xfc00 : 0x7c00;
+    uint32_t guess = type_pack(TYPE_F16, (float)x), best = guess;
+    for (uint32_t h = guess - ((guess & 0x7fff) > 0); h <= guess + ((guess & 0x7fff) < 0x7bff);
+         h++) {
+        double new = fabs(half(h) - x), old = fabs(half(best) - x);
+        if (new < old || (new == old && !(h & 1))) best = h;
+    }
+    return best;
 }
-static uint64_t h2f(uint64_t a, uint64_t b, uint64_t c) {
-    (void)b, (void)c;
-    uint16_t bits = (uint16_t)a;
-    _Float16 h;
-    memcpy(&h, &bits, 2);
-    return b32((float)h);
-}
-
-static _Float16 half(uint64_t a) {
-    uint16_t bits = (uint16_t)a;
-    _Float16 h;
-    memcpy(&h, &bits, 2);
-    return h;
-}
-// The bits of a half; those of the canonical NaN.
-static uint64_t half_bits(_Float16 h) {
-    uint16_t bits;
-    memcpy(&bits, &h, 2);
-    return h != h ? 0x7fff : bits;
-}
+INT(f2h, half_bits(f32(a)))
+INT(h2f, b32((float)half(a)))
 // Sums and products of halves are exact in f64, so that there is one rounding.
-INT(hadd, half_bits((_Float16)((double)half(a) + (double)half(b))))
-INT(hmul, half_bits((_Float16)((double)half(a) * (double)half(b))))
+INT(hadd, half_bits(half(a) + half(b)))
+INT(hmul, half_bits(half(a) * half(b)))
 INT(bmul, f2bf(b32((float)((double)f32(a << 16) * (double)f32(b << 16))), 0, 0))
 INT(rem32, S32(b) == 0 ? ~UINT64_C(0) : S32(b) == -1 ? 0 : (uint64_t)(S32(a) % S32(b)))
 INT(divu64, b == 0 ? ~UINT64_C(0) : a / b)
