@@ -70,6 +70,7 @@ struct GpuNode {
     GpuKind kind;
     VEC(const Affine *) guard; // each >= 0, or nothing below runs
     VEC(GpuNode *) child;      // GPU_SEQ, GPU_LOOP, GPU_REDUCE
+    bool independent;          // threads touch nothing below that another one writes
     // GPU_LOOP
     Name name;
     int id;

@@ -24,6 +24,7 @@ typedef struct Sync {
     GpuKernel *k;
     Uses *into;
     const GpuNode *leaf;
+    bool reducing; // below a GPU_REDUCE: its leaves update registers
 } Sync;
 
 // --- What a node touches -------------------------------------------------------------------------
@@ -45,7 +46,8 @@ static void collect(Sync *s, const GpuNode *n) {
     if (n->kind != GPU_LEAF) return;
     s->leaf = n;
     const Access *w = n->leaf->write;
-    if (is_common(s, w->tensor)) vec_push(s->g->arena, s->into, ((Use){w, n, true}));
+    bool own = s->reducing && n->meet && n->leaf->op != REDUCE_ASSIGN;
+    if (is_common(s, w->tensor) && !own) vec_push(s->g->arena, s->into, ((Use){w, n, true}));
     for (int d = 0; d < w->rank; d++) affine_visit_accesses(w->sub[d], see_read, s);
     expr_visit_accesses(n->leaf->value, see_read, s);
     for (int i = 0; i < n->guard.n; i++) affine_visit_accesses(n->guard.at[i], see_read, s);
@@ -56,7 +58,8 @@ static void collect(Sync *s, const GpuNode *n) {
 static bool same_thread(const Sync *s, const Use *a, const Use *b) {
     unsigned used = gpu_used_axes(s->k);
     GpuDigits p, q;
-    if (a->leaf->vector != b->leaf->vector || a->leaf->meet || b->leaf->meet) return false;
+    if (a->leaf->vector != b->leaf->vector) return false;
+    if ((a->write && a->leaf->meet) || (b->write && b->leaf->meet)) return false;
     if (a->leaf->single != b->leaf->single) return false;
     if (a->leaf->single == used) return true;
     if (!gpu_digits(s->g, s->k, a->access, &p) || !gpu_digits(s->g, s->k, b->access, &q))
@@ -164,8 +167,11 @@ static void sync_children(Sync *s, GpuNode *n, bool cyclic) {
 
 // Unrolled loops are sequences that repeat, like others.
 static void sync_node(Sync *s, GpuNode *n) {
-    if (!n->child.n) return;
+    bool before = s->reducing;
+    if (!n->child.n || n->independent) return;
+    s->reducing |= n->kind == GPU_REDUCE;
     sync_children(s, n, n->kind == GPU_LOOP && n->extent > 1);
+    s->reducing = before;
 }
 
 // A loop of one child gets a barrier around the child, so its child list holds both.

@@ -295,7 +295,7 @@ static GpuNode *map_leaf(Map *m, const Leaf *leaf) {
     if (!m->plain)
         for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
             if (m->k->size[a] > 1 && !(m->threads >> a & 1)) n->single |= 1u << a;
-    n->meet = m->inside;
+    n->meet = leaf->op == REDUCE_ASSIGN ? 0 : m->inside;
     return n;
 }
 
@@ -861,6 +861,7 @@ static GpuNode *divide(Map *m, const Block *b, const Band *band) {
     m->threads = before;
     m->plain = plain;
     vec_push(m->arena, &loop->child, inner);
+    loop->independent = true;
     return loop;
 }
 
@@ -991,10 +992,12 @@ static GpuNode *map_plain(Map *m, const Block *b) {
     m->threads = ALL_THREADS;
     const Affine *id = affine_scale(m->x, hw(m, GPU_BLOCK_X), threads);
     id = affine_add(m->x, id, hw(m, GPU_THREAD_X));
-    if (vector == 1) return band_of(m, &band, id, total, 1, -1, b);
+    GpuNode *only = vector == 1 ? band_of(m, &band, id, total, 1, -1, b) : NULL;
+    if (only) only->independent = true;
+    if (only) return only;
     GpuNode *lanes = node_new(m, GPU_LOOP);
     lanes->name = name_of(m->t->names, "lane");
-    lanes->unroll = true;
+    lanes->unroll = lanes->independent = true;
     lanes->extent = vector;
     lanes->id = new_id(m, vector);
     push(m, lanes, band_of(m, &band, id, total, vector, lanes->id, b));

@@ -21,10 +21,10 @@ typedef struct Element {
     int buffer;
     const Affine *rest;
     int64_t constant;
-    GpuNode *guards;             // of all leaves that touch it, in terms of the loop's surroundings
-    bool exact;                  // of some leaf these are all
-    const GpuNode *leaf, *first; // the last and the first one
-    bool assigned;               // by the first leaf
+    GpuNode *guards;      // of all leaves that touch it, in terms of the loop's surroundings
+    bool exact;           // of some leaf these are all
+    const GpuNode *first; // guards of the first leaf
+    bool assigned;        // by the first leaf
 } Element;
 
 // Elements in registers of one loop.
@@ -115,9 +115,8 @@ static void see_access(void *user, const Access *a, bool guarded) {
     int64_t k = plan_constant(w, p);
     for (int i = 0; i < l->element.n; i++)
         if (l->element.at[i].buffer == a->tensor && l->element.at[i].constant == k) {
-            if (l->element.at[i].leaf != l->leaf)
+            if (l->leaf->where.n || l->element.at[i].guards->guard.n)
                 meet_guards(&l->element.at[i], guards_of(l, l->leaf));
-            l->element.at[i].leaf = l->leaf;
             return;
         }
     if (c->n++ >= MOST_PROMOTED) {
@@ -132,7 +131,6 @@ static void see_access(void *user, const Access *a, bool guarded) {
                         .constant = k,
                         .guards = guards_of(l, l->leaf),
                         .exact = true,
-                        .leaf = l->leaf,
                         .first = guards_of(l, l->leaf),
                         .assigned = assigned}));
 }
@@ -201,6 +199,12 @@ static void look_at(Writer *w, const GpuNode *loop, Look *l) {
     for (int i = 0; i < loop->child.n; i++) for_instances(w, loop->child.at[i], see_leaf, l);
 }
 
+static bool never(const GpuNode *n) {
+    for (int i = 0; i < n->guard.n; i++)
+        if (affine_is_const(n->guard.at[i]) && n->guard.at[i]->constant < 0) return true;
+    return false;
+}
+
 void promote_enter(Writer *w, const GpuNode *loop) {
     Look l;
     struct Promotion *p = arena_new(w->arena, struct Promotion);
@@ -214,7 +218,7 @@ void promote_enter(Writer *w, const GpuNode *loop) {
         const Element *e = &l.element.at[i];
         const Candidate *c = &l.of[e->buffer];
         const Held *known = loc_find(w, e->buffer, e->rest, e->constant);
-        if (c->bad || !c->written || (known && known->pinned)) continue;
+        if (c->bad || !c->written || (known && known->pinned) || never(e->guards)) continue;
         pin(w, &l, e);
         vec_push(w->arena, &p->element, *e);
     }
@@ -233,6 +237,7 @@ void promote_leave(Writer *w) {
         loc->value.var = false;
         loc->dirty = true;
         Answer a = guards_value(w, e->guards, &pred);
+        if (a == ANSWER_NO) loc_drop(w, loc);
         if (a != ANSWER_ASK) continue;
         int64_t disp;
         int end = label_new(w);
