@@ -65,7 +65,7 @@ usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright show mv.tc --stage tee
 --- stderr
-loopwright show: --stage takes program, schedule, tree, stripe, asm or report, not 'tee'; did you mean 'tree'?
+loopwright show: --stage takes program, schedule, tree, stripe, asm, report, ptx, schedule-tree or dependences, not 'tee'; did you mean 'tree'?
 usage: loopwright show FILE [options]; --help explains them
 --- exit 2
 $ loopwright run mv.tc --size M=1,K=1 --backend intrep
@@ -114,7 +114,7 @@ usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --emit object -o mv.o
 --- stderr
-loopwright compile: --emit takes c, obj, asm or so, not 'object'
+loopwright compile: --emit takes c, obj, asm, so or ptx, not 'object'
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright space mv.tc --samples 0
