@@ -638,7 +638,47 @@ static bool is_ragged(const Program *p, const Flat *f, int64_t tile) {
     return false;
 }
 
+// --- Steps ---------------------------------------------------------------------------------------
+
+static bool written_in_steps(const Program *p, int stmt, Name tensor) {
+    for (int k = group_first(p, stmt); k < group_end(p, stmt); k++)
+        if (p->tensors.at[p->stmts.at[k].write->tensor].name == tensor) return true;
+    return false;
+}
+
+// A copy of what the steps do not change is made once, before all of them; what they change is
+// copied at a loop, or not at all.
+static void copy_once(const Program *p, int stmt, Section *out) {
+    int n = 0;
+    for (int k = 0; k < out->head.ncopies; k++) {
+        SchedCopy copy = out->copy[k];
+        bool changes = written_in_steps(p, stmt, copy.tensor);
+        if (changes && !copy.at.iter) continue;
+        if (!changes) copy.at = (LoopRef){0};
+        out->section[n] = out->section[k];
+        out->copy[n++] = copy;
+    }
+    out->head.ncopies = n;
+}
+
+// The section was chosen for one step: the loops of serial iterators go.
+static void strip_steps(Chooser *c, int stmt) {
+    const Stmt *s = c->nest[stmt].s;
+    Section *out = &c->nest[stmt].out;
+    int n = 0, stage = out->head.stage;
+    for (int i = 0; i < out->nloops; i++) {
+        int iter = stmt_find_iter(s, out->loop[i].iter);
+        bool step = iter >= 0 && iter < s->serial;
+        if (step && i < out->head.stage) stage--;
+        if (!step) out->loop[n++] = out->loop[i];
+    }
+    out->nloops = n;
+    out->head.stage = stage;
+    copy_once(c->p, stmt, out);
+}
+
 static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions *o) {
+    p = program_one_step(arena, p);
     Chooser c = {.arena = arena,
                  .p = p,
                  .given = p,
@@ -656,6 +696,8 @@ static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions 
     for (int i = 0; i < p->stmts.n; i++) choose(&c, &c.nest[i]);
     if (!o->plain) choose_blocks(&c);
     if (!o->serial) choose_threads(&c);
+    for (int i = 0; i < p->stmts.n; i++)
+        if (p->stmts.at[i].serial) strip_steps(&c, i);
     return write_out(&c);
 }
 

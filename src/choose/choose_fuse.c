@@ -241,7 +241,7 @@ static void choose_place(Chooser *c, const Users *u, int def) {
         ChooseStmt *reader = &c->nest[k];
         if (k <= def || !reader->place.taps || reader->place.inlined || reader->place.after >= 0)
             return;
-        if (reads_old(c, u, def, k)) return;
+        if (reads_old(c, u, def, group_end(c->p, k) - 1)) return;
         struct Reader x = {reader, taps_with(c, n, &w, reader, &reads), 0};
         if (!x.taps) return;
         once &= reads == 1;

@@ -500,7 +500,13 @@ static uint64_t writers_slot(const Writers *w, int64_t element) {
     return at;
 }
 
-// The number of the element accessed, or -1 when it is none.
+// The questions about pairs of instances are about one step: serial iterators have one value.
+static int same_step(const Checker *c, DepDir *dirs) {
+    for (int i = 0; i < c->st->serial; i++) dirs[i] = (DepDir){i, i, DEP_EQ};
+    return c->st->serial;
+}
+
+// The number of the element accessed, and of the step, or -1 when it is none.
 static int64_t element_of(const Checker *c, const Access *a, const int64_t *at) {
     const Tensor *t = &c->p->tensors.at[a->tensor];
     int64_t n = 0, v;
@@ -510,6 +516,8 @@ static int64_t element_of(const Checker *c, const Access *a, const int64_t *at) 
         if (v < 0 || v >= tensor_size(t, d)) return -1;
         n = n * tensor_size(t, d) + v;
     }
+    for (int i = 0; i < c->st->serial; i++)
+        n = n * (c->box.hi[i] - c->box.lo[i] + 1) + at[i] - c->box.lo[i];
     return n;
 }
 
@@ -627,11 +635,13 @@ static DepAnswer ask_twice(Checker *c, int64_t *p, int64_t *q) {
     check_facts(c, NULL, &f);
     DepSide side = without_data(c, side_of(c, &c->box, &f, c->st->write));
     DepAnswer answer = f.whole ? DEP_NO : DEP_UNDECIDED;
-    for (int i = 0; i < c->box.n && answer == DEP_NO; i++) {
+    for (int i = c->st->serial; i < c->box.n && answer == DEP_NO; i++) {
         if (c->box.lo[i] >= c->box.hi[i]) continue;
         ArenaMark mark = arena_mark(c->scratch);
-        DepDir less = {i, i, DEP_LT};
-        DepQuery query = {.a = side, .b = side, .ndirs = 1, .dirs = &less, .pool = &c->work};
+        DepDir dirs[PROGRAM_MAX_ITERS];
+        int n = same_step(c, dirs);
+        dirs[n++] = (DepDir){i, i, DEP_LT};
+        DepQuery query = {.a = side, .b = side, .ndirs = n, .dirs = dirs, .pool = &c->work};
         DepWitness w;
         answer = deps_test(c->scratch, &query, &w);
         arena_release(c->scratch, mark);
@@ -681,6 +691,8 @@ static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guard
                               int64_t *q) {
     Exprs *x = c->p->exprs;
     Facts reading, writing, other;
+    DepDir dirs[PROGRAM_MAX_ITERS];
+    int ndirs = same_step(c, dirs);
     check_facts(c, guards, &reading);
     check_facts(c, NULL, &writing);
     for (int d = 0; d < 2 * read->rank; d++) {
@@ -691,6 +703,8 @@ static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guard
         ArenaMark mark = arena_mark(c->scratch);
         DepQuery query = {.a = side_of(c, &c->box, &other, read),
                           .b = side_of(c, &c->box, &writing, c->st->write),
+                          .ndirs = ndirs,
+                          .dirs = dirs,
                           .pool = &c->work};
         DepWitness w;
         DepAnswer answer = deps_test(c->scratch, &query, &w);
@@ -706,9 +720,27 @@ static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guard
     return DEP_NO;
 }
 
+// Does no step read an element that it writes? Subscripts with data count for nothing.
+static bool in_other_steps(Checker *c, const Access *read, const Guard *guards) {
+    Facts reading, writing;
+    DepDir dirs[PROGRAM_MAX_ITERS];
+    check_facts(c, guards, &reading);
+    check_facts(c, NULL, &writing);
+    ArenaMark mark = arena_mark(c->scratch);
+    DepQuery query = {.a = side_of(c, &c->box, &reading, read),
+                      .b = side_of(c, &c->box, &writing, c->st->write),
+                      .ndirs = same_step(c, dirs),
+                      .dirs = dirs,
+                      .pool = &c->work};
+    bool other = deps_test(c->scratch, &query, NULL) == DEP_NO;
+    arena_release(c->scratch, mark);
+    return other;
+}
+
 static void check_in_place(Checker *c, const Access *read, const Guard *guards) {
     const Access *write = c->st->write;
     if (!c->ok || read->tensor != write->tensor || read == write) return;
+    if (c->st->serial && in_other_steps(c, read, guards)) return;
     Name tensor = c->p->tensors.at[write->tensor].name;
     Diag *d = NULL;
     if (read->has_read || write->has_read) {
@@ -787,11 +819,14 @@ bool program_check(Arena *scratch, Program *p, DiagList *diags) {
                    .ok = true};
     for (int s = 0; s < p->stmts.n; s++) {
         bool before = c->ok;
+        c->stmt = s;
         c->st = &p->stmts.at[s];
         c->ok = true;
         int first = diags->items.n;
+        for (int k = s; c->st->serial && !c->st->joined && k < group_end(p, s); k++)
+            cover_write(c, k);
         check_stmt(c);
-        cover_write(c);
+        if (!c->st->serial) cover_write(c, s);
         program_note_calls(diags, first, c->st->call);
         c->ok &= before;
     }

@@ -34,10 +34,12 @@ typedef struct Writer Writer;
 typedef struct Checker {
     Arena *scratch;
     Program *p;
+    int stmt; // the current statement, and its number
     Stmt *st;
     Box box;
     DiagList *diags;
-    Writer **writers; // per tensor: definitions by earlier statements, newest first
+    Writer **writers; // per tensor: definitions by earlier statements and by those of the group,
+                      // newest first
     int64_t points;   // that may still be looked at, by effort
     int64_t work;     // that deps.c may still spend
     bool ok;
@@ -60,7 +62,7 @@ const char *check_show_instance(const Checker *c, const int64_t *at, const char 
 
 // The current statement reads the element under the guards. Reports when nothing wrote it.
 void cover_read(Checker *c, const Access *read, const Guard *guards);
-// The current statement has run.
-void cover_write(Checker *c);
+// Statement i, or another step of the current one, may have run.
+void cover_write(Checker *c, int i);
 
 #endif

@@ -14,6 +14,12 @@
 // left, whatever its constraints say. An update without initialisation reads what it writes, so it
 // adds nothing. What cannot be inverted is enumerated, if there are few instances.
 //
+// In a group of statements with serial iterators x must also come before y: in an earlier step, or
+// in the same one by a statement further up. That is one clause for each serial iterator in which x
+// may be the smaller one, those before being equal:
+//
+//     for t in 1:T { Y(t) = Y(t - 1) + X(t) }       x = t - 1     x >= 1,  x <= t - 1
+//
 // What depends on data (a gather, a guard that reads) is a warning. What is not decided says
 // nothing: a warning would be false more often than not.
 #include "program/check_impl.h"
@@ -32,6 +38,7 @@ enum {
 
 struct Writer {
     const Stmt *st;
+    int stmt; // its number
     Writer *next;
     bool whole;                                         // writes every element
     bool boxed;                                         // writes exactly the elements lo ... hi
@@ -40,9 +47,11 @@ struct Writer {
 
 typedef VEC(const Affine *) Conditions; // each >= 0
 
-// The writer's instance exists where all of these hold.
+// The writer's instance exists, and comes first, where all of these hold.
 typedef struct Clause {
     const Writer *w;
+    int equal; // serial iterators that writer and reader share, with the same values
+    bool less; // of the next one, the writer has a smaller value
     bool solved;
     Conditions need;
 } Clause;
@@ -112,18 +121,25 @@ bool program_writes_all(const Program *p, int tensor) {
     return false;
 }
 
-void cover_write(Checker *c) {
-    const Stmt *st = c->st;
+void cover_write(Checker *c, int i) {
+    const Stmt *st = &c->p->stmts.at[i];
     const Tensor *t = tensor_of(c, st->write);
     Box b = writer_box(st);
     if ((t->role != ROLE_TEMP && t->role != ROLE_OUTPUT) || box_empty(&b)) return;
     if ((st->op != REDUCE_ASSIGN && !st->init) || (st->write->has_read && !st->init)) return;
     Writer *w = arena_new(c->scratch, Writer);
     w->st = st;
+    w->stmt = i;
     w->whole = st->write->has_read;
     w->boxed = !w->whole && boxed(st, &b, w);
     w->next = c->writers[st->write->tensor];
     c->writers[st->write->tensor] = w;
+}
+
+// Serial iterators that the current statement shares with a writer.
+static int common_steps(const Checker *c, const Writer *w) {
+    return w->stmt <= c->stmt ? stmts_common(c->p, w->stmt, c->stmt)
+                              : stmts_common(c->p, c->stmt, w->stmt);
 }
 
 // --- Whole boxes -------------------------------------------------------------------------------
@@ -146,6 +162,7 @@ static bool in_one_box(const Checker *c, const Access *a, const Box *b) {
     hull(c, a, b->lo, b->hi, first, last);
     for (const Writer *w = c->writers[a->tensor]; w; w = w->next) {
         bool inside = w->boxed;
+        if (common_steps(c, w)) continue; // it has run in part
         for (int d = 0; d < a->rank && inside; d++)
             inside = w->lo[d] <= first[d] && last[d] <= w->hi[d];
         if (inside || w->whole) return true;
@@ -361,13 +378,21 @@ static bool solve_step(Solve *s) {
     return false;
 }
 
+// Of the first serial iterator that differs, the writer has the smaller value: the one found, or
+// the least.
+static void need_earlier(Solve *s, int iter) {
+    const Affine *x = s->value[iter] ? s->value[iter] : affine_const(s->x, s->box.lo[iter]);
+    need(s, affine_add_const(s->x, affine_sub(s->x, affine_iter(s->x, iter), x), -1));
+}
+
 // The conditions under which an instance of the writer writes the element that is read.
 static bool invert(Cover *v, Clause *clause) {
     Solve s = {.v = v, .x = pool(v->c), .st = clause->w->st, .need = &clause->need};
     s.box = writer_box(s.st);
     for (int i = 0; i < s.box.n; i++)
         if (s.box.lo[i] == s.box.hi[i]) s.value[i] = affine_const(s.x, s.box.lo[i]);
-    for (int d = 0; d < v->read->rank; d++)
+    for (int i = 0; i < clause->equal; i++) s.value[i] = affine_iter(s.x, i);
+    for (int d = 0; d < v->read->rank && !clause->w->whole; d++)
         s.eq[s.neqs++] = (Equation){s.st->write->sub[d], v->element[d]};
     while (s.neqs && solve_step(&s)) {}
     bool solved = s.neqs == 0;
@@ -375,6 +400,7 @@ static bool invert(Cover *v, Clause *clause) {
         solved = is_known(&s, s.st->constraint[k]);
         if (solved) need(&s, affine_substitute(s.x, s.st->constraint[k], s.value, NULL));
     }
+    if (clause->less) need_earlier(&s, clause->equal);
     solved &= !s.x->overflow && !s.x->too_large;
     s.x->overflow = s.x->too_large = false;
     return solved;
@@ -413,7 +439,7 @@ static DepAnswer unserved(Cover *v, int k, DepWitness *w) {
 }
 
 // A writer that could not be inverted: does it write this element?
-static bool may_write(Cover *v, const Stmt *st, const int64_t *element) {
+static DepAnswer ask_writes(Cover *v, const Stmt *st, const int64_t *element, DepWitness *w) {
     Box b = writer_box(st);
     int64_t hi[PROGRAM_MAX_ITERS];
     const Affine *at[PROGRAM_MAX_RANK];
@@ -423,7 +449,11 @@ static bool may_write(Cover *v, const Stmt *st, const int64_t *element) {
     DepSide side = {.niters = b.n, .lo = b.lo, .hi = hi, .rank = rank, .sub = st->write->sub};
     if (!st->init) side.nconstraints = st->nconstraints, side.constraint = st->constraint;
     DepQuery q = {.a = side, .b = {.rank = rank, .sub = at}, .pool = &v->c->work};
-    return deps_test(v->c->scratch, &q, NULL) != DEP_NO;
+    return deps_test(v->c->scratch, &q, w);
+}
+
+static bool may_write(Cover *v, const Stmt *st, const int64_t *element) {
+    return ask_writes(v, st, element, NULL) != DEP_NO;
 }
 
 // --- Reports -----------------------------------------------------------------------------------
@@ -446,10 +476,24 @@ static void note_way_out(const Cover *v, Diag *d) {
         diag_note(c->diags, d, (Range){0, 0}, DIAG_CHECK_UNWRITTEN_INOUT, t->name);
 }
 
+// Names the instance of the group that writes the element after it was read.
+static void note_later(Cover *v, Diag *d, const int64_t *element) {
+    Checker *c = v->c;
+    DepWitness at;
+    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next) {
+        if (!common_steps(c, w) || ask_writes(v, w->st, element, &at) != DEP_YES) continue;
+        Checker by = {.st = (Stmt *)w->st, .diags = c->diags};
+        diag_note(c->diags, d, w->st->range, DIAG_CHECK_WRITTEN_LATER, w->st->label,
+                  check_show_instance(&by, at.a, " at "));
+        return;
+    }
+}
+
 static void report_unwritten(Cover *v, const int64_t *at, const int64_t *element) {
     Checker *c = v->c;
     Diag *d = diag_report(c->diags, c->st->range, DIAG_CHECK_UNWRITTEN, c->st->label,
                           show_unwritten(v, element), check_show_instance(c, at, " at "));
+    note_later(v, d, element);
     note_way_out(v, d);
     c->ok = false;
 }
@@ -483,6 +527,15 @@ static bool affordable(Cover *v, const Box *b) {
     return true;
 }
 
+// Steps that can be numbered.
+static bool few_steps(const Cover *v) {
+    int64_t n = 1;
+    for (int i = 0; i < v->c->st->serial; i++)
+        if (!checked_mul(n, v->c->box.hi[i] - v->c->box.lo[i] + 1, &n) || n > INT64_C(1) << 48)
+            return false;
+    return true;
+}
+
 static int64_t number_of(const Tensor *t, const int64_t *element) {
     int64_t n = 0;
     for (int d = 0; d < t->rank; d++) n = n * tensor_size(t, d) + element[d] - tensor_origin(t, d);
@@ -496,30 +549,56 @@ static bool exists(const Stmt *st, const int64_t *at) {
     return true;
 }
 
-// Marks what the statement writes; false when that is too much to look at.
-static bool mark(Cover *v, const Stmt *st, bool *written) {
+// The number of a step among those of the reader, of which the first `n` iterators are known, and
+// the number of steps that agree in these.
+static int64_t step_number(const Cover *v, const int64_t *at, int n, int64_t *inner) {
+    const Box *b = &v->c->box;
+    int64_t number = 0;
+    *inner = 1;
+    for (int i = 0; i < v->c->st->serial; i++) {
+        int64_t extent = b->hi[i] - b->lo[i] + 1;
+        number = number * extent + (i < n ? at[i] - b->lo[i] : 0);
+        if (i >= n) *inner *= extent;
+    }
+    return number;
+}
+
+// When the instance of the writer has run, in half steps of the reader: those of its group that
+// stand behind the reader serve the next step.
+static int64_t written_at(const Cover *v, const Writer *w, const int64_t *at) {
+    int64_t inner, step = step_number(v, at, common_steps(v->c, w), &inner);
+    if (!common_steps(v->c, w)) return 0;
+    return 2 * step + (w->stmt < v->c->stmt ? 0 : 2 * inner - 1);
+}
+
+// Marks what the statement writes, and when; false when that is too much to look at.
+static bool mark(Cover *v, const Writer *w, int64_t *written) {
     int64_t at[PROGRAM_MAX_ITERS], element[PROGRAM_MAX_RANK];
-    Box b = writer_box(st);
+    Box b = writer_box(w->st);
     if (!affordable(v, &b)) return false;
     memcpy(at, b.lo, sizeof at);
     do {
-        if (exists(st, at) && element_at(v, st->write, at, element))
-            written[number_of(tensor_of(v->c, st->write), element)] = true;
+        if (!exists(w->st, at) || !element_at(v, w->st->write, at, element)) continue;
+        int64_t *when = &written[number_of(tensor_of(v->c, w->st->write), element)];
+        *when = min_i64(*when, written_at(v, w, at));
     } while (box_next(&b, at));
     return true;
 }
 
 // Goes on to the first instance that reads what nothing wrote; MAYBE: some does if the data say so.
 // False when that is too much to look at.
-static bool look_at_all(Cover *v, const Box *b, bool *written, int64_t *at, Exists *found) {
+static bool look_at_all(Cover *v, const Box *b, int64_t *written, int64_t *at, Exists *found) {
     const Tensor *t = tensor_of(v->c, v->read);
-    int64_t element[PROGRAM_MAX_RANK];
+    int64_t element[PROGRAM_MAX_RANK], one;
+    int serial = v->c->st->serial;
+    for (int64_t e = 0; e < tensor_elements(t); e++) written[e] = INT64_MAX;
     for (const Writer *w = v->c->writers[v->read->tensor]; w; w = w->next)
-        if (!mark(v, w->st, written)) return false;
+        if (!mark(v, w, written)) return false;
     *found = NO;
     memcpy(at, b->lo, sizeof b->lo);
     do {
-        if (!element_at(v, v->read, at, element) || written[number_of(t, element)]) continue;
+        if (!element_at(v, v->read, at, element)) continue;
+        if (written[number_of(t, element)] <= 2 * step_number(v, at, serial, &one)) continue;
         Exists e = check_performed(v->c, v->guards, at);
         if (e > *found) *found = e;
     } while (*found != YES && box_next(b, at));
@@ -544,10 +623,10 @@ static void enumerate(Cover *v, const Box *b) {
     int64_t at[PROGRAM_MAX_ITERS], element[PROGRAM_MAX_RANK];
     int64_t elements = tensor_elements(tensor_of(v->c, v->read));
     Exists found = MAYBE;
-    bool all = !v->gathered && elements <= MAX_MARKED && affordable(v, b);
+    bool all = !v->gathered && elements <= MAX_MARKED && few_steps(v) && affordable(v, b);
     if (all) {
         ArenaMark start = arena_mark(v->c->scratch);
-        bool *written = arena_new_n(v->c->scratch, bool, elements);
+        int64_t *written = arena_new_n(v->c->scratch, int64_t, elements);
         all = look_at_all(v, b, written, at, &found);
         arena_release(v->c->scratch, start);
     }
@@ -559,6 +638,15 @@ static void enumerate(Cover *v, const Box *b) {
 }
 
 // --- All of it ---------------------------------------------------------------------------------
+
+// An instance of the writer comes first if it is of an earlier step, or of the same one and a
+// statement further up.
+static void add_clauses(Cover *v, const Writer *w) {
+    int common = common_steps(v->c, w);
+    for (int i = 0; i < common; i++)
+        v->clause[v->nclauses++] = (Clause){.w = w, .equal = i, .less = true};
+    if (w->stmt < v->c->stmt) v->clause[v->nclauses++] = (Clause){.w = w, .equal = common};
+}
 
 // The reader's instances: a box, what is known of them, and the element, which lies in the tensor.
 static void set_up(Cover *v, const Box *b, const Facts *f) {
@@ -580,10 +668,10 @@ static void set_up(Cover *v, const Box *b, const Facts *f) {
         Solve s = {.v = v, .x = pool(c), .need = &v->fact};
         need_between(&s, v->element[d], first, last);
     }
-    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next) v->nclauses++;
-    v->clause = arena_new_n(c->scratch, Clause, v->nclauses);
-    int k = 0;
-    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next) v->clause[k++].w = w;
+    int n = 0;
+    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next) n += common_steps(c, w) + 1;
+    v->clause = arena_new_n(c->scratch, Clause, n);
+    for (const Writer *w = c->writers[v->read->tensor]; w; w = w->next) add_clauses(v, w);
 }
 
 static void decide(Cover *v, const Box *b) {

@@ -222,15 +222,37 @@ static bool adopt(Infer *in, int t) {
     return progress;
 }
 
+// The range of a subscript that is linear in iterators with explicit ranges; NULLs: it is none.
+static void explicit_range(Infer *in, const Work *w, const Affine *sub, const Affine **lo,
+                           const Affine **hi) {
+    Exprs *x = in->x;
+    const Affine *least = affine_const(x, sub->constant), *most = least;
+    for (int i = 0; i < sub->n && least; i++) {
+        const Term *t = &sub->term[i];
+        const Affine *first = affine_make(x, 0, &(Term){t->atom, 1}, 1), *last = first;
+        if (t->atom->kind == ATOM_ITER) {
+            const Iter *it = &w->stmt->iter[t->atom->index];
+            first = it->hi ? it->lo : NULL;
+            last = it->hi ? affine_add_const(x, it->hi, -1) : NULL;
+        } else if (t->atom->kind != ATOM_PARAM) {
+            first = NULL;
+        }
+        least = first ? affine_add(x, least, affine_scale(x, t->coef < 0 ? last : first, t->coef))
+                      : NULL;
+        most = first ? affine_add(x, most, affine_scale(x, t->coef < 0 ? first : last, t->coef))
+                     : NULL;
+    }
+    *lo = least ? infer_put_in(in, least) : NULL;
+    *hi = least ? infer_put_in(in, affine_add_const(x, most, 1)) : NULL;
+}
+
 // Where w writes in dimension d.
 static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, const Affine **hi) {
     const Affine *sub = w->stmt->write->sub[d];
     int v = affine_as_iter(sub);
     bool exact;
-    if (!w->set_up) { // a late one: counts with its explicit range only
-        if (v < 0 || !w->stmt->iter[v].hi) return *lo = *hi = NULL, true;
-        *lo = infer_put_in(in, w->stmt->iter[v].lo);
-        *hi = infer_put_in(in, w->stmt->iter[v].hi);
+    if (!w->set_up) { // a late one: counts with its explicit ranges only
+        explicit_range(in, w, sub, lo, hi);
         return true;
     }
     if (v >= 0) {

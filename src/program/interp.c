@@ -1,8 +1,9 @@
 // The reference interpreter: what a Program means, straight from its definition.
 //
-// Statements run in order. The instances of one statement are visited row by row, a row being the
-// innermost iterator; rows in lexicographic order. Before the first instance, tensors that the
-// statement reads and writes are copied, so every read sees the values of before the statement.
+// Statements run in order; those with serial iterators step by step. The instances of one statement
+// are visited row by row, a row being the innermost iterator; rows in lexicographic order. Before
+// the first instance, tensors that the statement reads and writes are copied, so every read sees
+// the values of before the statement.
 //
 // The value is compiled to instructions for a stack machine, operands before operations, with jumps
 // around what SELECT, AND and OR do not evaluate. Arithmetic is op_eval and nothing else. An access
@@ -13,6 +14,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "program/stmt_facts.h"
 
 #include <math.h>
 #include <string.h>
@@ -470,7 +472,7 @@ static bool run_row(Interp *in, int inner, int64_t trips) {
 
 // Moves at[] to the next point of iterators [0, n) that are not `skipped`; false after the last.
 static bool next_point(Interp *in, int n, bool skip_reductions) {
-    for (int i = n - 1; i >= 0; i--) {
+    for (int i = n - 1; i >= in->st->serial; i--) {
         const Iter *it = &in->st->iter[i];
         if (skip_reductions && it->reduction) continue;
         if (++in->at[i] < iter_hi(it)) return true;
@@ -479,10 +481,10 @@ static bool next_point(Interp *in, int n, bool skip_reductions) {
     return false;
 }
 
-// Puts at[] at the first point; false when there is none.
+// Puts at[] at the first point of the step; false when there is none.
 static bool first_point(Interp *in, bool skip_reductions) {
     bool any = true;
-    for (int i = 0; i < in->st->niters; i++) {
+    for (int i = in->st->serial; i < in->st->niters; i++) {
         const Iter *it = &in->st->iter[i];
         in->at[i] = iter_lo(it);
         any &= iter_lo(it) < iter_hi(it) || (skip_reductions && it->reduction);
@@ -522,29 +524,10 @@ static bool initialise(Interp *in) {
     return true;
 }
 
-typedef struct FindRead {
-    int tensor;
-    bool found;
-} FindRead;
-
-static void find_read(void *user, const Access *a, bool guarded) {
-    (void)guarded;
-    FindRead *f = user;
-    f->found |= a->tensor == f->tensor;
-}
-
-static bool reads_own_tensor(const Stmt *st) {
-    FindRead f = {st->write->tensor, false};
-    expr_visit_accesses(st->value, find_read, &f);
-    for (int d = 0; d < st->write->rank; d++)
-        affine_visit_accesses(st->write->sub[d], find_read, &f);
-    return f.found;
-}
-
 static void prepare(Interp *in) {
     const Stmt *st = in->st;
     const Place *target = &in->places[st->write->tensor];
-    in->in_place = reads_own_tensor(st);
+    in->in_place = stmt_reads_own(st);
     if (in->in_place)
         in->before = copy_place(in->scratch, target, &in->p->tensors.at[st->write->tensor]);
     in->cursors.at = NULL;
@@ -565,7 +548,7 @@ static void prepare(Interp *in) {
 
 static bool run_stmt(Interp *in) {
     const Stmt *st = in->st;
-    int inner = st->niters - 1;
+    int inner = st->niters > st->serial ? st->niters - 1 : -1;
     prepare(in);
     bool argument = st->write->tensor < in->p->ninputs + in->p->noutputs;
     bool init = st->init && st->op != REDUCE_ASSIGN && !(in->flags.accumulate && argument);
@@ -578,6 +561,34 @@ static bool run_stmt(Interp *in) {
     return true;
 }
 
+static bool run_one(Interp *in, int s) {
+    in->st = &in->p->stmts.at[s];
+    if (in->st->post && in->flags.skip_post) return true;
+    ArenaMark mark = arena_mark(in->scratch);
+    bool ok = run_stmt(in);
+    if (ok) arena_release(in->scratch, mark);
+    return ok;
+}
+
+// Runs statements [from, to), of which at[] holds the first `depth` serial iterators.
+static bool run_group(Interp *in, int from, int to, int depth) {
+    for (int end; from < to; from = end) {
+        const Stmt *first = &in->p->stmts.at[from];
+        end = from + 1;
+        if (first->serial == depth) {
+            if (!run_one(in, from)) return false;
+            continue;
+        }
+        while (end < to && in->p->stmts.at[end].joined > depth) end++;
+        const Iter *it = &first->iter[depth];
+        for (int64_t v = iter_lo(it); v < iter_hi(it); v++) {
+            in->at[depth] = v;
+            if (!run_group(in, from, end, depth + 1)) return false;
+        }
+    }
+    return true;
+}
+
 bool program_interpret(Arena *scratch, const Program *p, const View *views, InterpFlags flags,
                        DiagList *diags) {
     require(p->bound);
@@ -586,14 +597,7 @@ bool program_interpret(Arena *scratch, const Program *p, const View *views, Inte
     Interp *in = arena_new(scratch, Interp);
     *in = (Interp){.scratch = scratch, .p = p, .flags = flags, .diags = diags};
     make_places(in, views);
-    bool ok = true;
-    for (int s = 0; s < p->stmts.n && ok; s++) {
-        in->st = &p->stmts.at[s];
-        if (in->st->post && flags.skip_post) continue;
-        ArenaMark mark = arena_mark(scratch);
-        ok = run_stmt(in);
-        if (ok) arena_release(scratch, mark);
-    }
+    bool ok = run_group(in, 0, p->stmts.n, 0);
     diags->source = outer;
     return ok;
 }

@@ -115,6 +115,45 @@ void program_note_calls(DiagList *diags, int first, const CallSite *call) {
             diag_note(diags, diags->items.at[i], call->range, DIAG_PROGRAM_CALLED_NOTE);
 }
 
+int stmts_common(const Program *p, int a, int b) {
+    int common = p->stmts.at[a].serial;
+    for (int i = a + 1; i <= b && common; i++)
+        if (p->stmts.at[i].joined < common) common = p->stmts.at[i].joined;
+    return common;
+}
+
+int group_first(const Program *p, int i) {
+    while (p->stmts.at[i].joined) i--;
+    return i;
+}
+
+int group_end(const Program *p, int i) {
+    do i++;
+    while (i < p->stmts.n && p->stmts.at[i].joined);
+    return i;
+}
+
+const Program *program_one_step(Arena *arena, const Program *p) {
+    Program *q = NULL;
+    for (int s = 0; s < p->stmts.n; s++) {
+        const Stmt *st = &p->stmts.at[s];
+        if (!st->serial) continue;
+        if (!q) {
+            q = arena_copy(arena, p, sizeof *p);
+            q->stmts.at = arena_copy(arena, p->stmts.at, (size_t)p->stmts.n * sizeof(Stmt));
+            q->stmts.cap = p->stmts.n;
+        }
+        Iter *iter = arena_copy(arena, st->iter, (size_t)st->niters * sizeof *iter);
+        for (int i = 0; i < st->serial; i++) {
+            if (iter_extent(&iter[i]) == 0) continue;
+            iter[i].lo = affine_const(p->exprs, iter_lo(&iter[i]) + iter_extent(&iter[i]) / 2);
+            iter[i].hi = affine_add_const(p->exprs, iter[i].lo, 1);
+        }
+        q->stmts.at[s].iter = iter;
+    }
+    return q ? q : p;
+}
+
 int stmt_find_iter(const Stmt *s, Name name) {
     for (int i = 0; i < s->niters; i++)
         if (s->iter[i].name == name) return i;
@@ -194,7 +233,7 @@ static void flag_reductions(Stmt *st) {
     for (int i = 0; i < st->niters; i++) {
         bool used = false;
         for (int d = 0; d < st->write->rank; d++) used |= affine_uses_iter(st->write->sub[d], i);
-        st->iter[i].reduction = !used;
+        st->iter[i].reduction = !used && i >= st->serial;
     }
 }
 
@@ -204,23 +243,48 @@ typedef struct Use {
     Program *p;
     DiagList *diags;
     bool *written; // per tensor
-    Range range;   // of the statement looked at
+    int stmt;      // the statement looked at
 } Use;
+
+// Is every subscript at which the two differ at a constant distance from the other, in a common
+// serial iterator? Then the read is of another step than the write.
+static bool of_other_step(const Program *p, int common, const Access *write, const Access *read) {
+    for (int d = 0; d < write->rank; d++) {
+        const Affine *apart = affine_sub(p->exprs, write->sub[d], read->sub[d]);
+        if (affine_iter_mask(write->sub[d]) >> common || affine_is(apart, 0)) continue;
+        if (affine_is_const(apart) && write->sub[d]->has_iter) return true;
+    }
+    return false;
+}
+
+// Does a statement of the group write the tensor in another step than the one that reads it? Then
+// program_bind decides whether that comes first.
+static bool written_in_steps(const Use *u, const Access *a) {
+    const Program *p = u->p;
+    for (int k = group_first(p, u->stmt); k < group_end(p, u->stmt); k++) {
+        int common = k < u->stmt ? stmts_common(p, k, u->stmt) : stmts_common(p, u->stmt, k);
+        const Access *w = p->stmts.at[k].write;
+        if (common && w->tensor == a->tensor && of_other_step(p, common, w, a)) return true;
+    }
+    return false;
+}
 
 static void use_read(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Use *u = user;
     Tensor *t = &u->p->tensors.at[a->tensor];
-    if (u->written[a->tensor]) return;
+    if (u->written[a->tensor] || written_in_steps(u, a)) return;
     if (t->role == ROLE_OUTPUT) t->role = ROLE_INOUT;
     if (t->role != ROLE_TEMP) return;
-    Diag *d = diag_report(u->diags, u->range, DIAG_PROGRAM_TEMP_UNDEFINED, t->name);
+    Diag *d =
+        diag_report(u->diags, u->p->stmts.at[u->stmt].range, DIAG_PROGRAM_TEMP_UNDEFINED, t->name);
     diag_note(u->diags, d, (Range){0, 0}, DIAG_PROGRAM_TEMP_UNDEFINED_NOTE, t->name);
     u->written[a->tensor] = true; // once is enough
 }
 
-static void use_stmt(Use *u, const Stmt *st) {
-    u->range = st->range;
+static void use_stmt(Use *u, int number) {
+    const Stmt *st = &u->p->stmts.at[number];
+    u->stmt = number;
     expr_visit_accesses(st->value, use_read, u);
     for (int d = 0; d < st->write->rank; d++) affine_visit_accesses(st->write->sub[d], use_read, u);
     if (st->op != REDUCE_ASSIGN && !st->init) use_read(u, st->write, false);
@@ -233,7 +297,7 @@ static void use_stmt(Use *u, const Stmt *st) {
 // Outputs that are read before they are written become in-out.
 static void find_roles(Program *p, DiagList *diags) {
     Use u = {.p = p, .diags = diags, .written = arena_new_n(p->arena, bool, p->tensors.n)};
-    for (int s = 0; s < p->stmts.n; s++) use_stmt(&u, &p->stmts.at[s]);
+    for (int s = 0; s < p->stmts.n; s++) use_stmt(&u, s);
     for (int i = 0; i < p->tensors.n; i++) {
         const Tensor *t = &p->tensors.at[i];
         if (t->role == ROLE_OUTPUT && !u.written[i])
@@ -302,6 +366,12 @@ static void require_sound(Program *p) {
         for (int d = 0; d < st->write->rank; d++)
             affine_visit_accesses(st->write->sub[d], check_access, p);
         for (int c = 0; c < st->nconstraints; c++) require(!st->constraint[c]->has_read);
+        require(st->serial <= st->niters && st->joined <= st->serial);
+        for (int i = 0; i < st->joined; i++) {
+            const Stmt *up = &p->stmts.at[s - 1];
+            require(i < up->serial && up->iter[i].lo == st->iter[i].lo &&
+                    up->iter[i].hi == st->iter[i].hi);
+        }
     }
 }
 

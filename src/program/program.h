@@ -9,6 +9,17 @@
 // write of the statement, so the order of its instances never matters, except that a floating-point
 // reduction may be reassociated.
 //
+// Serial iterators are the exception. The first `serial` iterators of a statement run in order, and
+// a statement shares the first `joined` of them with the statement before it:
+//
+//     for t in 1:T {                  G  serial 1, joined 0
+//         G[t, j] = f(H[t - 1, j])    H  serial 1, joined 1
+//         H[t, j] = g(G[t, j])
+//     }
+//
+// For every value of t, in rising order, G runs and then H, each for this value alone: all that is
+// said of a statement holds for one step. Statements that share serial iterators are a group.
+//
 // The operator and `init`:
 //     =                 each element is written by at most one instance
 //     += *= min= max=   the value is combined into the element; += of an OP_MUL rounds once (fused)
@@ -102,6 +113,8 @@ typedef struct Stmt {
                     // inside its tensor, so running it needs a check (gathers always do)
     int niters;
     Iter *iter;
+    int serial; // iterators that run in order, the first ones
+    int joined; // serial iterators shared with the statement before, the first ones
     int nconstraints;
     const Affine **constraint; // each >= 0; instances where one fails do not exist
     const Expr *value;         // of the tensor's type
@@ -151,6 +164,11 @@ void program_note_calls(DiagList *diags, int first, const CallSite *call);
 int program_find_tensor(const Program *p, Name name); // -1
 int program_find_param(const Program *p, Name name);  // -1
 int stmt_find_iter(const Stmt *s, Name name);         // -1
+// The serial iterators that statements a <= b share, of which they run one step after the other.
+int stmts_common(const Program *p, int a, int b);
+// The first statement of the group that statement i belongs to, and the one behind its last.
+int group_first(const Program *p, int i);
+int group_end(const Program *p, int i);
 // What every front-end calls last: labels, `reduction` flags, roles from use (read before written:
 // in-out), and the structural checks below. Reports and returns false when the Program is
 // ill-formed.
@@ -165,6 +183,11 @@ Program *program_fork(Arena *arena, const Program *p);
 // that overflow, subscripts outside their tensor with the offending instance) and returns NULL on
 // failure.
 Program *program_bind(Arena *arena, const Program *p, const int64_t *values, DiagList *diags);
+
+// A bound Program with one step of every group, in the middle: its serial iterators have one value.
+// `p` itself where there are none. For estimates; elements of other steps may be read that nothing
+// writes.
+const Program *program_one_step(Arena *arena, const Program *p);
 
 // Of a bound Program: extents as numbers.
 int64_t tensor_size(const Tensor *t, int d);

@@ -23,6 +23,7 @@ void stmt_visit_reads(const Stmt *s, AccessVisit *fn, void *user) {
 typedef struct Find {
     int tensor;
     const Access *first;
+    const Stmt *s;
 } Find;
 
 static void find_read(void *user, const Access *a, bool guarded) {
@@ -99,13 +100,13 @@ bool stmt_is_injective(const Stmt *s) {
     bool known[PROGRAM_MAX_ITERS];
     if (s->write->has_read) return false;
     for (int i = 0; i < s->niters; i++)
-        known[i] = s->iter[i].reduction || iter_extent(&s->iter[i]) <= 1;
+        known[i] = i < s->serial || s->iter[i].reduction || iter_extent(&s->iter[i]) <= 1;
     return determines(s, known);
 }
 
 bool stmt_writes_once(const Stmt *s) {
     bool known[PROGRAM_MAX_ITERS];
-    for (int i = 0; i < s->niters; i++) known[i] = iter_extent(&s->iter[i]) <= 1;
+    for (int i = 0; i < s->niters; i++) known[i] = i < s->serial || iter_extent(&s->iter[i]) <= 1;
     return determines(s, known);
 }
 
@@ -122,14 +123,38 @@ static bool writes_again(const Stmt *s) {
     return initialises(s) || reduces(s) || (s->op != REDUCE_ASSIGN && !stmt_is_injective(s));
 }
 
-bool stmt_needs_snapshot(const Stmt *s) {
-    return writes_again(s) && stmt_first_read(s, s->write->tensor);
+bool steps_differ(const Access *a, const Access *b, int common) {
+    for (int d = 0; d < a->rank && common; d++) {
+        const Affine *x = a->sub[d], *y = b->sub[d];
+        bool same = x->linear && y->linear && x->n == y->n && x->constant != y->constant;
+        for (int i = 0; i < x->n && same; i++)
+            same = x->term[i].atom == y->term[i].atom && x->term[i].coef == y->term[i].coef &&
+                   x->term[i].atom->kind == ATOM_ITER && x->term[i].atom->index < common;
+        if (same) return true;
+    }
+    return false;
 }
+
+static void find_in_step(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Find *f = user;
+    if (!f->first && a->tensor == f->tensor && !steps_differ(a, f->s->write, f->s->serial))
+        f->first = a;
+}
+
+bool stmt_reads_own(const Stmt *s) {
+    Find f = {.tensor = s->write->tensor, .s = s};
+    stmt_visit_reads(s, find_in_step, &f);
+    return f.first != NULL;
+}
+
+bool stmt_needs_snapshot(const Stmt *s) { return writes_again(s) && stmt_reads_own(s); }
 
 bool stmt_is_definition(const Program *p, const Stmt *s) {
     const Tensor *t = &p->tensors.at[s->write->tensor];
     bool seen[PROGRAM_MAX_ITERS] = {false};
     if (t->role != ROLE_TEMP || s->op != REDUCE_ASSIGN || s->nconstraints || s->post) return false;
+    if (s->serial) return false; // another step may have other operands
     if (type_compute(t->type) != t->type || stmt_first_read(s, s->write->tensor)) return false;
     for (int d = 0; d < s->write->rank; d++) {
         const Affine *sub = s->write->sub[d];
@@ -152,7 +177,7 @@ StmtFacts stmt_facts(Arena *arena, const Stmt *s) {
     }
     collect_reads(arena, &f);
     f.injective = stmt_is_injective(s);
-    f.snapshot = stmt_reads(&f, s->write->tensor) && writes_again(s);
+    f.snapshot = stmt_needs_snapshot(s);
     return f;
 }
 
@@ -263,12 +288,16 @@ static DepSide side_of(Arena *scratch, const Stmt *s, const Access *a) {
 // No element is touched with the distances of i and j from their starts different: neither with
 // i's distance greater nor with j's.
 static bool proven_same(Arena *scratch, const Stmt *a, const Access *x, int i, const Stmt *b,
-                        const Access *y, int j) {
+                        const Access *y, int j, int common) {
     int64_t of_i[PROGRAM_MAX_ITERS] = {0}, of_j[PROGRAM_MAX_ITERS] = {0};
     int64_t apart = iter_lo(&b->iter[j]) - iter_lo(&a->iter[i]);
     if (!access_uses_iter(x, i) || !access_uses_iter(y, j)) return false;
     ArenaMark mark = arena_mark(scratch);
     DepQuery q = {side_of(scratch, a, x), side_of(scratch, b, y), .budget = SHARE_BUDGET};
+    DepDir step[PROGRAM_MAX_ITERS];
+    for (int k = 0; k < common; k++) step[k] = (DepDir){k, k, DEP_EQ};
+    q.ndirs = common;
+    q.dirs = step;
     bool same = true;
     for (int sign = -1; sign <= 1 && same; sign += 2) {
         DepOrder order = {of_i, of_j, sign * apart - 1, false};
@@ -283,15 +312,16 @@ static bool proven_same(Arena *scratch, const Stmt *a, const Access *x, int i, c
 }
 
 bool same_iteration(Arena *scratch, const Stmt *a, const Access *x, int i, const Stmt *b,
-                    const Access *y, int j) {
+                    const Access *y, int j, int common) {
     if (iter_extent(&a->iter[i]) <= 1 && iter_extent(&b->iter[j]) <= 1) return true;
-    return plainly_same(a, x, i, b, y, j) || proven_same(scratch, a, x, i, b, y, j);
+    return plainly_same(a, x, i, b, y, j) || steps_differ(x, y, common) ||
+           proven_same(scratch, a, x, i, b, y, j, common);
 }
 
 static bool accesses_share(Arena *scratch, const Stmt *a, const Access *x, int i, const Stmt *b,
                            const Access *y, int j) {
     if (x->tensor != y->tensor) return true;
-    return i >= 0 && j >= 0 && same_iteration(scratch, a, x, i, b, y, j);
+    return i >= 0 && j >= 0 && same_iteration(scratch, a, x, i, b, y, j, 0);
 }
 
 bool stmts_share(Arena *scratch, const StmtFacts *a, int i, const StmtFacts *b, int j) {
@@ -312,6 +342,7 @@ static const Access *access_of(const StmtFacts *f, int r) {
 }
 
 int follower_iter(const StmtFacts *f, const Stmt *host, int i) {
+    if (i < host->serial) return i;
     for (int d = 0; d < host->write->rank; d++) {
         if (affine_as_iter(host->write->sub[d]) != i) continue;
         for (int r = -1; r < f->nreads; r++)
@@ -328,8 +359,9 @@ static bool same_element(const StmtFacts *f, const Access *a, const Stmt *host) 
     const Access *w = host->write;
     for (int d = 0; d < a->rank; d++) {
         int want = affine_as_iter(w->sub[d]);
-        if (want < 0 ? a->sub[d] != w->sub[d] || !affine_is_const(a->sub[d])
-                     : affine_as_iter(a->sub[d]) != follower_iter(f, host, want))
+        bool fixed = a->sub[d] == w->sub[d] && !(affine_iter_mask(a->sub[d]) >> host->serial) &&
+                     !a->sub[d]->has_read;
+        if (want < 0 ? !fixed : affine_as_iter(a->sub[d]) != follower_iter(f, host, want))
             return false;
     }
     return true;
@@ -350,27 +382,46 @@ static const char *iters_refused(const StmtFacts *f, const Stmt *host) {
     return found == f->s->niters ? NULL : "it has further iterators";
 }
 
+// Does the statement read the tensor in a step in which access `a` writes it?
+static bool reads_in_step(const StmtFacts *f, const Access *a) {
+    for (int r = 0; r < f->nreads; r++)
+        if (f->read[r]->tensor == a->tensor && !steps_differ(f->read[r], a, f->s->serial))
+            return true;
+    return false;
+}
+
+// stmts_depend for two statements of one group: steps apart, their order does not matter.
+static bool depend_in_step(const StmtFacts *a, const StmtFacts *b) {
+    return a->s->write->tensor == b->s->write->tensor || reads_in_step(a, b->s->write) ||
+           reads_in_step(b, a->s->write);
+}
+
 const char *follow_refused(const ProgramFacts *all, int i, int h, const int *host,
                            const bool *windowed) {
     const StmtFacts *f = &all->stmt[i], *g = &all->stmt[h];
     int mine = f->s->write->tensor, result = g->s->write->tensor;
     if (h >= i) return "it comes first";
+    int common = stmts_common(all->p, h, i);
+    if (common != f->s->serial || common != g->s->serial) return "it runs in other steps";
     if (host[h] >= 0) return "that one stands behind another itself";
     if (!g->injective || (windowed && (windowed[result] || windowed[mine])))
         return "its elements are not complete one by one";
     if (!stmt_reads(f, result)) return "it does not read its result";
     if (f->initialises) return "it is a reduction itself";
-    if (stmt_reads(g, mine)) return "that one reads what it writes";
+    if (reads_in_step(g, f->s->write)) return "that one reads what it writes";
     if (f->has_reduction) return "it is a reduction itself";
     const char *why = iters_refused(f, g->s);
     if (why) return why;
     for (int r = -1; r < f->nreads; r++) {
         const Access *a = access_of(f, r);
         if (windowed && windowed[a->tensor]) return "it reads what is computed at a loop";
-        if (a->tensor == result && !same_element(f, a, g->s)) return "it uses the result elsewhere";
+        if (a->tensor == result && !same_element(f, a, g->s) &&
+            (r < 0 || !steps_differ(a, g->s->write, common)))
+            return "it uses the result elsewhere";
     }
     for (int k = h + 1; k < i; k++)
-        if (host[k] != h && stmts_depend(&all->stmt[k], f))
+        if (host[k] != h &&
+            (common ? depend_in_step(&all->stmt[k], f) : stmts_depend(&all->stmt[k], f)))
             return "a statement between them is in the way";
     return NULL;
 }

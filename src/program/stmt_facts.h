@@ -61,6 +61,11 @@ bool stmt_writes_once(const Stmt *s);
 // Does the statement read its own tensor while several iterations, or the initialisation and an
 // iteration, write one element? Lowering then reads a copy of the old elements.
 bool stmt_needs_snapshot(const Stmt *s);
+// Does it read its own tensor, elements of other steps aside?
+bool stmt_reads_own(const Stmt *s);
+// Do two accesses of statements that share `common` serial iterators touch one element in different
+// steps only? False also where their subscripts do not tell.
+bool steps_differ(const Access *a, const Access *b, int common);
 // Can each element be computed from the subscripts of a read? The statement assigns a temporary
 // without conditions and without rounding, and every iterator has a dimension for itself, plus a
 // constant. It may be inlined if it is the tensor's only definition.
@@ -82,11 +87,11 @@ int stmt_last_reader(const ProgramFacts *f, int i);
 int stmt_only_reader(const ProgramFacts *f, int i);
 
 // Access x of statement a and access y of statement b, to one tensor: whenever they touch the same
-// element, are iterator i of a and iterator j of b at the same distance from their starts? Then the
-// two iterators may run in one loop without reordering these accesses. A question that takes too
-// long is answered with no.
+// element in one step of their `common` serial iterators, are iterator i of a and iterator j of b
+// at the same distance from their starts? Then the two iterators may run in one loop without
+// reordering these accesses. A question that takes too long is answered with no.
 bool same_iteration(Arena *scratch, const Stmt *a, const Access *x, int i, const Stmt *b,
-                    const Access *y, int j);
+                    const Access *y, int j, int common);
 // May iterator i of statement a and j of b run in one loop? Every pair of accesses to one tensor,
 // one of them a write, must be of the same iteration. i or j < 0: the statements must not have such
 // a pair.

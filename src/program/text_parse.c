@@ -22,7 +22,10 @@ typedef struct Parser {
     uint32_t end; // of the one before
     bool bad;     // the current item is in error: nothing is accepted any more
     int nesting;
-    const Stmt *st; // whose iterators are in scope, or NULL
+    const Stmt *st;   // whose iterators are in scope, or NULL
+    VEC(Iter) serial; // of the open blocks
+    VEC(int) blocks;  // of each one: serial iterators around it
+    int joined;       // serial iterators that the last statement has, too
     Numbers tensors, labels;
 } Parser;
 
@@ -621,8 +624,20 @@ static void parse_label(Parser *ps, Stmt *st, Name label, Range range) {
     next(ps); // the colon
 }
 
+static void open_block(Parser *ps, const Stmt *st, Range range) {
+    int outer = ps->serial.n;
+    if (too_many(ps, range, "blocks inside each other", ps->blocks.n, PROGRAM_MAX_ITERS)) return;
+    for (int i = outer; i < st->niters; i++) vec_push(ps->arena, &ps->serial, st->iter[i]);
+    vec_push(ps->arena, &ps->blocks, outer);
+}
+
+static void close_block(Parser *ps) {
+    ps->serial.n = ps->blocks.at[--ps->blocks.n];
+    if (ps->joined > ps->serial.n) ps->joined = ps->serial.n;
+}
+
 // Label, domain, constraints and flags; gives the name of the tensor that is written, and its
-// place.
+// place. NULL also for iterators that open a block.
 static Name parse_domain(Parser *ps, Stmt *st, Range *target) {
     *target = ps->token.range;
     if (at(ps, TOKEN_NAME)) {
@@ -633,6 +648,10 @@ static Name parse_domain(Parser *ps, Stmt *st, Range *target) {
     if (accept(ps, "for")) {
         do parse_iter(ps, st);
         while (!ps->bad && accept(ps, ","));
+        if (!st->label && accept(ps, "{")) {
+            open_block(ps, st, *target);
+            return NULL;
+        }
     }
     if (accept(ps, "if")) parse_constraints(ps, st);
     parse_flags(ps, st);
@@ -643,9 +662,14 @@ static Name parse_domain(Parser *ps, Stmt *st, Range *target) {
 static void parse_stmt(Parser *ps) {
     Program *p = ps->p;
     Iter iters[PROGRAM_MAX_ITERS];
-    Stmt st = {.iter = iters};
+    Stmt st = {.iter = iters, .serial = ps->serial.n, .joined = ps->joined};
+    for (int i = 0; i < st.serial; i++) iters[st.niters++] = ps->serial.at[i];
     ps->st = &st;
     Name name = parse_domain(ps, &st, &st.range);
+    if (!ps->bad && !name) {
+        ps->st = NULL;
+        return;
+    }
     if (!ps->bad) st.write = parse_access(ps, name, st.range);
     if (!ps->bad) parse_operator(ps, &st);
     Range value = ps->token.range;
@@ -663,6 +687,7 @@ static void parse_stmt(Parser *ps) {
     }
     st.iter = arena_copy(ps->arena, iters, (size_t)st.niters * sizeof(Iter));
     if (st.label) numbers_put(&ps->labels, st.label, p->stmts.n);
+    ps->joined = st.serial;
     *program_stmt(p, st.range) = st;
 }
 
@@ -714,7 +739,11 @@ static void recover(Parser *ps, uint32_t item) {
 
 static void parse_body(Parser *ps) {
     bool sound = true; // the declarations
-    while (!at_body_end(ps)) {
+    while (!at_body_end(ps) || (ps->blocks.n && is(ps, "}"))) {
+        if (ps->blocks.n && accept(ps, "}")) {
+            close_block(ps);
+            continue;
+        }
         if (too_many(ps, ps->token.range, "statements", ps->p->stmts.n, PROGRAM_MAX_STMTS)) return;
         uint32_t item = ps->token.range.from;
         int d = accept_declaration(ps);
@@ -746,6 +775,7 @@ static Program *parse_one(Parser *ps, Names *names) {
     int before = ps->diags->errors;
     ps->p = program_new(ps->arena, names, "", 0);
     ps->tensors = ps->labels = (Numbers){.arena = ps->arena};
+    ps->serial.n = ps->blocks.n = ps->joined = 0;
     ps->p->source = ps->lex.source;
     parse_head(ps);
     if (!ps->bad) parse_body(ps);

@@ -18,6 +18,7 @@ typedef struct Printer {
     Text *out;
     const Program *p;
     PrintNames names;
+    VEC(int) blocks; // per open block: the serial iterators up to it
 } Printer;
 
 static void print_list(Printer *pr, const Affine *const *a, int n) {
@@ -85,15 +86,20 @@ void program_name_iters(Arena *arena, const Program *p, const Stmt *st, Name *na
     }
 }
 
-static void print_domain(Printer *pr, const Stmt *st) {
-    for (int i = 0; i < st->niters; i++) {
-        text_add(pr->out, i ? ", " : " for ");
+static void print_iters(Printer *pr, const Stmt *st, int from, int to) {
+    for (int i = from; i < to; i++) {
+        text_add(pr->out, i > from ? ", " : "for ");
         name_print(pr->out, pr->names.iters[i]);
         text_add(pr->out, " in ");
         affine_print(pr->out, st->iter[i].lo, &pr->names);
         text_char(pr->out, ':');
         affine_print(pr->out, st->iter[i].hi, &pr->names);
     }
+}
+
+static void print_domain(Printer *pr, const Stmt *st) {
+    if (st->niters > st->serial) text_char(pr->out, ' ');
+    print_iters(pr, st, st->serial, st->niters);
     for (int c = 0; c < st->nconstraints; c++) {
         text_add(pr->out, c ? ", " : " if ");
         affine_print(pr->out, st->constraint[c], &pr->names);
@@ -101,11 +107,37 @@ static void print_domain(Printer *pr, const Stmt *st) {
     }
 }
 
+static void indent(Printer *pr) {
+    for (int i = 0; i <= pr->blocks.n; i++) text_add(pr->out, "    ");
+}
+
+// Closes the blocks of serial iterators until at most `joined` of these are open.
+static void close_blocks(Printer *pr, int joined) {
+    while (pr->blocks.n && vec_last(&pr->blocks) > joined) {
+        pr->blocks.n--;
+        indent(pr);
+        text_add(pr->out, "}\n");
+    }
+}
+
+static void open_block(Printer *pr, const Stmt *st) {
+    int open = pr->blocks.n ? vec_last(&pr->blocks) : 0;
+    if (st->serial == open) return;
+    text_char(pr->out, '\n');
+    indent(pr);
+    print_iters(pr, st, open, st->serial);
+    text_add(pr->out, " {");
+    vec_push(pr->out->arena, &pr->blocks, st->serial);
+}
+
 static void print_stmt(Printer *pr, const Stmt *st) {
     Name iters[PROGRAM_MAX_ITERS];
     program_name_iters(pr->out->arena, pr->p, st, iters);
     pr->names.iters = iters;
-    text_add(pr->out, "\n    ");
+    close_blocks(pr, st->joined);
+    open_block(pr, st);
+    text_char(pr->out, '\n');
+    indent(pr);
     name_print(pr->out, st->label);
     text_char(pr->out, ':');
     print_domain(pr, st);
@@ -116,7 +148,9 @@ static void print_stmt(Printer *pr, const Stmt *st) {
         text_escape(pr->out, st->hint, '"');
         text_char(pr->out, '"');
     }
-    text_add(pr->out, "\n        ");
+    text_char(pr->out, '\n');
+    indent(pr);
+    text_add(pr->out, "    ");
     access_print(pr->out, st->write, &pr->names);
     text_printf(pr->out, " %s%s ", reduce_name[st->op], st->init ? "!" : "");
     expr_print(pr->out, st->value, &pr->names);
@@ -133,5 +167,6 @@ void program_print(Text *out, const Program *p) {
     for (int i = 0; i < p->tensors.n; i++) print_tensor(&pr, &p->tensors.at[i]);
     for (int i = 0; i < p->requires.n; i++) print_require(&pr, &p->requires.at[i]);
     for (int i = 0; i < p->stmts.n; i++) print_stmt(&pr, &p->stmts.at[i]);
+    close_blocks(&pr, 0);
     text_add(out, "}\n");
 }

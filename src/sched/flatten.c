@@ -97,6 +97,7 @@ static void see(Flatten *f, const Stmt *s) {
         leave_alone(f, s->constraint[c]);
     }
     see_indices(f, s->value);
+    for (int i = 0; i < s->serial; i++) f->alone[i] = true;
     for (int i = 0; i < s->niters; i++)
         if (next[i] >= 0 && (f->alone[i] || f->alone[next[i]])) next[i] = -1;
 }
@@ -169,8 +170,9 @@ static void flatten_stmt(Flatten *f, Exprs *x, Stmt *s) {
     s->niters = 0;
     for (int i = 0; i < from->niters; i++) {
         Iter iter = from->iter[i];
-        if (extent(&iter) == 1) value[i] = iter.lo;
-        if (extent(&iter) == 1 || is_second(from, next, i)) continue;
+        bool gone = extent(&iter) == 1 && i >= from->serial;
+        if (gone) value[i] = iter.lo;
+        if (gone || is_second(from, next, i)) continue;
         value[i] = affine_iter(x, s->niters);
         for (int k = i; next[k] >= 0; k = next[k]) {
             int64_t n = extent(&from->iter[next[k]]);

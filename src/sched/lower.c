@@ -47,6 +47,36 @@ static void know_tensors(Lower *l) {
     }
 }
 
+// Does statement i read the tensor that statement `def` defines in the same step only?
+static bool reads_same_step(const Lower *l, int def, int i) {
+    const StmtFacts *f = &l->facts->stmt[i];
+    const Stmt *s = l->info[def].s;
+    int common = def < i ? stmts_common(l->p, def, i) : 0;
+    for (int r = 0; r < f->nreads; r++) {
+        if (f->read[r]->tensor != s->write->tensor) continue;
+        if (common != s->serial) return false;
+        for (int k = 0; k < common; k++)
+            if (!same_iteration(l->arena, s, s->write, k, f->s, f->read[r], k, 0)) return false;
+    }
+    return true;
+}
+
+// A tensor of a group is computed at a loop of its readers only in the step that defines it.
+static void keep_steps(Lower *l) {
+    for (int i = 0; i < l->p->stmts.n; i++) {
+        const Stmt *s = l->info[i].s;
+        bool fits = true;
+        if (!l->at[s->write->tensor] || !s->serial) continue;
+        for (int k = 0; k < l->p->stmts.n && fits; k++)
+            fits = reads_same_step(l, i, k) &&
+                   (l->info[k].s->write->tensor != s->write->tensor || k == i);
+        if (fits) continue;
+        diag_report(l->diags, l->at[s->write->tensor]->range, DIAG_SCHEDULE_AT_STEPS, s->label);
+        l->failed = true;
+        return;
+    }
+}
+
 // Does the statement, or a window that it computes, check indices at run time?
 static bool checks(const Lower *l, int stmt, int depth) {
     const StmtInfo *info = &l->info[stmt];
@@ -270,6 +300,7 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     if (!l.failed) know_statements(&l, now.sched);
     if (!l.failed) check_schedule(&l, flat.p, &now);
     if (!l.failed) know_tensors(&l);
+    if (!l.failed) keep_steps(&l);
     if (!l.failed) keep_checks(&l);
     if (!l.failed) statement_hosts(&l);
     if (!l.failed) nest_statements(&l);

@@ -38,7 +38,7 @@ typedef struct PlanLoop {
 
 typedef struct StmtPlan {
     int n;
-    PlanLoop *loop;
+    PlanLoop *loop;      // those of serial iterators first
     int init_at;         // the initialisation runs in front of this loop, post-operations behind it
     int first_reduction; // n: none
     int stage;           // later statements do not share the loops from here on
@@ -157,6 +157,7 @@ typedef struct Lower {
     const LoopRef **at;  // per tensor: computed at this loop of its readers; NULL: not
     VEC(Window) window;
     TreeItem *root;
+    int placed;           // the last statement that has loops of its own; -1: none
     VEC(TreeItem *) open; // loops that the next statement may share, outermost first
     VEC(TreeItem *) leaf; // in order of creation
     VEC(Record) record;
@@ -199,8 +200,8 @@ int *statement_order(Lower *l); // NULL: the order of the Program
 void statement_hosts(Lower *l); // fills in host, follower and sibling
 
 // window.c
-int window_limit(Lower *l, Inst *inst,
-                 int shared); // the number of loops that windows allow to share
+// The number of loops that windows allow to share; the first `steps` are shared in any case.
+int window_limit(Lower *l, Inst *inst, int shared, int steps);
 void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before);
 void windows_inside(Lower *l, Inst *inst, int loop); // those at this loop of the instance
 bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);

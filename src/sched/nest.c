@@ -126,23 +126,30 @@ static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
            a->interleaved == b->interleaved && (!a->interleaved || a->step == b->step);
 }
 
-// Do the recorded access and the new one touch an element only in the same iteration?
+// Do the recorded access and the new one touch an element of one step only in the same iteration?
 static bool zero_distance(const Lower *l, const Record *rec, int i, const Inst *inst,
-                          const Access *a, int j) {
-    return same_iteration(l->arena, rec->inst->info->s, rec->access, i, inst->info->s, a, j);
+                          const Access *a, int j, int common) {
+    return same_iteration(l->arena, rec->inst->info->s, rec->access, i, inst->info->s, a, j,
+                          common);
+}
+
+// The serial loops that the instance shares with the statement before it, whatever they access.
+static int common_steps(const Lower *l, const Inst *inst) {
+    return l->placed < 0 ? 0 : stmts_common(l->p, l->placed, inst->stmt);
 }
 
 // The number of the first `p` open loops that this access of the new instance may share.
 static int share_with(const Lower *l, const Inst *inst, const Access *a, bool write, int p) {
     int init_at = inst->info->facts->initialises ? inst->plan.init_at : p;
+    int common = common_steps(l, inst);
     for (int r = l->last_record[a->tensor]; r >= 0; r = l->record.at[r].next) {
         const Record *rec = &l->record.at[r];
         if (!write && !rec->write) continue;
-        for (int i = 0; i < p && l->open.at[i]->first <= rec->leaf; i++) {
+        for (int i = common; i < p && l->open.at[i]->first <= rec->leaf; i++) {
             bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
             own = own && !(write && i >= init_at); // its initialisation would run too early
             if (own && zero_distance(l, rec, rec->inst->plan.loop[i].iter, inst, a,
-                                     inst->plan.loop[i].iter))
+                                     inst->plan.loop[i].iter, common))
                 continue;
             p = i;
         }
@@ -157,12 +164,14 @@ static int share_all(const Lower *l, const Inst *inst, int p) {
     return p;
 }
 
+// Of loops of serial iterators, only those that the Program joins are shared.
 static int shared_prefix(Lower *l, Inst *inst) {
-    int p = 0;
-    while (p < l->open.n && p < inst->plan.n &&
+    int p = common_steps(l, inst);
+    bool steps = p < inst->info->s->serial || (l->placed >= 0 && p < l->info[l->placed].s->serial);
+    while (!steps && p < l->open.n && p < inst->plan.n &&
            same_loop(&l->open.at[p]->like, &inst->plan.loop[p]))
         p++;
-    return window_limit(l, inst, share_all(l, inst, p));
+    return window_limit(l, inst, share_all(l, inst, p), common_steps(l, inst));
 }
 
 // Do both run through the same iterations in the same loops?
@@ -272,7 +281,9 @@ static void init_apart(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before)
         return;
     }
     TreeItem *nest = guard_new(l, parent, before);
-    TreeItem *last = clone_loops(l, inst, 0, nest, idx);
+    int steps = inst->reader ? 0 : inst->info->s->serial; // whose loops are open
+    for (int i = 0; i < steps; i++) idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
+    TreeItem *last = clone_loops(l, inst, steps, nest, idx);
     for (TreeItem *loop = last; loop != nest && !inst->info->facts->injective; loop = loop->parent)
         loop->like.kind = KIND_SERIAL; // an element may be assigned more than once
     leaf_new(l, inst, LEAF_INIT, last, idx);
@@ -302,6 +313,18 @@ static void record_all(Lower *l, const Inst *inst) {
     const StmtFacts *f = inst->info->facts;
     record(l, inst, f->s->write, true, leaf);
     for (int r = 0; r < f->nreads; r++) record(l, inst, f->read[r], false, leaf);
+}
+
+// Opens the loops of the serial iterators from `shared` on; returns the number of open loops.
+static int open_steps(Lower *l, Inst *inst, int shared) {
+    const Affine *idx[TREE_MAX_DEPTH] = {0};
+    for (int i = shared; i < inst->info->s->serial; i++) {
+        TreeItem *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
+        attach(l, i ? inst->loop[i - 1] : l->root, loop, NULL);
+        l->open.n = i;
+        vec_push(l->arena, &l->open, loop);
+    }
+    return shared > inst->info->s->serial ? shared : inst->info->s->serial;
 }
 
 // Opens the loops that are not shared, places the initialisation on the way, and adds the leaf.
@@ -401,7 +424,8 @@ static void nest_statement(Lower *l, int stmt) {
     if (!plan_make(l, inst, &inst->plan)) return;
     inst->loop = arena_new_n(l->arena, TreeItem *, inst->plan.n);
     bool apart = inst->info->facts->initialises && !inst->info->facts->injective;
-    int shared = apart || inst->info->facts->empty_reduction ? 0 : shared_prefix(l, inst);
+    bool alone = apart || inst->info->facts->empty_reduction;
+    int shared = alone ? common_steps(l, inst) : shared_prefix(l, inst);
     int first = inst->info->facts->empty_reduction ? -1 : inst->info->follower;
     for (int i = first; i >= 0; i = l->info[i].sibling) {
         vec_push(l->arena, &follower, follower_new(l, i, inst));
@@ -409,19 +433,23 @@ static void nest_statement(Lower *l, int stmt) {
     }
     if (l->failed) return;
     for (int i = 0; i < shared; i++) inst->loop[i] = l->open.at[i];
+    shared = open_steps(l, inst, shared);
     nest_place(l, inst, shared, shared ? l->open.at[shared - 1] : l->root, NULL);
     if (l->failed) return;
     l->open.n = shared;
     for (int i = shared; i < inst->plan.n; i++) vec_push(l->arena, &l->open, inst->loop[i]);
-    l->open.n = inst->info->facts->empty_reduction
-                    ? 0
-                    : (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
+    int open = inst->info->facts->empty_reduction
+                   ? 0
+                   : (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
+    l->open.n = open > inst->info->s->serial ? open : inst->info->s->serial;
+    l->placed = stmt;
     for (int i = 0; i < follower.n; i++) place_follower(l, follower.at[i], inst);
 }
 
 void nest_statements(Lower *l) {
     int *order = statement_order(l);
     l->root = item_new(l, ITEM_GUARD);
+    l->placed = -1;
     for (int k = 0; k < l->p->stmts.n && !l->failed; k++) {
         int i = order ? order[k] : k;
         bool deferred = l->at[l->info[i].s->write->tensor] || l->host[i] >= 0;

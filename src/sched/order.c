@@ -33,6 +33,7 @@ static bool groups_depend(const void *user, int before, int after) {
     const Groups *g = user;
     const bool *a = g->of[before], *b = g->of[after];
     const StmtInfo *info = g->l->info;
+    if (info[before].s->serial || info[after].s->serial) return true; // steps stay together
     for (int i = 0; i < g->l->p->stmts.n; i++)
         for (int j = 0; a[i] && j < g->l->p->stmts.n; j++)
             if (b[j] && i != j && stmts_depend(info[i].facts, info[j].facts)) return true;

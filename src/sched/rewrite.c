@@ -73,7 +73,12 @@ static int temp_like(Rewrite *r, int t, Name name, int more) {
     return r->p->tensors.n - 1;
 }
 
+// A statement with serial iterators joins the steps of the one that it stands before.
 static void insert_stmt(Rewrite *r, int at, Stmt s, const SchedStmt *sched) {
+    if (s.serial) {
+        s.joined = r->p->stmts.at[at].joined;
+        r->p->stmts.at[at].joined = s.serial;
+    }
     vec_push(r->arena, &r->p->stmts, s);
     vec_push(r->arena, &r->sched, sched);
     Stmt *stmts = r->p->stmts.at;
@@ -152,6 +157,7 @@ typedef struct Redirect {
     int from, to;
     const Stmt *s;
     const Lattice *at; // NULL: all elements
+    int steps;         // serial iterators that are further dimensions of `to`
 } Redirect;
 
 // (sub - first)/step, an exact division.
@@ -175,11 +181,12 @@ static const Access *redirect(void *user, Exprs *x, const Access *a) {
     if (a->tensor != r->from) return a;
     for (int d = 0; d < a->rank; d++)
         sub[d] = r->at ? lattice_place(x, r, a->sub[d], d) : a->sub[d];
-    return access_make(x, r->to, a->rank, sub);
+    for (int i = 0; i < r->steps; i++) sub[a->rank + i] = affine_iter(x, i);
+    return access_make(x, r->to, a->rank + r->steps, sub);
 }
 
-static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const Lattice *at) {
-    Redirect d = {from, to, s, at};
+static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const Lattice *at, int steps) {
+    Redirect d = {from, to, s, at, steps};
     Subst with = {.map = redirect, .user = &d};
     s->value = expr_subst(r->x, s->value, &with);
     const Affine **sub = arena_new_n(r->arena, const Affine *, s->write->rank);
@@ -203,7 +210,8 @@ void schedule_copy_iters(Arena *arena, Names *names, const Stmt *s, const Access
                          Name *name) {
     for (int d = 0; d < read->rank; d++) {
         const Affine *sub = read->sub[d];
-        bool alone = sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER;
+        bool alone = sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER &&
+                     sub->term[0].atom->index >= s->serial;
         name[d] = alone ? s->iter[sub->term[0].atom->index].name : NULL;
         for (int i = 0; i < d; i++) alone &= name[i] != name[d];
         if (!alone) name[d] = name_of(names, arena_printf(arena, "d%d", d));
@@ -260,26 +268,31 @@ bool stmt_adds_products(const Program *p, const Stmt *s, Type factor[2]) {
     return true;
 }
 
-// to[x, y, ...] = from[x, y, ...] for the whole of `to`, or from[first + step*x, ...] on a lattice.
+// to[x, y, ...] = from[x, y, ...] for the whole of `to`, or from[first + step*x, ...] on a lattice,
+// once in every step of the first `serial` iterators. These may be further dimensions of `to`.
 static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to,
-                      const Lattice *at) {
+                      const Lattice *at, int serial) {
     const Tensor *t = &r->p->tensors.at[to];
-    Stmt c = {.label = t->name, .niters = t->rank, .range = reader->range};
+    int rank = r->p->tensors.at[from].rank;
+    Stmt c = {.label = t->name, .niters = rank + serial, .serial = serial, .range = reader->range};
     const Affine *sub[PROGRAM_MAX_RANK], *place[PROGRAM_MAX_RANK];
     Name name[PROGRAM_MAX_RANK];
     schedule_copy_iters(r->arena, r->p->names, reader, read, name);
-    c.iter = arena_new_n(r->arena, Iter, t->rank);
-    for (int d = 0; d < t->rank; d++) {
-        c.iter[d] = (Iter){.name = name[d], .lo = t->origin[d]};
-        c.iter[d].hi = affine_add(r->x, t->origin[d], t->size[d]);
-        place[d] = sub[d] = affine_iter(r->x, d);
+    c.iter = arena_new_n(r->arena, Iter, c.niters);
+    for (int i = 0; i < serial; i++) c.iter[i] = reader->iter[i];
+    for (int d = 0; d < rank; d++) {
+        Iter *iter = &c.iter[serial + d];
+        *iter = (Iter){.name = name[d], .lo = t->origin[d]};
+        iter->hi = affine_add(r->x, t->origin[d], t->size[d]);
+        place[d] = sub[d] = affine_iter(r->x, serial + d);
         if (at)
             place[d] =
                 affine_add_const(r->x, affine_scale(r->x, sub[d], at->step[d]), at->first[d]);
     }
+    for (int d = rank; d < t->rank; d++) sub[d] = affine_iter(r->x, d - rank);
     c.write = access_make(r->x, to, t->rank, sub);
     Type type = r->p->tensors.at[from].type;
-    c.value = expr_read(r->x, type, access_make(r->x, from, t->rank, place));
+    c.value = expr_read(r->x, type, access_make(r->x, from, rank, place));
     c.value = expr_cast(r->x, r->p->tensors.at[to].type, c.value);
     return c;
 }
@@ -288,7 +301,7 @@ static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int fr
 static void keep_lattice(Rewrite *r, int from, int to, const Lattice *at) {
     const Tensor *was = &r->p->tensors.at[from];
     Tensor *t = &r->p->tensors.at[to];
-    for (int d = 0; d < t->rank; d++) {
+    for (int d = 0; d < was->rank; d++) {
         int64_t step = at->step[d], before = tensor_origin(was, d) - at->first[d];
         if (step == 1) continue;
         int64_t lo = ceil_div(before, step), hi = ceil_div(before + tensor_size(was, d), step);
@@ -302,9 +315,11 @@ static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
     SchedLoop *loop = arena_new_n(r->arena, SchedLoop, s->storage.ndims + copy->niters);
     bool seen[PROGRAM_MAX_ITERS] = {false};
     int n = copy->niters; // loops of dimensions that the layout omits come first
+    for (int i = 0; i < copy->serial; i++) seen[i] = true;
     for (int i = 0; i < s->storage.ndims; i++) {
         const LayoutDim *dim = &s->storage.dim[i];
         int d = dim->dim[0] >= '0' && dim->dim[0] <= '9' && !dim->dim[1] ? dim->dim[0] - '0' : -1;
+        if (d >= 0) d += copy->serial;
         Name iter = d >= 0 && d < copy->niters ? copy->iter[d].name : dim->dim;
         for (int k = 0; k < copy->niters; k++) seen[k] |= copy->iter[k].name == iter;
         loop[n++] = (SchedLoop){.iter = iter, .step = dim->block, .range = dim->range};
@@ -333,7 +348,28 @@ static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy
 
 static bool writes(const Stmt *s, int tensor) { return s->write->tensor == tensor; }
 
-// Makes the copies of statement number i; returns its new number.
+// Does a statement of the group that statement i belongs to write the tensor?
+static bool written_in_steps(const Rewrite *r, int i, int tensor) {
+    if (!r->p->stmts.at[i].serial) return false;
+    for (int k = group_first(r->p, i); k < group_end(r->p, i); k++)
+        if (writes(&r->p->stmts.at[k], tensor)) return true;
+    return false;
+}
+
+// The temporary of a copy, and for a tensor that the steps of its reader change, one for each step.
+static int copy_tensor(Rewrite *r, int from, Name name, const Stmt *reader, int steps) {
+    int to = temp_like(r, from, name, steps);
+    Tensor *t = &r->p->tensors.at[to];
+    for (int i = 0; i < steps; i++) {
+        int d = t->rank - steps + i;
+        t->origin[d] = reader->iter[i].lo;
+        t->size[d] = affine_sub(r->x, reader->iter[i].hi, reader->iter[i].lo);
+    }
+    return to;
+}
+
+// Makes the copies of statement number i; returns its new number. What the steps of its group do
+// not change is copied before all of them.
 static int make_copies(Rewrite *r, int i) {
     const SchedStmt *sched = r->sched.at[i];
     for (int k = 0; sched && k < sched->ncopies && !r->failed; k++) {
@@ -345,7 +381,10 @@ static int make_copies(Rewrite *r, int i) {
             vec_push(r->arena, &r->idle, fresh_label(r, s->label, how->tensor));
             continue;
         }
-        if (!read || writes(s, from)) {
+        bool changes = read && written_in_steps(r, i, from);
+        int steps = changes ? s->serial : 0;
+        bool fits = !changes || (how->at.iter && read->rank + steps <= PROGRAM_MAX_RANK);
+        if (!read || (writes(s, from) && !changes) || !fits) {
             DiagId id = read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD;
             Diag *d = diag_report(r->diags, how->range, id, how->tensor, s->label);
             suggest_tensor(r->diags, d, how->tensor, r->p);
@@ -359,14 +398,15 @@ static int make_copies(Rewrite *r, int i) {
             r->failed = true;
             return i;
         }
-        int to = temp_like(r, from, fresh_label(r, s->label, how->tensor), 0);
+        int to = copy_tensor(r, from, fresh_label(r, s->label, how->tensor), s, steps);
         if (how->as) r->p->tensors.at[to].type = how->as;
         Lattice at = lattice_of(r, s, from);
         keep_lattice(r, from, to, &at);
-        Stmt c = copy_stmt(r, s, read, from, to, &at), *reader = &r->p->stmts.at[i];
-        redirect_reads(r, reader, from, to, &at);
+        Stmt c = copy_stmt(r, s, read, from, to, &at, steps), *reader = &r->p->stmts.at[i];
+        redirect_reads(r, reader, from, to, &at, steps);
         if (how->as) reader->value = read_as(r->x, reader->value, to, was, how->as);
-        insert_stmt(r, i++, c, copy_sched(r, &c, how));
+        insert_stmt(r, steps ? i : group_first(r->p, i), c, copy_sched(r, &c, how));
+        i++;
     }
     return i;
 }
@@ -389,8 +429,8 @@ static int make_snapshot(Rewrite *r, int i) {
     int from = s->write->tensor;
     const Access *read = stmt_first_read(s, from);
     int to = temp_like(r, from, fresh_label(r, s->label, "old"), 0);
-    Stmt c = copy_stmt(r, s, read, from, to, NULL);
-    redirect_reads(r, s, from, to, NULL);
+    Stmt c = copy_stmt(r, s, read, from, to, NULL, s->serial);
+    redirect_reads(r, s, from, to, NULL, 0);
     insert_stmt(r, i, c, snapshot_sched(r, c.label, r->sched.at[i]));
     return i + 1;
 }
@@ -626,9 +666,10 @@ static bool can_inline(const Rewrite *r, int at) {
     return true;
 }
 
-// Does a statement up to and including `reader` overwrite an operand of the definition?
+// Does a statement up to and including `reader`, or in a step before it, overwrite an operand of
+// the definition?
 static bool overwritten(const Rewrite *r, int def, int reader) {
-    for (int k = def + 1; k <= reader; k++)
+    for (int k = def + 1; k < group_end(r->p, reader); k++)
         if (stmt_first_read(&r->p->stmts.at[def], r->p->stmts.at[k].write->tensor)) return true;
     return false;
 }

@@ -91,15 +91,32 @@ static void check_vectors(Lower *l, const Inst *inst, const StmtPlan *plan,
     }
 }
 
+// Is it the plain loop of serial iterator i?
+static bool is_step(const Stmt *s, const SchedLoop *loop, int i) {
+    return loop->iter == s->iter[i].name && loop->step == 1 && loop->kind == KIND_SERIAL;
+}
+
 bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan) {
     const Stmt *s = inst->info->s;
     const SchedStmt *sched = inst->info->sched;
     int asked = sched ? sched->nloops : 0;
     *plan = (StmtPlan){.loop = arena_new_n(l->arena, PlanLoop, asked + s->niters), .stage = -1};
     Left left[PROGRAM_MAX_ITERS];
+    int first = 0; // of the order that is not of a serial iterator
     for (int i = 0; i < s->niters; i++) left[i] = (Left){inst->extent[i], 1, 0};
-    for (int i = 0; i < asked; i++) {
+    for (int i = 0; i < s->serial; i++) { // steps run in order, around everything else
+        SchedLoop step = {.step = 1, .kind = KIND_SERIAL};
+        if (first < asked && is_step(s, &sched->loop[first], i)) first++;
+        add_loop(plan, inst, &left[i], i, &step);
+    }
+    for (int i = first; i < asked; i++) {
         int iter = stmt_find_iter(s, sched->loop[i].iter);
+        if (iter >= 0 && iter < s->serial) {
+            diag_report(l->diags, sched->loop[i].range, DIAG_SCHEDULE_STEPS, sched->loop[i].iter,
+                        s->label);
+            l->failed = true;
+            continue;
+        }
         if (iter < 0) {
             Diag *d = diag_report(l->diags, sched->loop[i].range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
                                   sched->loop[i].iter, s->label);
@@ -114,7 +131,8 @@ bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan) {
         if (left[i].level == 0 || left[i].cur > 1) add_loop(plan, inst, &left[i], i, &rest);
     }
     place_init(plan);
-    plan->stage = sched && sched->stage >= 0 ? sched->stage : plan->n;
+    bool staged = sched && sched->stage >= 0;
+    plan->stage = staged ? (int)max_i64(sched->stage - first + s->serial, s->serial) : plan->n;
     if (sched && !l->failed) check_vectors(l, inst, plan, sched);
     return !l->failed;
 }

@@ -44,10 +44,39 @@ static TreeItem *block_of(TreeItem *item) { // guards may move later: allocate a
     return item;
 }
 
+// Does access a of statement s, at serial iterator i, touch elements that access b of statement t
+// touches in other steps?
+static bool crosses(const Lower *l, const Stmt *s, const Access *a, const Stmt *t, const Access *b,
+                    int i) {
+    return a->tensor == b->tensor && !same_iteration(l->arena, s, a, i, t, b, i, 0);
+}
+
+// The outermost serial iterator of the statement along which elements keep their value from step to
+// step; its number of serial iterators: there is none.
+static int carried_by(const Lower *l, int stmt, const Access *a) {
+    const Stmt *s = l->info[stmt].s;
+    int least = s->serial;
+    if (!s->serial) return 0;
+    for (int k = group_first(l->p, stmt); k < group_end(l->p, stmt); k++) {
+        const StmtFacts *f = l->info[k].facts;
+        int common = k < stmt ? stmts_common(l->p, k, stmt) : stmts_common(l->p, stmt, k);
+        for (int i = 0; i < common && i < least; i++) {
+            bool carried = crosses(l, s, a, f->s, f->s->write, i);
+            for (int r = 0; r < f->nreads && !carried && a == s->write; r++)
+                carried = crosses(l, s, a, f->s, f->read[r], i);
+            if (carried) least = i;
+        }
+    }
+    return least;
+}
+
 static void touch(Lower *l, const TreeItem *leaf, const Access *a) {
     if (is_argument(l, a->tensor)) return;
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
     TreeItem *at = block_of(leaf->parent);
+    int steps = carried_by(l, leaf->inst->stmt, a);
+    if (!leaf->inst->reader && steps < leaf->inst->info->s->serial)
+        at = common(at, block_of(leaf->inst->loop[steps]->parent));
     if (a == leaf->inst->info->s->write && leaf->role != LEAF_INIT &&
         leaf->inst->info->s->op != REDUCE_ASSIGN) {
         const StmtPlan *plan = &leaf->inst->plan; // it accumulates over these loops

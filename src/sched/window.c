@@ -184,12 +184,14 @@ static void confine(Lower *l, Inst *inst, const Window *w) {
     }
 }
 
-// The operands of the definition must be unchanged when its outermost reader runs.
+// The operands of the definition must be unchanged when its outermost reader runs, in whatever step
+// the definition has no part in.
 static bool unchanged(Lower *l, int def, const Inst *reader) {
     const Inst *last = reader;
     while (last->reader) last = last->reader;
     const StmtInfo *info = &l->info[def];
-    for (int k = def + 1; k <= last->stmt; k++) {
+    int end = info->s->serial ? last->stmt + 1 : group_end(l->p, last->stmt);
+    for (int k = def + 1; k < end; k++) {
         int written = l->info[k].s->write->tensor;
         if (l->at[written] || !stmt_reads(info->facts, written)) continue;
         diag_report(l->diags, l->at[info->s->write->tensor]->range, DIAG_SCHEDULE_AT_CHANGED,
@@ -239,28 +241,29 @@ static bool find_at(Lower *l, Inst *inst, int tensor, Inst **owner, int *at) {
 
 // A window reads elements of other iterations. An open loop that contains a writer of its operands
 // cannot be shared.
-static bool reads_open(const Lower *l, int tensor, int upto, int depth) {
+static bool reads_open(const Lower *l, int tensor, int upto, int steps, int depth) {
     for (int k = 0; k < upto && depth < PROGRAM_MAX_STMTS; k++) {
         const StmtInfo *info = &l->info[k];
         if (info->s->write->tensor != tensor) continue;
         for (int r = 0; r < info->facts->nreads; r++) {
             int t = info->facts->read[r]->tensor;
-            if (l->at[t] ? t != tensor && reads_open(l, t, k, depth + 1) : false) return true;
+            if (l->at[t] ? t != tensor && reads_open(l, t, k, steps, depth + 1) : false)
+                return true;
             for (int i = l->last_record[t]; i >= 0; i = l->record.at[i].next)
-                if (l->record.at[i].write && l->open.at[0]->first <= l->record.at[i].leaf)
+                if (l->record.at[i].write && l->open.at[steps]->first <= l->record.at[i].leaf)
                     return true;
         }
     }
     return false;
 }
 
-int window_limit(Lower *l, Inst *inst, int shared) {
+int window_limit(Lower *l, Inst *inst, int shared, int steps) {
     for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
         int tensor = inst->info->facts->read[r]->tensor, at;
         Inst *owner;
         if (!l->at[tensor] || !find_at(l, inst, tensor, &owner, &at)) continue;
-        shared = (int)min_i64(shared, at + 1);
-        if (shared && reads_open(l, tensor, inst->stmt, 0)) shared = 0;
+        shared = (int)max_i64(min_i64(shared, at + 1), steps);
+        if (shared > steps && reads_open(l, tensor, inst->stmt, steps, 0)) shared = steps;
     }
     return shared;
 }

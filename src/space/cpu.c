@@ -706,6 +706,11 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     bool flatten = o->flatten || (o->given && o->given->flatten);
     Flat flat = flatten ? program_flatten(arena, p) : (Flat){p, NULL};
     p = flat.p;
+    for (int i = 0; i < p->stmts.n; i++) {
+        if (!p->stmts.at[i].serial) continue;
+        diag_report(diags, (Range){0, 0}, DIAG_SPACE_STEPS, p->name);
+        return NULL;
+    }
     x->arena = arena;
     x->p = p;
     x->o = o;

@@ -151,7 +151,79 @@ static bool may_be_less(const Legal *l, const Use *p, const Use *q, const Index 
     return plo < qhi && plo <= phi && qlo <= qhi;
 }
 
+// Serial iterators of the Program that the statements of both leaves share.
+static int common_steps(const Legal *l, const Pair *pair) {
+    const Program *p = l->f->t->program;
+    const Leaf *a = pair->p->leaf, *b = pair->q->leaf;
+    if (!p || a->stmt < 0 || b->stmt < 0 || !a->iter || !b->iter) return 0;
+    return a->stmt <= b->stmt ? stmts_common(p, a->stmt, b->stmt)
+                              : stmts_common(p, b->stmt, a->stmt);
+}
+
+// No x runs first whose step in the Program is a later one than that of y: equal in `old` serial
+// iterators, greater in the next; old == steps: equal in all. `sign` is that of `ask`, for sign 0
+// `a_first` tells who runs first.
+static bool check_step(Legal *l, const Pair *pair, int level, int sign, bool a_first, int old,
+                       int steps) {
+    const Leaf *a = pair->p->leaf, *b = pair->q->leaf;
+    Case c;
+    ask(l, pair, &c, level, sign);
+    for (int i = 0; i < steps && i <= old; i++) {
+        const Affine *x = system_value(&c.s, &c.x, a->iter[i]);
+        const Affine *y = system_value(&c.s, &c.y, b->iter[i]);
+        if (i < old)
+            system_equal(&c.s, x, y);
+        else
+            system_less(&c.s, a_first ? y : x, a_first ? x : y);
+    }
+    meet(pair, &c);
+    return answered(l, pair, &c, !a_first);
+}
+
+// Both orders in which the pair may run at a level (or as children); false: a fault.
+static bool judge_level(Legal *l, const Pair *pair, int level, int steps, int order, bool a,
+                        bool b) {
+    bool indices = level < pair->common.indices;
+    for (int a_first = 0; a_first < 2; a_first++) {
+        if (a_first ? !a : !b) continue;
+        int sign = !indices ? 0 : a_first ? 1 : -1;
+        for (int old = 0; old < steps; old++)
+            if (!check_step(l, pair, level, sign, a_first, old, steps)) return false;
+        if ((a_first ? order > 0 : order < 0) &&
+            !check_step(l, pair, level, sign, a_first, steps, steps))
+            return false;
+    }
+    return true;
+}
+
+// The order of the Program's steps, and of its statements within a step.
+static void judge_steps(Legal *l, Pair *pair, int steps) {
+    int order = program_order(l, pair);
+    for (int level = pair->fixed; level < pair->common.indices; level++) {
+        const Index *x = pair->p->index[level];
+        bool unordered = kind_is_unordered(pair->p->of[level]->kind);
+        if (x->passed || x->extent <= 1) continue;
+        bool pq = may_be_less(l, pair->p, pair->q, x), qp = may_be_less(l, pair->q, pair->p, x);
+        if (facts_aligned(l->f, pair->p, pair->a->access, pair->q, pair->b->access, level))
+            continue;
+        pair->rule = unordered ? LEGAL_UNORDERED : LEGAL_PROGRAM;
+        if (unordered ? (pq || qp) && !check_unordered(l, pair, level)
+                      : !judge_level(l, pair, level, steps, order, pq, qp && pair->a != pair->b))
+            return;
+    }
+    if (pair->p == pair->q || !pair->common.blocks) return;
+    int at = pair->common.blocks - 1;
+    int first = pair->p->child[at] - pair->q->child[at];
+    pair->rule = LEGAL_PROGRAM;
+    if (first) judge_level(l, pair, pair->common.indices, steps, order, first<0, first> 0);
+}
+
 static void judge_alone(Legal *l, Pair *pair) {
+    int steps = common_steps(l, pair);
+    if (steps) {
+        judge_steps(l, pair, steps);
+        return;
+    }
     int order = program_order(l, pair);
     for (int level = pair->fixed; level < pair->common.indices; level++) {
         const Index *x = pair->p->index[level];

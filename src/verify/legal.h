@@ -6,7 +6,7 @@
 // of children), is a fault
 //
 //   * if that loop is unordered (Stripe's Definition 2),
-//   * if it runs x first, and the Program's statements run y first,
+//   * if it runs x first, and the Program's statements, or their steps, run y first,
 //   * if it runs x first, and the Tree that this one was made of ran y first.
 //
 // Each case is a system of integer constraints: program/deps.c decides it in microseconds, src/poly

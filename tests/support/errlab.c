@@ -298,7 +298,7 @@ static bool exists(Err *r) {
 
 static bool first_point(Err *r, bool skip_reductions) {
     bool any = true;
-    for (int i = 0; i < r->st->niters; i++) {
+    for (int i = r->st->serial; i < r->st->niters; i++) {
         const Iter *it = &r->st->iter[i];
         r->at[i] = iter_lo(it);
         any &= iter_lo(it) < iter_hi(it) || (skip_reductions && it->reduction);
@@ -307,7 +307,7 @@ static bool first_point(Err *r, bool skip_reductions) {
 }
 
 static bool next_point(Err *r, bool skip_reductions) {
-    for (int i = r->st->niters - 1; i >= 0; i--) {
+    for (int i = r->st->niters - 1; i >= r->st->serial; i--) {
         const Iter *it = &r->st->iter[i];
         if (skip_reductions && it->reduction) continue;
         if (++r->at[i] < iter_hi(it)) return true;
@@ -410,6 +410,24 @@ bool error_possible(const Program *p) {
     return false;
 }
 
+// Runs statements [from, to), of which at[] holds the first `depth` serial iterators.
+static void run_steps(Err *r, int from, int to, int depth) {
+    for (int end; from < to && !r->failed; from = end) {
+        const Stmt *first = &r->p->stmts.at[from];
+        end = from + 1;
+        if (first->serial == depth) {
+            r->st = first;
+            run_stmt(r);
+            continue;
+        }
+        while (end < to && r->p->stmts.at[end].joined > depth) end++;
+        for (int64_t v = iter_lo(&first->iter[depth]); v < iter_hi(&first->iter[depth]); v++) {
+            r->at[depth] = v;
+            run_steps(r, from, end, depth + 1);
+        }
+    }
+}
+
 bool error_bounds(Arena *arena, const Program *p, const View *views, ErrorBounds *out) {
     Err r = {.arena = arena, .p = p};
     r.value = arena_new_n(arena, Value *, p->tensors.n + 1);
@@ -422,10 +440,7 @@ bool error_bounds(Arena *arena, const Program *p, const View *views, ErrorBounds
         for (int64_t i = 0; i < n && t < p->ninputs + p->noutputs; i++)
             r.value[t][i] = type_load(type, (char *)views[t].data + i * type_info[type].bytes);
     }
-    for (int s = 0; s < p->stmts.n && !r.failed; s++) {
-        r.st = &p->stmts.at[s];
-        run_stmt(&r);
-    }
+    run_steps(&r, 0, p->stmts.n, 0);
     *out = (ErrorBounds){r.value, r.error};
     return !r.failed;
 }

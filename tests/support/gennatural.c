@@ -108,6 +108,37 @@ static const Shape shapes[] = {
      " O(t,d) = X(t,d) * c(t,d) - X(t,d+D) * s(t,d) where d in 0:D\n"
      " O(t,d+D) = X(t,d) * s(t,d) + X(t,d+D) * c(t,d) where d in 0:D }",
      "M:1-50,D:1-66"},
+    // Recurrences.
+    {"running sum", 'a',
+     "def k($T(M,N) A) -> ($T(M,N) O) {\n O(0,i) = A(0,i)\n"
+     " for t in 1:M { O(t,i) = max(O(t-1,i) - A(t,i), A(t,i)) } }",
+     "M:1-20"},
+    {"running sum along rows", 'i',
+     "def k($T(M,N) A) -> ($T(M,N) O) {\n O(i,0) = A(i,0)\n"
+     " for t in 1:N { O(i,t) = O(i,t-1) + A(i,t) } }",
+     "N:1-30"},
+    {"gated recurrence", 'h',
+     "def k($T(M,N) A, $T(M,N) X) -> (O) {\n H(0,i) = $T(0) where i in 0:N\n for t in 0:M {\n"
+     "  H(t+1,i) = sigmoid(A(t,i)) * H(t,i) + X(t,i)\n  O(t) +=! H(t+1,i) * X(t,i) } }",
+     "M:1-9"},
+    {"recurrent layer", 'h',
+     "def k($T(M,B,N) X, $T(N,N) W, $T(B,N) h) -> (H) {\n H(0,b,n) = h(b,n)\n for t in 0:M {\n"
+     "  G(t,b,n) +=! H(t,b,j) * W(j,n)\n  H(t+1,b,n) = tanh(G(t,b,n) * 0.125 + X(t,b,n)) } }",
+     "M:1-5,B:1-7,N:1-40"},
+    {"steps in place", 'i',
+     "def k($T(N) A, $T(M,N) X) -> (O, S) {\n O(i) = A(i)\n S = $T(0)\n for t in 0:M {\n"
+     "  S max=! O(i)\n  O(i) = O(i) + S * X(t,i) } }",
+     "M:1-9,N:1-70"},
+    {"table of distances", 'i',
+     "def k($T(M) A, $T(N) B) -> (O) {\n O(i,0) = $T(i) where i in 0:M+1\n"
+     " O(0,j) = $T(j) where j in 1:N+1\n for i in 0:M, j in 0:N {\n"
+     "  O(i+1,j+1) = min(min(O(i,j+1), O(i+1,j)) + 1, O(i,j) + (A(i) == B(j) ? 0 : 1)) } }",
+     "M:1-20,N:1-20"},
+    {"smoothing in time", 'h',
+     "def k($T(N) A, int M) -> (O) {\n U(0,i) = A(i)\n for t in 0:M {\n"
+     "  U(t+1,i) = i > 0 && i < N - 1 ? (U(t,i-1) + U(t,i+1)) * 0.5 : U(t,i) where i in 0:N }\n"
+     " O(i) = U(M,i) }",
+     "M:0-9"},
     // Products.
     {"gemm", 'a', "def k($T(M,K) A, $T(K,N) B) -> (O) { O(i,j) +=! A(i,k) * B(k,j) }", ""},
     {"gemm and bias", 'h',

@@ -185,7 +185,8 @@ static void order_copy(Gen *x, const SchedStmt *s, const Stmt *st, int tensor) {
     for (int d = 0; d < t->rank; d++) {
         const Affine *sub = f.read->sub[d];
         Name name = name_of(x->p->names, arena_printf(x->arena, "d%d", d));
-        if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER)
+        if (sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER &&
+            sub->term[0].atom->index >= st->serial)
             name = st->iter[sub->term[0].atom->index].name;
         for (int k = 0; k < d; k++)
             if (iter[k].name == name) name = name_of(x->p->names, arena_printf(x->arena, "d%d", d));
@@ -240,7 +241,7 @@ static void random_privatise(Gen *x, SchedStmt *s, const Stmt *st) {
             (Iter){.name = name_of(x->p->names, arena_printf(x->arena, "%s.p", st->iter[i].name)),
                    .lo = st->iter[i].lo,
                    .hi = st->iter[i].hi};
-        random_order(x, part, iters, st->niters + 1);
+        random_order(x, part, iters + st->serial, st->niters + 1 - st->serial);
         vec_push(x->arena, &x->out, part);
         return;
     }
@@ -318,7 +319,7 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
         const Stmt *st = &p->stmts.at[i];
         SchedStmt *s = section[i] = arena_new(arena, SchedStmt);
         *s = (SchedStmt){.label = st->label, .stage = -1, .storage.home = HOME_AUTO};
-        random_order(&x, s, st->iter, st->niters);
+        random_order(&x, s, st->iter + st->serial, st->niters - st->serial);
         s->nontemporal = one_in(g, 10);
         s->accumulators = one_in(g, 8) && reduces(st) ? 2 : 0;
         s->unroll_limit = one_in(g, 8) ? 32 : 0;

@@ -7,6 +7,7 @@
 #include "support/gencomposed.h"
 #include "support/genlanes.h"
 #include "support/genprog.h"
+#include "support/gensteps.h"
 #include "support/jitlab.h"
 #include "support/shapes.h"
 
@@ -67,6 +68,10 @@ const Program *pair_composed(Lab *lab, uint64_t seed) {
         if (p && !error_possible(p)) return p;
     }
     return NULL;
+}
+
+const Program *pair_steps(Lab *lab, uint64_t seed) {
+    return lab_program(lab, gensteps_text(&lab->arena, seed), NULL);
 }
 
 const Program *pair_random(Lab *lab, uint64_t seed) { return genprog(lab, seed); }

@@ -13,6 +13,7 @@ PairProgram pair_shape;       // a known shape (shapes.h) of small sizes
 PairProgram pair_large_shape; // with sizes at which nested splits have blocks of several vectors
 PairProgram pair_lanes;       // genlanes.h
 PairProgram pair_random;      // genprog.h
+PairProgram pair_steps;       // gensteps.h
 // Several statements and calls over mixed types (gencomposed.h), with the same results in every
 // order of evaluation.
 PairProgram pair_composed;

@@ -22,6 +22,9 @@ static bool writes(const Program *p, int tensor) {
 
 static void drop_stmt(Change *c, int at) {
     int tensor = c->p->stmts.at[at].write->tensor;
+    int joined = c->p->stmts.at[at].joined;
+    if (at + 1 < c->p->stmts.n && joined < c->p->stmts.at[at + 1].joined)
+        c->p->stmts.at[at + 1].joined = joined;
     for (int i = at; i + 1 < c->p->stmts.n; i++) c->p->stmts.at[i] = c->p->stmts.at[i + 1];
     c->p->stmts.n--;
     if (!writes(c->p, tensor)) c->p->tensors.at[tensor].role = ROLE_INPUT;
@@ -45,7 +48,7 @@ static void drop_constraint(Change *c, Stmt *s, int at) {
 static bool change_stmt(Change *c, int at, int *n) {
     Stmt *s = &c->p->stmts.at[at];
     if ((*n)-- == 0) return drop_stmt(c, at), true;
-    for (int i = 0; i < s->niters; i++)
+    for (int i = s->serial; i < s->niters; i++)
         if (iter_hi(&s->iter[i]) - iter_lo(&s->iter[i]) > 1 && (*n)-- == 0)
             return halve_iter(c, s, i), true;
     for (int i = 0; i < s->nconstraints; i++)

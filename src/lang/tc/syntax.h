@@ -106,6 +106,16 @@ typedef struct TcTarget { // what a statement defines
     Range range; // of the name
 } TcTarget;
 
+// for name in a:b { ... }: the statements inside run step by step.
+typedef struct TcFor TcFor;
+struct TcFor {
+    Name name;
+    Range range; // of the name
+    Node *a, *b;
+    const TcFor *up; // the one around it
+    int depth;       // of those around it
+};
+
 typedef struct TcStmt TcStmt;
 struct TcStmt {
     Range range, op_range;
@@ -121,6 +131,7 @@ struct TcStmt {
     Node *value;
     TcWhere *where;
     Name hint;
+    const TcFor *steps; // the innermost `for` around it, or NULL
     TcStmt *next;
 };
 

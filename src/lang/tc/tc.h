@@ -82,7 +82,17 @@ typedef struct Work {
     const Range *sub_range;
     int nreads;
     const InferRead *reads;
+    int serial;      // its first iterators, those of the `for` around it
+    const int *step; // the numbers of these
 } Work;
+
+// An open `for`: the iterator that its statements have, and a number of its own.
+typedef struct Steps {
+    const TcFor *at;
+    const struct Frame *frame;
+    Iter iter;
+    int number;
+} Steps;
 
 typedef struct Let { // a definition of a `where`
     Name name;
@@ -140,6 +150,8 @@ typedef struct Checker {
     Set used; // names of tensors and parameters
     VEC(Work) works;
     VEC(InferStmt) infos; // parallel to p->stmts
+    int last_serial;      // of the last one that was emitted, and the numbers of its `for`
+    const int *last_step;
     VEC(Require) requires;
     VEC(InferExtent) standins; // for inferred extents: of parameters p->params[nreal...]
     int nreal;
@@ -149,7 +161,9 @@ typedef struct Checker {
     Frame *frame;
     const TcStmt *stmt;
     const Access *write; // its left side, once that is known
-    VEC(Iter) iters;
+    VEC(Steps) steps;    // of the `for` around it, outermost first
+    int nsteps;          // numbers of `for` so far
+    VEC(Iter) iters;     // those of `steps` first
     int nlhs;
     VEC(Let) lets; // those that are visible
     VEC(const Affine *) constraints;
@@ -193,6 +207,8 @@ Diag *tc_warn(Checker *ck, Range range, DiagId id, ...);
 // tc_stmt.c
 void tc_check_stmts(Checker *ck, Frame *frame);
 void tc_put_work(Checker *ck, Work *w); // of the statement at hand
+// Those of the `for` around the statement at hand, and room for `more`.
+Iter *tc_step_iters(Checker *ck, int more);
 // Subscript d of an element of the tensor that the name means, in the tensor's own coordinates.
 const Affine *tc_own_subscript(Checker *ck, Name name, int d, const Affine *sub);
 // The tensor that a target names, made when it is a new temporary; rank -1: any. -1: reported.

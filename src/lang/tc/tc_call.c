@@ -154,14 +154,15 @@ static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affin
     int from = c->tensor[i];
     const Affine *read[PROGRAM_MAX_RANK], *write[PROGRAM_MAX_RANK];
     Work w = {.op = REDUCE_ASSIGN, .range = s->range, .write_range = s->target[0].range};
-    w.niters = w.nlhs = c->rank;
-    w.iter = arena_new_n(ck->arena, Iter, c->rank);
+    int steps = ck->steps.n;
+    w.niters = w.nlhs = steps + c->rank;
+    w.iter = tc_step_iters(ck, c->rank);
     for (int d = 0; d < c->rank; d++) {
         const Affine *lo = tc_origin(ck, from, d);
         Name name = name_of(ck->names, arena_printf(ck->arena, "i%d", d));
-        w.iter[d] = (Iter){.name = name, .lo = lo, .range = c->arg[i]->range};
-        w.iter[d].hi = affine_add(ck->x, lo, tc_extent(ck, from, d));
-        read[d] = affine_iter(ck->x, d);
+        w.iter[steps + d] = (Iter){.name = name, .lo = lo, .range = c->arg[i]->range};
+        w.iter[steps + d].hi = affine_add(ck->x, lo, tc_extent(ck, from, d));
+        read[d] = affine_iter(ck->x, steps + d);
         write[d] = affine_sub(ck->x, read[d], lo);
         if (d == c->axis) write[d] = affine_add(ck->x, write[d], offset);
     }
@@ -242,6 +243,8 @@ static void bind_value(Call *c, const TcParam *p, const Node *arg) {
     s->tensor = t;
     Work w = {.op = REDUCE_ASSIGN, .range = arg->range, .write_range = arg->range, .value = v};
     w.write = access_make(ck->x, t, 0, NULL);
+    w.niters = w.nlhs = ck->steps.n;
+    w.iter = tc_step_iters(ck, 0);
     w.reads = tc_take_reads(ck, &w.nreads);
     tc_put_work(ck, &w);
 }

@@ -41,6 +41,12 @@ static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op,
     s->init = init;
     s->niters = w->niters;
     s->iter = w->iter;
+    s->serial = w->serial;
+    while (s->joined < w->serial && s->joined < ck->last_serial &&
+           ck->last_step[s->joined] == w->step[s->joined])
+        s->joined++;
+    ck->last_serial = w->serial;
+    ck->last_step = w->step;
     s->nconstraints = w->nconstraints;
     s->constraint = w->constraint;
     s->value = value;
@@ -51,14 +57,15 @@ static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op,
 }
 
 // Indices over all elements of a tensor.
-static Iter *element_iters(Checker *ck, int tensor, int rank) {
-    Iter *iter = arena_new_n(ck->arena, Iter, rank);
+static Iter *element_iters(Checker *ck, const Work *w, int tensor, int rank) {
+    Iter *all = arena_new_n(ck->arena, Iter, w->serial + rank), *iter = all + w->serial;
+    for (int i = 0; i < w->serial; i++) all[i] = w->iter[i];
     for (int d = 0; d < rank; d++) {
         iter[d].name = name_of(ck->names, arena_printf(ck->arena, "d%d", d));
         iter[d].lo = tc_origin(ck, tensor, d);
         iter[d].hi = affine_add(ck->x, iter[d].lo, tc_extent(ck, tensor, d));
     }
-    return iter;
+    return all;
 }
 
 // A sum into a tensor declared f16 or bf16: an f32 temporary over the indices of the left side
@@ -74,21 +81,22 @@ static void put_narrow_sum(Checker *ck, const Work *w) {
     Type type = ck->tens.at[tensor].type;
     int temp = tc_temporary(ck, ck->tens.at[tensor].name, "sum", TYPE_F32, rank, w->range);
     const Affine *sub[PROGRAM_MAX_ITERS];
-    for (int d = 0; d < rank; d++) sub[d] = affine_iter(ck->x, d);
+    int steps = apart ? 0 : w->serial;
+    for (int d = 0; d < rank; d++) sub[d] = affine_iter(ck->x, steps + d);
     const Access *from = access_make(ck->x, temp, rank, sub);
     const Access *to = apart ? write : access_make(ck->x, tensor, rank, sub);
 
-    Work over = {.range = w->range, .niters = rank};
+    Work over = {.range = w->range, .niters = steps + rank, .serial = w->serial, .step = w->step};
     if (apart) {
         over.iter = arena_copy(ck->arena, w->iter, (size_t)rank * sizeof(Iter));
     } else {
         const Affine **size = arena_new_n(ck->arena, const Affine *, rank);
-        over.iter = element_iters(ck, tensor, rank);
+        over.iter = element_iters(ck, w, tensor, rank);
         for (int d = 0; d < rank; d++) size[d] = tc_extent(ck, tensor, d);
         ck->tens.at[temp].size = size;
         Value identity = reduce_start(TYPE_F32, w->op == REDUCE_ADD ? REDUCE_ADD : REDUCE_MUL);
         put_stmt(ck, &over, from, REDUCE_ASSIGN, false, expr_const(ck->x, TYPE_F32, identity));
-        over.iter = element_iters(ck, tensor, rank);
+        over.iter = element_iters(ck, w, tensor, rank);
     }
     Work sum = *w;
     sum.nreads -= !w->init; // the last one, of the element itself: the statement below does that

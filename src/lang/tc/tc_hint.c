@@ -10,8 +10,8 @@ typedef struct Hint {
 } Hint;
 
 #define NO_LOOPS                                                                                   \
-    "there are no loops: an index runs over all of its range by itself; 'where i in 0:N' limits "  \
-    "it"
+    "an index runs over all of its range by itself; 'where i in 0:N' limits it. Only recurrences " \
+    "need 'for t in 1:T { ... }'"
 #define TERNARY   "to choose between two values write 'condition ? a : b'"
 #define OPERATORS "the operators are spelled '&&', '||' and '!'"
 #define LEAVE_OUT "leave it out: a tensor is defined by assigning to it, and its type follows"

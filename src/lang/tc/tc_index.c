@@ -175,13 +175,16 @@ void tc_put_hoists(Checker *ck) {
     for (int k = 0; k < ck->hoists.n; k++) {
         const Hoist *h = &ck->hoists.at[k];
         const Affine *to[PROGRAM_MAX_ITERS] = {NULL}, *sub[PROGRAM_MAX_RANK];
-        Work w = {.op = REDUCE_ASSIGN, .niters = h->n, .nlhs = h->n, .range = h->range};
+        Work w = {.op = REDUCE_ASSIGN, .niters = ck->steps.n, .range = h->range};
         w.write_range = h->range;
-        w.iter = arena_new_n(ck->arena, Iter, h->n);
+        w.iter = tc_step_iters(ck, h->n);
+        for (int i = 0; i < ck->steps.n; i++) to[i] = affine_iter(ck->x, i);
         for (int d = 0; d < h->n; d++) {
-            w.iter[d] = ck->iters.at[h->iter[d]];
-            to[h->iter[d]] = sub[d] = affine_iter(ck->x, d);
+            int i = h->iter[d], at = i < ck->steps.n ? i : w.niters++;
+            w.iter[at] = ck->iters.at[i];
+            to[i] = sub[d] = affine_iter(ck->x, at);
         }
+        w.nlhs = w.niters;
         HoistReads reads = {.ck = ck, .range = h->range};
         reads.guards = guard_reads(&reads, h->guards, to);
         w.value.e = expr_substitute(ck->x, h->value, to, NULL, NULL, NULL);

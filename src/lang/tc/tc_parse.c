@@ -22,7 +22,8 @@ typedef struct Parser {
     Token before;      // the token before the one at hand
     Diag *report;      // the last of fail_expected
     VEC(Node *) stack; // lists being parsed
-    Name name_in, name_exists;
+    Name name_in, name_exists, name_for;
+    const TcFor *steps; // the innermost open `for`
 } Parser;
 
 static void advance(Parser *ps) {
@@ -285,6 +286,15 @@ static Node *expression(Parser *ps) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
+static void bounds(Parser *ps, Node **a, Node **b) {
+    *a = expression(ps);
+    if (!accept(ps, ':')) {
+        Diag *d = fail_expected(ps, "':' between the bounds of the range");
+        instead(ps, d, (*a)->kind == NODE_CALL ? tc_range_hint((*a)->name) : NULL);
+    }
+    *b = expression(ps);
+}
+
 static void where_clause(Parser *ps, TcWhere *w) {
     Token t = ps->t;
     *w = (TcWhere){.name = t.name, .range = t.range};
@@ -296,12 +306,7 @@ static void where_clause(Parser *ps, TcWhere *w) {
     advance(ps);
     if (at_name(ps, ps->name_in)) {
         advance(ps);
-        w->a = expression(ps);
-        if (!accept(ps, ':')) {
-            Diag *d = fail_expected(ps, "':' between the bounds of the range");
-            instead(ps, d, w->a->kind == NODE_CALL ? tc_range_hint(w->a->name) : NULL);
-        }
-        w->b = expression(ps);
+        bounds(ps, &w->a, &w->b);
     } else if (ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN) {
         advance(ps);
         w->kind = WHERE_LET;
@@ -416,6 +421,7 @@ static TcStmt *statement(Parser *ps) {
     const Token before = ps->before, first = ps->t;
     ps->report = NULL;
     s->range = first.range;
+    s->steps = ps->steps;
     left_side(ps, s);
     const char *hint = ps->failed && first.kind == TOK_NAME ? tc_word_hint(first.name) : NULL;
     instead(ps, ps->report, hint); // for (i = 0; ...
@@ -455,10 +461,67 @@ static void recover(Parser *ps) {
     ps->failed = false;
 }
 
-static void body(Parser *ps, TcFunc *f, int errors) {
+// --- Steps ---------------------------------------------------------------------------------------
+
+// `for` is an ordinary name unless another one follows.
+static bool at_for(const Parser *ps) {
+    uint32_t at = ps->t.range.to, len = ps->lx.len;
+    if (!at_name(ps, ps->name_for)) return false;
+    while (at < len && (ps->lx.text[at] == ' ' || ps->lx.text[at] == '\t')) at++;
+    char c = at < len ? ps->lx.text[at] : 0;
+    return at > ps->t.range.to && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_');
+}
+
+static void step_clause(Parser *ps) {
+    TcFor *f = arena_new(ps->arena, TcFor);
+    *f = (TcFor){.name = ps->t.name, .range = ps->t.range, .up = ps->steps};
+    if (ps->t.kind != TOK_NAME) {
+        fail_expected(ps, "the name of an index");
+        return;
+    }
+    advance(ps);
+    if (at_name(ps, ps->name_in))
+        advance(ps);
+    else
+        fail_expected(ps, "'in' and a range");
+    if (!ps->failed) bounds(ps, &f->a, &f->b);
+    f->depth = f->up ? f->up->depth + 1 : 0;
+    if (f->depth >= PROGRAM_MAX_ITERS && !ps->failed) {
+        diag_report(ps->diags, f->range, DIAG_TC_TOO_MANY, "'for' inside each other",
+                    PROGRAM_MAX_ITERS);
+        ps->failed = true;
+    }
+    ps->steps = f;
+}
+
+static void statements(Parser *ps, TcFunc *f, TcStmt ***last);
+
+// for t in 1:T, u in 0:K { statements }
+static void steps(Parser *ps, TcFunc *f, TcStmt ***last) {
+    const TcFor *around = ps->steps;
+    ps->report = NULL;
+    advance(ps); // for
+    do step_clause(ps);
+    while (!ps->failed && accept(ps, ','));
+    if (!ps->failed && !at(ps, '{')) {
+        Diag *d = fail_expected(ps, "'{' and the statements that run step by step");
+        instead(ps, d, "an index without order needs no loop: 'where i in 0:N' limits it");
+    }
     Range brace = ps->t.range;
-    TcStmt **last = &f->stmts, *latest = NULL;
-    advance(ps); // {
+    if (!ps->failed) {
+        advance(ps);
+        statements(ps, f, last);
+        if (!accept(ps, '}')) {
+            ps->failed = false;
+            Diag *d = fail_expected(ps, "'}'");
+            diag_note(ps->diags, d, brace, DIAG_TC_BRACE_NOTE);
+        }
+    }
+    ps->steps = around;
+}
+
+static void statements(Parser *ps, TcFunc *f, TcStmt ***last) {
+    TcStmt *latest = NULL;
     while (!at(ps, '}') && ps->t.kind != TOK_END && ps->t.kind != TOK_DEF) {
         if (at(ps, ';')) {
             Diag *d = diag_report(ps->diags, here(ps), DIAG_TC_SEMICOLON);
@@ -468,7 +531,10 @@ static void body(Parser *ps, TcFunc *f, int errors) {
             continue;
         }
         ps->failed = false;
-        if (ps->t.kind != TOK_NAME && !at(ps, '(')) {
+        if (at_for(ps)) {
+            steps(ps, f, last);
+            latest = NULL;
+        } else if (ps->t.kind != TOK_NAME && !at(ps, '(')) {
             Diag *d = fail_expected(ps, "a statement or '}'");
             if (at(ps, ':') && latest && latest->nwhere)
                 instead(ps, d, "a range has no step: write '2*i' in the subscripts");
@@ -480,7 +546,7 @@ static void body(Parser *ps, TcFunc *f, int errors) {
             if (ps->failed && previous) // perhaps it was meant to go on
                 previous->value = bad(ps, previous->range), previous->nwhere = 0;
             latest = s;
-            if (s->ntargets) *last = s, last = &s->next;
+            if (s->ntargets) **last = s, *last = &s->next;
         }
         ps->recovered = ps->failed;
         if (ps->failed) {
@@ -488,6 +554,14 @@ static void body(Parser *ps, TcFunc *f, int errors) {
             recover(ps);
         }
     }
+}
+
+static void body(Parser *ps, TcFunc *f, int errors) {
+    Range brace = ps->t.range;
+    TcStmt **last = &f->stmts;
+    ps->steps = NULL;
+    advance(ps); // {
+    statements(ps, f, &last);
     f->broken |= ps->diags->errors != errors; // of its numbers too
     if (accept(ps, '}')) return;
     f->broken = true;
@@ -659,6 +733,7 @@ void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *sourc
     tc_lex_init(&ps.lx, arena, names, source, diags);
     ps.name_in = name_of(names, "in");
     ps.name_exists = name_of(names, "exists");
+    ps.name_for = name_of(names, "for");
     advance(&ps);
     while (ps.t.kind != TOK_END) {
         if (ps.t.kind == TOK_DEF) {

@@ -403,11 +403,23 @@ static void look_at_stmt(Parts *k, const Stmt *st) {
     if (st->op != REDUCE_ASSIGN && !st->init) read_part(k, st->write, false);
     if (st->write->tensor != k->tensor) return;
     k->written = true;
-    if (st->op == REDUCE_ASSIGN || st->init) add_part(k, st);
+    if (!st->serial && (st->op == REDUCE_ASSIGN || st->init)) add_part(k, st);
+}
+
+// What any step writes counts as written: program_bind decides whether that comes first.
+static void look_at_group(Parts *k, int first) {
+    for (int s = first; s < group_end(k->p, first); s++) {
+        const Stmt *st = k->st = &k->p->stmts.at[s];
+        bool defines = st->op == REDUCE_ASSIGN || st->init;
+        if (st->serial && st->write->tensor == k->tensor && defines) add_part(k, st);
+    }
 }
 
 static bool is_old(Parts *k) {
-    for (int s = 0; s < k->p->stmts.n && !k->old; s++) look_at_stmt(k, &k->p->stmts.at[s]);
+    for (int s = 0; s < k->p->stmts.n && !k->old; s++) {
+        if (!k->p->stmts.at[s].joined) look_at_group(k, s);
+        look_at_stmt(k, &k->p->stmts.at[s]);
+    }
     if (k->old || !k->written) return k->old;
     Part all = whole(k);
     return !all_covered(k, &all);

@@ -9,6 +9,8 @@
 // element twice, whether parts overlap) program_bind decides exactly.
 #include "lang/tc/tc.h"
 
+#include "program/stmt_facts.h"
+
 #include <string.h>
 
 // --- Statements ----------------------------------------------------------------------------------
@@ -240,7 +242,7 @@ static void check_padding(Checker *ck, const Work *w) {
 
 // Whether each index of the left side can be told from a subscript of its own.
 static bool tells_indices(const Work *w) {
-    uint32_t told = 0;
+    uint32_t told = (UINT32_C(1) << w->serial) - 1; // a step is one value of these
     for (int d = 0; d < w->write->rank; d++) {
         const Affine *a = w->write->sub[d];
         if (a->n == 1 && a->term[0].atom->kind == ATOM_ITER)
@@ -275,6 +277,7 @@ static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->stmt = s;
     ck->write = NULL;
     ck->iters.n = ck->lets.n = ck->constraints.n = ck->hoists.n = ck->guard = 0;
+    for (int i = 0; i < ck->steps.n; i++) vec_push(ck->arena, &ck->iters, ck->steps.at[i].iter);
     ck->reads.n = ck->uses.n = 0;
     ck->owner = -1;
     ck->unread = ck->untyped = false;
@@ -319,6 +322,8 @@ static bool surely_other(const Checker *ck, const Access *write, const Access *r
     bool bare = true, shift = true;
     for (int d = 0; d < write->rank; d++) {
         const Affine *a = write->sub[d], *b = read->sub[d];
+        uint32_t steps = (UINT32_C(1) << ck->steps.n) - 1; // program_bind decides about those
+        if (a != b && (affine_iter_mask(a) | affine_iter_mask(b)) & steps) return *shifted = false;
         if (a != b && (is_given(ck, a) || is_given(ck, b))) return *shifted = false;
         bare = bare && affine_as_iter(a) >= 0 && affine_as_iter(b) >= 0;
         bool same = a->n == b->n && a->linear && b->linear;
@@ -336,6 +341,7 @@ static void self_read(void *user, const Access *a, bool guarded) {
     (void)guarded;
     SelfRead *s = user;
     if (a->tensor != s->write->tensor || a->rank != s->write->rank) return;
+    if (steps_differ(a, s->write, s->ck->steps.n)) return;
     s->any = true;
     bool shifted;
     if (a == s->write || !surely_other(s->ck, s->write, a, &shifted)) return;
@@ -387,6 +393,7 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     if (!room_for_stmt(ck, s) || tc_call_stmt(ck, frame, s)) return;
     int tensor = tc_target(ck, frame, &s->target[0], s->nsubs, s->write_range);
     Work w = {.op = s->op, .init = s->init, .hint = s->hint, .range = s->range};
+    w.serial = ck->steps.n;
     w.write_range = s->write_range;
     w.write = left_side(ck, s, tensor, &w.sub_range);
     w.nlhs = ck->iters.n;
@@ -421,15 +428,69 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
 }
 
 void tc_put_work(Checker *ck, Work *w) {
+    int *step = arena_new_n(ck->arena, int, ck->steps.n);
+    for (int i = 0; i < ck->steps.n; i++) step[i] = ck->steps.at[i].number;
+    w->serial = ck->steps.n;
+    w->step = step;
     w->call = ck->frame->call;
     vec_push(ck->arena, &ck->works, *w);
 }
 
+// --- Steps ---------------------------------------------------------------------------------------
+
+Iter *tc_step_iters(Checker *ck, int more) {
+    Iter *iter = arena_new_n(ck->arena, Iter, ck->steps.n + more);
+    for (int i = 0; i < ck->steps.n; i++) iter[i] = ck->steps.at[i].iter;
+    return iter;
+}
+
+static void enter_for(Checker *ck, Frame *frame, const TcFor *f) {
+    TcWhere w = {.name = f->name, .range = f->range, .a = f->a, .b = f->b};
+    Steps s = {.at = f, .frame = frame, .number = ck->nsteps++};
+    start_stmt(ck, frame, NULL);
+    ck->unread = true;
+    add_range(ck, &w);
+    ck->unread = false;
+    if (ck->iters.n > ck->steps.n) s.iter = vec_last(&ck->iters);
+    if (!s.iter.hi) // reported
+        s.iter = (Iter){f->name, affine_const(ck->x, 0), affine_const(ck->x, 1), 0, f->range};
+    vec_push(ck->arena, &ck->steps, s);
+}
+
+// Leaves the `for` of this function that do not enclose the statement and enters those that do. The
+// first `outer` belong to its callers, whose indices it does not see.
+static void steps_around(Checker *ck, Frame *frame, const TcFor *f, int outer) {
+    int depth = f ? f->depth + 1 : 0;
+    const TcFor *path[PROGRAM_MAX_ITERS];
+    for (; f; f = f->up) path[f->depth] = f;
+    int same = 0;
+    while (same < depth && outer + same < ck->steps.n &&
+           ck->steps.at[outer + same].at == path[same])
+        same++;
+    ck->steps.n = outer + same;
+    for (; same < depth && ck->steps.n < PROGRAM_MAX_ITERS; same++)
+        enter_for(ck, frame, path[same]);
+}
+
+// A name that no program can write.
+static void hide_steps(Checker *ck) {
+    for (int i = 0; i < ck->steps.n; i++) {
+        Name *name = &ck->steps.at[i].iter.name;
+        *name = name_of(ck->names, arena_printf(ck->arena, "%s.%d", *name, i));
+    }
+}
+
 void tc_check_stmts(Checker *ck, Frame *frame) {
+    int outer = ck->steps.n;
+    Steps *kept = arena_copy(ck->arena, ck->steps.at, (size_t)outer * sizeof *kept);
+    hide_steps(ck);
     for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) {
         int before = ck->diags->items.n;
+        steps_around(ck, frame, s->steps, outer);
         check_stmt(ck, frame, s);
         if (frame->call)
             program_note_calls(ck->diags, before, &(CallSite){frame->call->range, NULL});
     }
+    ck->steps.n = outer;
+    memcpy(ck->steps.at, kept, (size_t)outer * sizeof *kept);
 }

@@ -68,7 +68,7 @@ $ loopwright check scan.tc
 scan.tc:3:12: error: a statement may not read other elements of the tensor that it defines: 'y' is read here
       y(i) = y(i-1) + x(i) where i in 1:N
              ^~~~~~
-note: recurrences, which compute elements from other elements of the same result, are not supported; a running sum can be written 'y(t) +=! s <= t ? X(s) : 0.0 where t in 0:T'
+note: if one element is computed from another, say in which order: 'for t in 1:N { y(t) = ... }'
 note: to read what 'y' held before, compute into another tensor
 --- exit 1
 $ loopwright check running.tc

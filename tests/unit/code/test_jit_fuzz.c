@@ -160,6 +160,8 @@ TEST(compiled_lanes_keep_their_meaning) { try_pairs(pair_lanes, 30); }
 
 TEST(compiled_compositions_keep_their_meaning) { try_pairs(pair_composed, 40); }
 
+TEST(compiled_steps_keep_their_meaning) { try_pairs(pair_steps, 40); }
+
 TEST(compiled_random_programs_keep_their_meaning) {
     int64_t rounds = try_pairs(pair_random, 30);
     if (!rounds) return;

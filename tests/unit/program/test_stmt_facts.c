@@ -192,7 +192,7 @@ static int check_pair(Lab *lab, const Program *p, const StmtFacts *a, const Stmt
         if (y->tensor != a->s->write->tensor) continue;
         for (int i = 0; i < a->s->niters; i++)
             for (int j = 0; j < b->s->niters; j++) {
-                if (!same_iteration(&lab->arena, a->s, a->s->write, i, b->s, y, j)) continue;
+                if (!same_iteration(&lab->arena, a->s, a->s->write, i, b->s, y, j, 0)) continue;
                 CHECK(distances_agree(lab, p, a->s, a->s->write, i, b->s, y, j));
                 confirmed++;
             }

@@ -10,6 +10,8 @@
 
 #include "support/genprog.h"
 #include "support/gensched.h"
+#include "support/gensteps.h"
+#include "support/pairs.h"
 #include "support/proglab.h"
 #include "support/shapes.h"
 #include "support/shrink.h"
@@ -176,6 +178,21 @@ TEST(schedules_of_random_programs_keep_their_meaning) {
         if (!ok) return;
     }
     report(&totals);
+}
+
+TEST(schedules_of_steps_keep_their_meaning) {
+    Totals totals = {0};
+    for (int64_t i = 0; i < check_long_rounds(1500); i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = pair_steps(&lab, seed);
+        if (!CHECK(p)) printf("%s\n%s", lab_errors(&lab), gensteps_text(&lab.arena, seed));
+        bool ok = p && try_pair(&lab, p, seed, &totals);
+        lab_end(&lab);
+        if (!ok) return;
+    }
+    printf("%lld pairs, %lld refused first\n", (long long)totals.pairs, (long long)totals.refused);
 }
 
 // --- Walks of actions ----------------------------------------------------------------------------
