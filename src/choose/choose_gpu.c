@@ -26,6 +26,7 @@ enum {
     MANY_VALUES = 1 << 16, // a reduction that needs several blocks
     TILE_DEPTH = 16,       // of a contraction, per stage
     STAGES = 3,
+    AT_ONCE = 8, // values of a reduction that one thread loads before it uses the first
 };
 
 typedef struct Gpu {
@@ -128,7 +129,9 @@ static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
         if (!s->iter[i].reduction && in_a && !in_b && extent > c->M) c->m = i, c->M = extent;
     }
     c->N = iter_extent(&s->iter[c->n]);
-    return c->m >= 0 && c->k >= 0 && c->M >= 16 && c->N >= 16 && c->K >= 16;
+    // Tails of a small tile cost more than its copies save.
+    bool ragged = (c->M < 64 && c->M % 16) || (c->N < 64 && c->N % 16);
+    return c->m >= 0 && c->k >= 0 && c->M >= 16 && c->N >= 16 && c->K >= 16 && !ragged;
 }
 
 // Rows and columns of a block, rows of a thread (its columns are 4 or 8), groups that divide k.
@@ -310,24 +313,31 @@ static bool try_partial(Gpu *g, int i) {
     if (results >= MANY_THREADS || longest < 4 * LONG_ROW || results * longest < MANY_VALUES)
         return false;
     bool along = read_along(g, i) == k;
-    int64_t parts = along ? 4 * PROCESSORS : ceil_div(2 * (int64_t)MANY_THREADS, results);
+    int64_t parts = along ? 8 * PROCESSORS : ceil_div(8 * (int64_t)MANY_THREADS, results);
     int64_t chunk = max_i64(ceil_div(longest, parts), along ? 1024 : 16);
-    chunk = ceil_div(chunk, along ? 1024 : 16) * (along ? 1024 : 16);
+    int64_t unit = !along ? 16 : chunk > 16 * ROW_THREADS ? 16 * ROW_THREADS : 4 * ROW_THREADS;
+    chunk = ceil_div(chunk, unit) * unit;
+    const char *name = s->iter[k].name;
     label(g, s, "");
     for (int r = 0; r < s->niters; r++)
         if (r != k && !s->iter[r].reduction) loop(g, s, r, 1, NULL);
-    text_printf(&g->out, " %s.p\n    privatise %s/%lld\n", s->iter[k].name, s->iter[k].name,
-                (long long)chunk);
+    if (along && results == 1)
+        text_printf(&g->out, " %s.p/%d:thread.x", name, AT_ONCE);
+    else if (ceil_div(longest, chunk) > 2 * AT_ONCE)
+        text_printf(&g->out, " %s.p/%d", name, AT_ONCE);
+    text_printf(&g->out, " %s.p\n    privatise %s/%lld\n", name, name, (long long)chunk);
     label(g, s, ".part");
     text_printf(&g->out, " %s.p%s", s->iter[k].name, along ? ":grid.x" : "");
     for (int r = 0; r < s->niters; r++)
         if (r != k && !s->iter[r].reduction) loop(g, s, r, 1, NULL);
     for (int r = 0; r < s->niters; r++)
         if (r != k && s->iter[r].reduction) loop(g, s, r, 1, NULL);
-    if (along) {
+    if (along) { // four vectors of a thread are under way at a time
+        if (chunk > 16 * ROW_THREADS) loop(g, s, k, 16 * ROW_THREADS, NULL);
         loop(g, s, k, 4 * ROW_THREADS, NULL);
         loop(g, s, k, 4, "thread.x");
-    }
+    } else if (chunk > AT_ONCE)
+        loop(g, s, k, AT_ONCE, NULL);
     loop(g, s, k, 1, NULL);
     text_char(&g->out, '\n');
     return true;
@@ -341,8 +351,14 @@ static void write_plain(Gpu *g, const Stmt *s) {
     for (int i = 0; i < s->niters; i++)
         if (!s->iter[i].reduction && i != last) loop(g, s, i, 1, NULL);
     if (last >= 0) loop(g, s, last, 1, NULL);
+    int inner = -1;
     for (int i = 0; i < s->niters; i++)
-        if (s->iter[i].reduction) loop(g, s, i, 1, NULL);
+        if (s->iter[i].reduction) inner = i;
+    for (int i = 0; i < s->niters; i++) {
+        if (!s->iter[i].reduction) continue;
+        if (i == inner && iter_extent(&s->iter[i]) > 2 * AT_ONCE) loop(g, s, i, AT_ONCE, NULL);
+        loop(g, s, i, 1, NULL);
+    }
     text_char(&g->out, '\n');
 }
 

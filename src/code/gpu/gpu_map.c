@@ -762,24 +762,29 @@ static const Leaf *copy_leaf(const Band *band) {
     return leaf;
 }
 
-static int64_t step_of(const Map *m, const Access *a, int id) {
+// A buffer with stages has a dimension more than the accesses of the Tree.
+static int64_t stride_of(const Map *m, const Access *a, int d) {
     const Buffer *b = &m->t->buffers.at[a->tensor];
+    return b->stride[d + b->rank - a->rank];
+}
+
+static int64_t step_of(const Map *m, const Access *a, int id) {
     int64_t sum = 0;
     for (int d = 0; d < a->rank; d++) {
         if (!a->sub[d]->linear) return 0;
-        sum += affine_coef(a->sub[d], id) * b->stride[d];
+        sum += affine_coef(a->sub[d], id) * stride_of(m, a, d);
     }
     return sum;
 }
 
 // Every term but that of `id` keeps `v` elements together.
 static bool keeps_vectors(const Map *m, const Access *a, int id, int v) {
-    const Buffer *b = &m->t->buffers.at[a->tensor];
     for (int d = 0; d < a->rank; d++) {
         const Affine *s = a->sub[d];
-        if (s->constant * b->stride[d] % v) return false;
+        if (s->constant * stride_of(m, a, d) % v) return false;
         for (int i = 0; i < s->n; i++)
-            if (s->term[i].atom->index != id && s->term[i].coef * b->stride[d] % v) return false;
+            if (s->term[i].atom->index != id && s->term[i].coef * stride_of(m, a, d) % v)
+                return false;
     }
     return true;
 }
