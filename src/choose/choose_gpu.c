@@ -6,6 +6,7 @@
 //   rows          a reduction along contiguous elements: one block per row; statements that follow
 //                 on the same rows run in the same blocks
 //   partial sums  reductions into few elements: partial results first (`privatise`), then their sum
+//   transposition tiles through shared memory
 //   the rest      the order of the program with the contiguous iterator innermost and no marks: the
 //                 mapping divides independent iterations among threads (code/gpu)
 //
@@ -147,9 +148,10 @@ static int64_t blocks_of(const Tile *t, const Contraction *c, int64_t batch) {
     return ceil_div(c->M, t->bm) * ceil_div(c->N, t->bn) * batch;
 }
 
-static const Tile *pick_tile(const Contraction *c, int64_t batch) {
+// Vectors along k take more registers: the largest tile would spill.
+static const Tile *pick_tile(const Contraction *c, int64_t batch, bool along_k) {
     int count = (int)(sizeof tiles / sizeof *tiles);
-    for (int i = 0; i < count; i++)
+    for (int i = along_k; i < count; i++)
         if (tiles[i].bm <= 2 * c->M && tiles[i].bn <= 2 * c->N &&
             blocks_of(&tiles[i], c, batch) >= PROCESSORS - 4)
             return &tiles[i];
@@ -185,7 +187,8 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
         batch *= iter_extent(&s->iter[i]);
         if (first < 0 && iter_extent(&s->iter[i]) <= 65535) first = i;
     }
-    const Tile *t = pick_tile(c, first >= 0 ? batch : 1);
+    bool along_k = contiguous_iter(g, s, c->b) == c->k;
+    const Tile *t = pick_tile(c, first >= 0 ? batch : 1, along_k);
     int groups = groups_of(t, c);
     int64_t depth = min_i64(TILE_DEPTH, c->K),
             chunk = ceil_div(ceil_div(c->K, groups), depth) * depth;
@@ -201,8 +204,12 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
     loop(g, s, c->k, depth, NULL);
     loop(g, s, c->m, t->tm, "thread.y");
     loop(g, s, c->k, 1, NULL);
-    if (t->tn > 4) loop(g, s, c->n, t->bn * 4 / t->tn, NULL);
-    loop(g, s, c->n, 4, "thread.x");
+    if (along_k) { // columns of a thread lie apart
+        text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->tn);
+    } else {
+        if (t->tn > 4) loop(g, s, c->n, t->bn * 4 / t->tn, NULL);
+        loop(g, s, c->n, 4, "thread.x");
+    }
     loop(g, s, c->m, 1, NULL);
     loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
@@ -343,6 +350,43 @@ static bool try_partial(Gpu *g, int i) {
     return true;
 }
 
+// --- Transpositions ------------------------------------------------------------------------------
+
+// Writes along one iterator, reads along another: tiles go through shared memory.
+static bool try_transpose(Gpu *g, int i) {
+    enum { TILE = 32, ROWS = 4 };
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    int v = contiguous_iter(g, s, s->write), u = -1, other = -1;
+    const Access *from = NULL;
+    if (v < 0 || f->has_reduction || s->nconstraints || s->unproven) return false;
+    for (int r = 0; r < f->nvalue; r++) {
+        int c = contiguous_iter(g, s, f->read[r]);
+        if (c < 0 || c == v || !is_simple(f->read[r])) continue;
+        if (from) return false;
+        from = f->read[r];
+        u = c;
+    }
+    if (!from || stmt_read_of(f, from->tensor) != from || from->tensor == s->write->tensor)
+        return false;
+    if (iter_extent(&s->iter[u]) < TILE || iter_extent(&s->iter[v]) < TILE) return false;
+    for (int k = 0; k < s->niters; k++) {
+        if (k == u || k == v) continue;
+        if (other >= 0 || iter_extent(&s->iter[k]) > 65535) return false;
+        other = k;
+    }
+    label(g, s, "");
+    if (other >= 0) loop(g, s, other, 1, "grid.z");
+    loop(g, s, u, TILE, "grid.y");
+    loop(g, s, v, TILE, "grid.x");
+    loop(g, s, u, ROWS, "thread.y");
+    loop(g, s, v, 1, "thread.x");
+    loop(g, s, u, 1, NULL);
+    text_printf(&g->out, "\n    copy %s at %s/%d place shared\n",
+                g->p->tensors.at[from->tensor].name, s->iter[v].name, TILE);
+    return true;
+}
+
 // --- The rest ------------------------------------------------------------------------------------
 
 static void write_plain(Gpu *g, const Stmt *s) {
@@ -393,7 +437,8 @@ static void write_all(Gpu *g) {
             write_contraction(g, s, &c);
         } else if (!g->f->stmt[i].injective || s->write->has_read) {
             g->row_stmt = -1;
-        } else if (!follows(g, i, contraction) && !try_row(g, i) && !try_partial(g, i)) {
+        } else if (!follows(g, i, contraction) && !try_row(g, i) && !try_partial(g, i) &&
+                   !try_transpose(g, i)) {
             write_plain(g, s);
         }
     }

@@ -1045,6 +1045,25 @@ static void map_top(Map *m, const Node *node, const char *name) {
     m->path.n = before;
 }
 
+// Rows of shared tiles get 16 bytes of padding: neighbours of a column then lie in other banks, and
+// vectors stay aligned.
+static void pad_tiles(Arena *arena, Tree *t) {
+    enum { BANKS = 64, PADDING = 16 };
+    for (int i = t->nargs; i < t->buffers.n; i++) {
+        Buffer *b = &t->buffers.at[i];
+        int bytes = type_info[b->type].bytes, last = b->rank - 1;
+        if (b->home != HOME_SHARED || b->rank < 2 || bytes < 4 || b->stride[last] != 1) continue;
+        if (b->size[last] * bytes % BANKS || b->size[last] == 0) continue;
+        int64_t *stride = arena_new_n(arena, int64_t, b->rank), n = b->size[last] + PADDING / bytes;
+        stride[last] = 1;
+        for (int d = last - 1; d >= 0; d--) {
+            stride[d] = n;
+            n *= max_i64(b->size[d], 1);
+        }
+        b->stride = stride;
+    }
+}
+
 static bool count_nodes(void *user, const Node *node, int depth, const Block *parent) {
     (void)node, (void)depth, (void)parent;
     ++*(int *)user;
@@ -1055,6 +1074,7 @@ GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *dia
     GpuProgram *g = arena_new(arena, GpuProgram);
     g->arena = arena;
     g->tree = tree_fork(arena, tree_expand(t));
+    pad_tiles(arena, g->tree);
     g->hw = g->tree->nindices;
     g->nids = g->hw + GPU_AXES;
     int room = g->nids;
