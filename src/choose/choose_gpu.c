@@ -162,7 +162,7 @@ static const Tile *pick_tile(const Contraction *c, int64_t batch, bool along_k) 
 
 static int groups_of(const Tile *t, const Contraction *c) {
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
-    while (groups < 8 && threads * groups * 2 <= 256 && c->K >= 2 * groups * 2 * TILE_DEPTH)
+    while (groups < 8 && threads * groups * 2 <= 512 && c->K >= 2 * groups * 2 * TILE_DEPTH)
         groups *= 2;
     return threads >= 128 ? 1 : groups;
 }

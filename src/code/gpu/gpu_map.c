@@ -789,19 +789,28 @@ static bool keeps_vectors(const Map *m, const Access *a, int id, int v) {
     return true;
 }
 
-static bool constrained(const Band *band, int id) {
+// Does a constraint cut through vectors of `v` along the index?
+static bool cuts(const Affine *a, int id, int v) {
+    if (!affine_uses_iter(a, id)) return false;
+    if (!a->linear || affine_coef(a, id) != -1 || (a->constant + 1) % v) return true;
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom->index != id && a->term[i].coef % v) return true;
+    return false;
+}
+
+static bool constrained(const Band *band, int id, int v) {
     for (int i = 0; i < band->n; i++)
         for (int c = 0; c < band->block[i]->nconstraints; c++)
-            if (affine_uses_iter(band->block[i]->constraint[c], id)) return true;
+            if (cuts(band->block[i]->constraint[c], id, v)) return true;
     const Block *g = as_block(band->block[band->n - 1]->child[0]);
-    return g && g->nconstraints;
+    for (int c = 0; g && c < g->nconstraints; c++)
+        if (cuts(g->constraint[c], id, v)) return true;
+    return false;
 }
 
 static int vector_of(Map *m, const Band *band) {
     const Leaf *leaf = copy_leaf(band);
-    if (!leaf || is_checked(m, leaf) ||
-        constrained(band, band->block[band->n - 1]->index[band->at[band->n - 1]].id))
-        return 1;
+    if (!leaf || is_checked(m, leaf)) return 1;
     const Index *x = &band->block[band->n - 1]->index[band->at[band->n - 1]];
     const Access *r = leaf->value->access;
     Type type = m->t->buffers.at[r->tensor].type;
@@ -810,7 +819,7 @@ static int vector_of(Map *m, const Band *band) {
     for (int v = 16 / type_info[type].bytes; v > 1; v /= 2) {
         if (v * type_info[type].bytes < 4) break;
         if (x->extent % v == 0 && keeps_vectors(m, leaf->write, x->id, v) &&
-            keeps_vectors(m, r, x->id, v))
+            keeps_vectors(m, r, x->id, v) && !constrained(band, x->id, v))
             return v;
     }
     return 1;

@@ -284,6 +284,25 @@ void body_emit(Writer *w, const GpuNode *n) {
 
 // --- The grid ------------------------------------------------------------------------------------
 
+static bool waits(const GpuNode *n) {
+    if (n->kind == GPU_BARRIER || n->kind == GPU_REDUCE || n->kind == GPU_WAIT) return true;
+    for (int i = 0; i < n->child.n; i++)
+        if (waits(n->child.at[i])) return true;
+    return false;
+}
+
+// Elements that belong to one thread stay in its registers from nest to nest.
+static void whole_body(Writer *w) {
+    GpuNode all = {.kind = GPU_SEQ, .id = w->g->nids};
+    bool keep = waits(w->k->body);
+    vec_push(w->arena, &all.child, w->k->body);
+    if (keep) promote_enter(w, &all);
+    body_emit(w, w->k->body);
+    memory_flush(w);
+    if (keep) promote_leave(w);
+    memory_flush(w);
+}
+
 // Blocks of which all guards hold run code without guards.
 void body_grid(Writer *w) {
     int64_t full[3];
@@ -295,8 +314,7 @@ void body_grid(Writer *w) {
         none |= full[a] <= 0;
     }
     if (!some || none) {
-        body_emit(w, w->k->body);
-        memory_flush(w);
+        whole_body(w);
         return;
     }
     int border = label_new(w), end = label_new(w);
@@ -307,13 +325,11 @@ void body_grid(Writer *w) {
         branch(w, p, true, border);
         w->g->hi[w->g->hw + a] = full[a] - 1;
     }
-    body_emit(w, w->k->body);
-    memory_flush(w);
+    whole_body(w);
     line(w, "bra $L%d;", end);
     label_put(w, border);
     for (int a = 0; a < 3; a++) w->g->hi[w->g->hw + a] = w->k->size[a] - 1;
     plans_clear(w);
-    body_emit(w, w->k->body);
-    memory_flush(w);
+    whole_body(w);
     label_put(w, end);
 }
