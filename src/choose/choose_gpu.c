@@ -6,6 +6,7 @@
 //   rows          a reduction along contiguous elements: one block per row; statements that follow
 //                 on the same rows run in the same blocks
 //   partial sums  reductions into few elements: partial results first (`privatise`), then their sum
+//   windows       other sums of products (convolutions): each thread computes a few results
 //   transposition tiles through shared memory
 //   the rest      the order of the program with the contiguous iterator innermost and no marks: the
 //                 mapping divides independent iterations among threads (code/gpu)
@@ -350,6 +351,56 @@ static bool try_partial(Gpu *g, int i) {
     return true;
 }
 
+// --- Convolutions --------------------------------------------------------------------------------
+
+// The largest divisor of an iterator's extent up to `most`.
+static int64_t divisor(const Stmt *s, int iter, int64_t most) {
+    int64_t n = iter_extent(&s->iter[iter]);
+    for (int64_t d = min_i64(most, n); d > 1; d--)
+        if (n % d == 0) return d;
+    return 1;
+}
+
+// A sum of products of two tensors that is no contraction: a thread computes some results along an
+// iterator that each factor lacks, so that it uses every element it loads several times.
+static bool try_windows(Gpu *g, int i) {
+    enum { ALONG = 4, ACROSS = 7, COPIES = 512 };
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    const Expr *e = s->value;
+    if (s->op != REDUCE_ADD || !f->reduces || s->nconstraints || s->unproven ||
+        e->kind != EXPR_OP || e->op != OP_MUL)
+        return false;
+    const Access *x = factor(e->arg[0]), *y = factor(e->arg[1]);
+    int w = contiguous_iter(g, s, s->write), a = -1, b = -1;
+    if (!x || !y || x->has_read || y->has_read || w < 0) return false;
+    if (access_uses_iter(y, w)) {
+        const Access *swap = x;
+        x = y;
+        y = swap;
+    }
+    for (int k = 0; k < s->niters; k++) { // x has the contiguous iterator
+        if (s->iter[k].reduction || k == w) continue;
+        bool in_x = access_uses_iter(x, k), in_y = access_uses_iter(y, k);
+        if (in_y && !in_x && divisor(s, k, ALONG) > 1) a = k;
+        if (in_x && !in_y && divisor(s, k, ACROSS) > 1) b = k;
+    }
+    int64_t ta = a < 0 ? 1 : divisor(s, a, ALONG), tb = b < 0 ? 1 : divisor(s, b, ACROSS);
+    if (ta * tb == 1 || product_of(s, false) / (ta * tb) < MANY_THREADS) return false;
+    label(g, s, "");
+    for (int k = 0; k < s->niters; k++) {
+        if (s->iter[k].reduction || k == w) continue;
+        loop(g, s, k, k == a ? ta : k == b ? tb : 1, NULL);
+    }
+    loop(g, s, w, 1, NULL);
+    for (int k = 0; k < s->niters; k++)
+        if (s->iter[k].reduction) loop(g, s, k, 1, NULL);
+    if (ta > 1) loop(g, s, a, 1, NULL);
+    if (tb > 1) loop(g, s, b, 1, NULL);
+    text_printf(&g->out, "\n    unroll %d\n", COPIES);
+    return true;
+}
+
 // --- Transpositions ------------------------------------------------------------------------------
 
 // Writes along one iterator, reads along another: tiles go through shared memory.
@@ -438,7 +489,7 @@ static void write_all(Gpu *g) {
         } else if (!g->f->stmt[i].injective || s->write->has_read) {
             g->row_stmt = -1;
         } else if (!follows(g, i, contraction) && !try_row(g, i) && !try_partial(g, i) &&
-                   !try_transpose(g, i)) {
+                   !try_windows(g, i) && !try_transpose(g, i)) {
             write_plain(g, s);
         }
     }
