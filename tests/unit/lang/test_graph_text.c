@@ -86,9 +86,9 @@ TEST(graph_text_by_hand) {
                           "%p = mul %a %b\n%s = add %p []\n%out = write S %s []");
     lab_show(lab);
     if (CHECK(g)) {
-        CHECK_STR_EQ(printed(lab, g), "graph dot\ndim n = 3\n%0 = read A f32 [n]\n"
-                                      "%1 = read B f32 [n]\n%2 = mul %0 %1 [n]\n%3 = add %2 []\n"
-                                      "%4 = write S %3 []\n");
+        CHECK_STR_EQ(printed(lab, g), "graph dot\ndim n = 3\n%a = read A f32 [n]\n"
+                                      "%b = read B f32 [n]\n%p = mul %a %b [n]\n%s = add %p []\n"
+                                      "%out = write S %s []\n");
         Program *p = graph_build(&lab->arena, g);
         const double a[] = {1, 2, 3}, b[] = {4, 5, 6};
         const double *in[] = {a, b};
