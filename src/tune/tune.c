@@ -224,7 +224,7 @@ static int compilers(const Tune *t) {
 
 // The largest job: a candidate, a Schedule of the database, or the given one.
 static size_t most_bytes(const Tune *t) {
-    size_t most = (size_t)max_i64(t->ps.space->size, TUNE_MOST_TEXT);
+    size_t most = (size_t)max_i64(t->ps.space ? t->ps.space->size : 0, TUNE_MOST_TEXT);
     size_t given = t->o.schedule.text ? strlen(t->o.schedule.text) + 1 : 0;
     return given > most ? given : most;
 }

@@ -57,6 +57,7 @@ void tune_model(Tune *t) {
 bool tune_space(Tune *t) {
     Arena *arena = t->call->arena;
     if (!read_given(t)) return false;
+    if (t->check && !t->o.set) return true; // one Schedule is compared, in or out of a space
     ChooseOptions a = choice(t, arena, false);
     const Schedule *join = t->given ? t->given : t->machine.target->choose(arena, t->p, &a);
     CpuOptions o = {.machine = t->machine, .threads = t->threads, .given = join};
