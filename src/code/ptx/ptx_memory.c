@@ -429,7 +429,7 @@ Opnd element_load(Writer *w, const Access *a) {
     if (l) return l->value;
     settle(w, a->tensor, p->rest, false);
     int n = load_width(w, p, c, &first), size = bytes_of(w, a->tensor);
-    Opnd address = address_of(w, a->tensor, p->rest, first, &disp), raw[4];
+    Opnd address = address_of(w, a->tensor, p->rest, first, &disp), raw[4] = {0};
     for (int i = 0; i < n; i++) raw[i] = reg_new(w, raw_class(t));
     access_text(w, n, raw, address, disp, true, a->tensor);
     for (int i = 0; i < n; i++) {
