@@ -482,6 +482,10 @@ static void write_all(Gpu *g) {
         const Stmt *s = &g->p->stmts.at[i];
         Contraction c;
         if (is_empty(s)) continue;
+        if (s->serial) { // steps keep their order, and one block runs them
+            g->row_stmt = -1;
+            continue;
+        }
         contraction[i] = g->f->stmt[i].injective && find_contraction(g, s, &c);
         if (contraction[i]) {
             g->row_stmt = -1;
