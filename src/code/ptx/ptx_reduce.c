@@ -116,7 +116,14 @@ static Opnd shared_load(Writer *w, RegClass class, Opnd address, int64_t disp) {
     return r;
 }
 
-// One slot per warp (`warps`), or per thread; everybody combines those of its row in order.
+// A value to reduce. Bools and narrow types travel in 32 bits.
+typedef struct Item {
+    Opnd v;
+    Reduce op;
+    Type type;
+} Item;
+
+// One slot per warp, or per thread; everybody combines those of its row in order.
 typedef struct Exchange {
     int slots, per_row;
     Opnd slot, row; // numbers of this thread's slot, and of its row's first
@@ -124,75 +131,111 @@ typedef struct Exchange {
     Opnd writes;    // predicate: this thread writes; class 16: all do
 } Exchange;
 
-static Opnd exchanged(Writer *w, Reduce op, Type t, Opnd v, const Exchange *e) {
-    int bytes = v.class == REG_64 ? 8 : 4;
-    int64_t at = ceil_div(w->shared, 16) * 16;
-    w->shared = at + (int64_t)e->slots * bytes;
+static void exchange_some(Writer *w, Item *item, int n, const Exchange *e, int64_t at, int unit) {
     Opnd base = shared_base(w);
-    Opnd own = NEW(w, REG_32, "mad.lo.s32", e->slot, lit(REG_32, (uint64_t)bytes), base);
-    Opnd row = NEW(w, REG_32, "mad.lo.s32", e->row, lit(REG_32, (uint64_t)bytes), base);
-    if (w->serial) line(w, "bar.sync 0;"); // the last iteration has read its slots
+    Opnd own = NEW(w, REG_32, "mad.lo.s32", e->slot, lit(REG_32, (uint64_t)unit), base);
+    Opnd row = NEW(w, REG_32, "mad.lo.s32", e->row, lit(REG_32, (uint64_t)unit), base);
+    int64_t size = (int64_t)e->slots * unit;
     int end = label_new(w);
     if (e->writes.class == REG_PRED) branch(w, e->writes, false, end);
-    shared_store(w, own, at, v);
+    for (int k = 0; k < n; k++) shared_store(w, own, at + k * size, item[k].v);
     label_put(w, end);
     line(w, "bar.sync 0;");
-    Opnd sum = {0};
-    for (int i = 0; i < e->per_row; i++) {
-        Opnd part = shared_load(w, (RegClass)v.class, row, at + i * e->step * bytes);
-        sum = i ? combine(w, op, t, sum, part) : part;
+    for (int k = 0; k < n; k++) {
+        RegClass class = (RegClass)item[k].v.class;
+        for (int i = 0; i < e->per_row; i++) {
+            Opnd part = shared_load(w, class, row, at + k * size + i * e->step * unit);
+            item[k].v = i ? combine(w, item[k].op, item[k].type, item[k].v, part) : part;
+        }
     }
-    return sum;
 }
 
-// Bools and narrow types travel in 32 bits.
-static Opnd all_reduce(Writer *w, Reduce op, Type t, Opnd v, unsigned axes) {
+// As many values at a time as shared memory has room for.
+static void exchange(Writer *w, Item *item, int n, const Exchange *e) {
+    int unit = 4;
+    for (int k = 0; k < n; k++)
+        if (item[k].v.class == REG_64) unit = 8;
+    int64_t at = ceil_div(w->shared, 16) * 16, size = (int64_t)e->slots * unit;
+    int64_t most = max_i64((GPU_SHARED_BYTES - at) / size, 1);
+    int batch = (int)min_i64(n, most);
+    w->shared = at + batch * size;
+    for (int k = 0; k < n; k += batch) {
+        if (w->serial || k) line(w, "bar.sync 0;"); // the slots were read
+        exchange_some(w, item + k, (int)min_i64(batch, n - k), e, at, unit);
+    }
+}
+
+static void reduce_warps(Writer *w, Item *item, int n, Opnd id) {
+    int64_t x = w->k->size[GPU_THREAD_X];
+    Exchange e = {.step = 1, .per_row = (int)(x / 32), .slots = gpu_threads(w->k) / 32};
+    for (int k = 0; k < n; k++)
+        item[k].v = shuffle_sum(w, item[k].op, item[k].type, item[k].v, 32, ~0u);
+    if (e.per_row == 1) return;
+    e.slot = NEW(w, REG_32, "shr.u32", id, lit(REG_32, 5));
+    Opnd lane = NEW(w, REG_32, "and.b32", id, lit(REG_32, 31));
+    e.writes = NEW(w, REG_PRED, "setp.eq.s32", lane, lit(REG_32, 0));
+    Opnd number = NEW(w, REG_32, "div.u32", id, lit(REG_32, (uint64_t)x));
+    e.row = NEW(w, REG_32, "mul.lo.s32", number, lit(REG_32, (uint64_t)e.per_row));
+    exchange(w, item, n, &e);
+}
+
+static void reduce_axis(Writer *w, Item *item, int n, Opnd id, GpuAxis a) {
+    const int64_t *size = w->k->size;
+    int64_t step = a == GPU_THREAD_X   ? 1
+                   : a == GPU_THREAD_Y ? size[GPU_THREAD_X]
+                                       : size[GPU_THREAD_X] * size[GPU_THREAD_Y];
+    Opnd back =
+        NEW(w, REG_32, "mul.lo.s32", w->index[w->g->hw + (int)a], lit(REG_32, (uint64_t)step));
+    Exchange e = {.slots = gpu_threads(w->k),
+                  .per_row = (int)size[a],
+                  .slot = id,
+                  .row = NEW(w, REG_32, "sub.s32", id, back),
+                  .step = step,
+                  .writes = {.class = REG_16}};
+    exchange(w, item, n, &e);
+}
+
+static void all_reduce(Writer *w, Item *item, int n, unsigned axes) {
     const int64_t *size = w->k->size;
     int threads = gpu_threads(w->k);
     int64_t x = size[GPU_THREAD_X];
     unsigned mask = threads >= 32 ? ~0u : (1u << threads) - 1;
     bool along_x = (axes & gpu_used_axes(w->k)) == 1u << GPU_THREAD_X;
     bool whole = threads % 32 == 0 || threads < 32;
-    if (along_x && whole && x <= 32 && (x & (x - 1)) == 0)
-        return shuffle_sum(w, op, t, v, (int)x, mask);
+    if (along_x && whole && x <= 32 && (x & (x - 1)) == 0) {
+        for (int k = 0; k < n; k++)
+            item[k].v = shuffle_sum(w, item[k].op, item[k].type, item[k].v, (int)x, mask);
+        return;
+    }
     Opnd id = linear_thread(w);
-    Exchange e = {.step = 1, .writes = {.class = REG_16}};
     if (along_x && x % 32 == 0) {
-        v = shuffle_sum(w, op, t, v, 32, ~0u);
-        e.slot = NEW(w, REG_32, "shr.u32", id, lit(REG_32, 5));
-        Opnd lane = NEW(w, REG_32, "and.b32", id, lit(REG_32, 31));
-        e.writes = NEW(w, REG_PRED, "setp.eq.s32", lane, lit(REG_32, 0));
-        e.per_row = (int)(x / 32);
-        Opnd number = NEW(w, REG_32, "div.u32", id, lit(REG_32, (uint64_t)x));
-        e.row = NEW(w, REG_32, "mul.lo.s32", number, lit(REG_32, (uint64_t)e.per_row));
-        e.slots = threads / 32;
-        return e.per_row == 1 ? v : exchanged(w, op, t, v, &e);
+        reduce_warps(w, item, n, id);
+        return;
     }
-    // Axis by axis, all threads.
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) {
-        if (!(axes >> a & 1) || size[a] <= 1) continue;
-        int64_t step = a == GPU_THREAD_X ? 1 : a == GPU_THREAD_Y ? x : x * size[GPU_THREAD_Y];
-        Opnd own = w->index[w->g->hw + a];
-        Opnd back = NEW(w, REG_32, "mul.lo.s32", own, lit(REG_32, (uint64_t)step));
-        Exchange one = {.slots = threads,
-                        .per_row = (int)size[a],
-                        .slot = id,
-                        .step = step,
-                        .writes = {.class = REG_16}};
-        one.row = NEW(w, REG_32, "sub.s32", id, back);
-        v = exchanged(w, op, t, v, &one);
-    }
-    return v;
+    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+        if ((axes >> a & 1) && size[a] > 1) reduce_axis(w, item, n, id, (GpuAxis)a);
 }
 
-static Opnd total_of(Writer *w, const Partial *p, unsigned axes) {
+static Item item_of(Writer *w, const Partial *p) {
     Type t = w->t->buffers.at[p->buffer].type;
-    if (t != TYPE_BOOL) return all_reduce(w, p->leaf->leaf->op, t, p->reg, axes);
-    Opnd v = NEW(w, REG_32, "selp.b32", lit(REG_32, 1), lit(REG_32, 0), p->reg);
     Reduce op = p->leaf->leaf->op;
-    op = op == REDUCE_ADD || op == REDUCE_MAX ? REDUCE_MAX : REDUCE_MIN;
-    v = all_reduce(w, op, TYPE_I32, v, axes);
-    return NEW(w, REG_PRED, "setp.ne.s32", v, lit(REG_32, 0));
+    if (t != TYPE_BOOL) return (Item){p->reg, op, t};
+    Opnd v = NEW(w, REG_32, "selp.b32", lit(REG_32, 1), lit(REG_32, 0), p->reg);
+    bool any = op == REDUCE_ADD || op == REDUCE_MAX;
+    return (Item){v, any ? REDUCE_MAX : REDUCE_MIN, TYPE_I32};
+}
+
+static Opnd *totals_of(Writer *w, const Partials *all, unsigned axes) {
+    int n = all->at.n;
+    Item *item = arena_new_n(w->arena, Item, n);
+    Opnd *total = arena_new_n(w->arena, Opnd, n);
+    for (int i = 0; i < n; i++) item[i] = item_of(w, &all->at.at[i]);
+    if (n) all_reduce(w, item, n, axes);
+    for (int i = 0; i < n; i++) {
+        bool is_bool = w->t->buffers.at[all->at.at[i].buffer].type == TYPE_BOOL;
+        total[i] = is_bool ? NEW(w, REG_PRED, "setp.ne.s32", item[i].v, lit(REG_32, 0)) : item[i].v;
+    }
+    return total;
 }
 
 // --- Putting it together -------------------------------------------------------------------------
@@ -243,8 +286,7 @@ void reduce_emit(Writer *w, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) find_inner(w, &all, n->child.at[i]);
     for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], redirect, &all);
     for (int i = 0; i < n->child.n; i++) body_emit(w, n->child.at[i]);
-    Opnd *total = arena_new_n(w->arena, Opnd, all.at.n);
-    for (int i = 0; i < all.at.n; i++) total[i] = total_of(w, &all.at.at[i], n->meet);
+    Opnd *total = totals_of(w, &all, n->meet);
     for (int i = 0; i < all.at.n; i++) {
         Partial *p = &all.at.at[i];
         Held *l = loc_find(w, p->buffer, p->rest, p->constant);
