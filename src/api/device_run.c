@@ -6,6 +6,7 @@
 #include "api/devices.h"
 
 #include "api/compile_gpu.h"
+#include "tree/cost.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,6 +270,22 @@ static lw_status explain(Compilation *c, const Argument *args, int n) {
     return status ? status : explain_fault(c, made.tree);
 }
 
+// Operations and bytes, for rates; of a Stripe program they are not known here.
+static void count_work(Compilation *c) {
+    Arena *scratch = c->call->scratch;
+    const Program *p = c->bound->program;
+    lw_timing *t = &c->timing;
+    if (c->bound->function->tree) return;
+    t->flops = bound_flops(scratch, c->bound, NULL);
+    t->int_ops = bound_int_ops(scratch, c->bound);
+    t->float_bits = program_float_bits(p);
+    const double *bytes = bound_bytes(scratch, c->bound, NULL);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        t->bytes += bytes[i];
+        if (i >= p->ninputs) t->written_bytes += bytes[i];
+    }
+}
+
 lw_status gpu_run(Compilation *c) {
     Call *call = c->call;
     const Program *p = c->bound->program;
@@ -296,6 +313,7 @@ lw_status gpu_run(Compilation *c) {
     c->timing.code_bytes = k->text_bytes;
     c->timing.schedule = c->options->schedule.text ? "given" : "chosen";
     c->timing.threads = 1;
+    if (c->timed) count_work(c);
     device_kernel_leave(all, k);
     if (!result) return LW_OK;
     return result == DEVICE_BAD_INDEX ? explain(c, args, n)
