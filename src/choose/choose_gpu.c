@@ -161,11 +161,15 @@ static const Tile *pick_tile(const Contraction *c, int64_t batch, bool along_k) 
     return &tiles[count - 1];
 }
 
-static int groups_of(const Tile *t, const Contraction *c) {
+// Groups of threads that divide k: a processor with few threads waits for its loads. Partial
+// results of large tiles leave room for two groups only.
+static int groups_of(const Tile *t, const Contraction *c, int64_t blocks) {
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
-    while (groups < 8 && threads * groups * 2 <= 512 && c->K >= 2 * groups * 2 * TILE_DEPTH)
+    int most = t->tm * t->tn > 32 ? 256 : 512;
+    if (blocks > 2 * PROCESSORS && threads >= 128) return 1;
+    while (groups < 8 && threads * groups * 2 <= most && c->K >= 4 * groups * TILE_DEPTH)
         groups *= 2;
-    return threads >= 128 ? 1 : groups;
+    return groups;
 }
 
 static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t depth, int64_t steps) {
@@ -190,7 +194,7 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
     }
     bool along_k = contiguous_iter(g, s, c->b) == c->k;
     const Tile *t = pick_tile(c, first >= 0 ? batch : 1, along_k);
-    int groups = groups_of(t, c);
+    int groups = groups_of(t, c, blocks_of(t, c, first >= 0 ? batch : 1));
     int64_t depth = min_i64(TILE_DEPTH, c->K),
             chunk = ceil_div(ceil_div(c->K, groups), depth) * depth;
     label(g, s, "");

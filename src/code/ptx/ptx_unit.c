@@ -98,7 +98,7 @@ static void writer_open(Writer *w) {
 // A kernel of many blocks with asynchronous copies shares its processor with a second block, which
 // computes while the first waits: its threads may have half of the registers.
 static bool wants_company(const GpuKernel *k, int nbuffers) {
-    enum { BLOCKS = 264, THREADS = 256 };
+    enum { BLOCKS = 133, THREADS = 256 };
     bool staged = false;
     for (int i = 0; i < nbuffers; i++) staged |= k->buffer[i].stages > 1;
     return staged && k->size[0] * k->size[1] * k->size[2] >= BLOCKS && gpu_threads(k) == THREADS &&
