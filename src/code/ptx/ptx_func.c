@@ -302,11 +302,32 @@ static Opnd rescue(Writer *w, const Micro *m, const Opnd *v) {
 
 // --- All of it -----------------------------------------------------------------------------------
 
-// f32 functions that are simple formulas in f64.
+// f32 functions that are formulas in f64.
 static bool by_formula(ExprOp op) {
-    return op == OP_HYPOT || op == OP_RHYPOT || op == OP_NORM3D || op == OP_RNORM3D ||
-           op == OP_NORM4D || op == OP_RNORM4D || op == OP_TAN || op == OP_SINH || op == OP_COSH ||
-           op == OP_ERFC;
+    switch (op) {
+    case OP_HYPOT:
+    case OP_RHYPOT:
+    case OP_NORM3D:
+    case OP_RNORM3D:
+    case OP_NORM4D:
+    case OP_RNORM4D:
+    case OP_TAN:
+    case OP_SINH:
+    case OP_COSH:
+    case OP_ASINH:
+    case OP_ACOSH:
+    case OP_ATANH:
+    case OP_CBRT:
+    case OP_RCBRT:
+    case OP_ATAN:
+    case OP_ASIN:
+    case OP_ACOS:
+    case OP_ATAN2:
+    case OP_SINPI:
+    case OP_COSPI:
+    case OP_LOGB: return true;
+    default: return false;
+    }
 }
 
 bool func_has(ExprOp op, Type type) {
@@ -337,7 +358,7 @@ bool func_has(ExprOp op, Type type) {
     default: break;
     }
     if (op_info[op].class == OP_COMPARE || op_info[op].class == OP_LOGIC) return true;
-    return t == TYPE_F32 && by_formula(op) && op != OP_ERFC;
+    return t == TYPE_F32 && by_formula(op);
 }
 
 static Opnd f64_op(Writer *w, const char *op, Opnd a, Opnd b) { return NEW(w, REG_64, op, a, b); }
@@ -353,6 +374,108 @@ static Opnd norm(Writer *w, int n, const Opnd *x, bool inverse) {
         root = NEW(w, REG_64, "selp.b64", u64(0x7ff0000000000000ull), root, inf);
     }
     return inverse ? NEW(w, REG_64, "rcp.rn.f64", root) : root;
+}
+
+static Opnd f64(double x) { return lit_value(TYPE_F64, (Value){.f = x}); }
+static Opnd with_sign(Writer *w, Opnd y, Opnd x) { // y is not negative
+    Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
+    return NEW(w, REG_64, "or.b64", y, sign);
+}
+static Opnd where(Writer *w, Opnd p, Opnd a, Opnd b) { return NEW(w, REG_64, "selp.b64", a, b, p); }
+static Opnd is(Writer *w, const char *compare, Opnd a, Opnd b) {
+    return NEW(w, REG_PRED, compare, in_reg(w, a), b);
+}
+
+// atan of x >= 0: above 1 from 1/x, above tan(pi/8) from (t - 1)/(t + 1); then its series.
+static Opnd atan_of(Writer *w, Opnd x) {
+    Opnd large = is(w, "setp.gt.f64", x, f64(1));
+    Opnd t = where(w, large, NEW(w, REG_64, "rcp.rn.f64", x), x);
+    Opnd middle = is(w, "setp.gt.f64", t, f64(0.41421356237309503));
+    Opnd less = f64_op(w, "sub.rn.f64", t, f64(1)), more = f64_op(w, "add.rn.f64", t, f64(1));
+    t = where(w, middle, f64_op(w, "div.rn.f64", less, more), t);
+    Opnd z = f64_op(w, "mul.rn.f64", t, t), sum = f64(1.0 / 27);
+    for (int k = 25; k >= 1; k -= 2)
+        sum = NEW(w, REG_64, "fma.rn.f64", z, sum, f64(k % 4 == 1 ? 1.0 / k : -1.0 / k));
+    Opnd y = f64_op(w, "mul.rn.f64", t, sum);
+    y = where(w, middle, f64_op(w, "add.rn.f64", y, f64(0.78539816339744831)), y);
+    return where(w, large, f64_op(w, "sub.rn.f64", f64(1.57079632679489662), y), y);
+}
+
+// By quadrants of x from the quotient of the smaller by the larger.
+static Opnd atan2_of(Writer *w, Opnd y, Opnd x) {
+    Opnd ay = NEW(w, REG_64, "abs.f64", y), ax = NEW(w, REG_64, "abs.f64", x);
+    Opnd ratio = f64_op(w, "div.rn.f64", ay, ax);
+    Opnd equal = is(w, "setp.eq.f64", ay, ax); // infinities too
+    ratio = where(w, equal, f64(1), ratio);
+    ratio = where(w, is(w, "setp.eq.f64", ay, f64(0)), f64(0), ratio);
+    Opnd nan = is(w, "setp.nan.f64", y, x);
+    Opnd q = atan_of(w, ratio), back = f64_op(w, "sub.rn.f64", f64(3.14159265358979324), q);
+    q = where(w, is(w, "setp.lt.s64", x, u64(0)), back, q);
+    return where(w, nan, f64_op(w, "add.rn.f64", x, y), with_sign(w, q, y));
+}
+
+// |x| mod 2 is exact; halves of a turn are mirrored to the first quarter.
+static Opnd turns(Writer *w, ExprOp op, Opnd x) {
+    Opnd a = NEW(w, REG_64, "abs.f64", x), half = f64_op(w, "mul.rn.f64", a, f64(0.5));
+    Opnd whole = NEW(w, REG_64, "cvt.rmi.f64.f64", half);
+    Opnd r = NEW(w, REG_64, "fma.rn.f64", whole, f64(-2), a);
+    Opnd second = is(w, "setp.gt.f64", r, f64(1));
+    r = where(w, second, f64_op(w, "sub.rn.f64", f64(2), r), r);
+    Opnd beyond = is(w, "setp.gt.f64", r, f64(0.5));
+    r = where(w, beyond, f64_op(w, "sub.rn.f64", f64(1), r), r);
+    Opnd steep = is(w, "setp.gt.f64", r, f64(0.25)), pi = f64(3.14159265358979324);
+    Opnd other = f64_op(w, "sub.rn.f64", f64(0.5), r);
+    bool cosine = op == OP_COSPI;
+    Opnd near = f64_op(w, "mul.rn.f64", pi, where(w, steep, other, r));
+    w->near = true;
+    Opnd s = expand(w, OP_SIN, TYPE_F64, &near), c = expand(w, OP_COS, TYPE_F64, &near);
+    w->near = false;
+    Opnd y = cosine ? where(w, steep, s, c) : where(w, steep, c, s);
+    Opnd minus = NEW(w, REG_64, "neg.f64", y);
+    y = where(w, cosine ? beyond : second, minus, y);
+    if (cosine) return y;
+    Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
+    return NEW(w, REG_64, "xor.b64", y, sign);
+}
+
+// The exponent as a number; f32 denormals are normal in f64.
+static Opnd exponent(Writer *w, Opnd x) {
+    Opnd a = NEW(w, REG_64, "abs.f64", x);
+    Opnd field = NEW(w, REG_64, "shr.u64", a, lit(REG_32, 52));
+    Opnd e = NEW(w, REG_64, "cvt.rn.f64.s64", NEW(w, REG_64, "sub.s64", field, u64(1023)));
+    e = where(w, is(w, "setp.eq.f64", a, f64(0)), u64(0xfff0000000000000ull), e);
+    Opnd finite = is(w, "setp.lt.f64", a, u64(0x7ff0000000000000ull));
+    return where(w, finite, e, a);
+}
+
+static Opnd cube_root(Writer *w, Opnd x) {
+    Opnd a = NEW(w, REG_64, "abs.f64", x), l = expand(w, OP_LOG2, TYPE_F64, &a);
+    l = f64_op(w, "div.rn.f64", l, f64(3));
+    return with_sign(w, expand(w, OP_EXP2, TYPE_F64, &l), x);
+}
+
+static Opnd inverse_hyperbolic(Writer *w, ExprOp op, Opnd x) {
+    Opnd a = NEW(w, REG_64, "abs.f64", x), one = f64(1), y;
+    if (op == OP_ATANH) { // log1p(2a/(1 - a))/2
+        Opnd twice = f64_op(w, "add.rn.f64", a, a);
+        y = f64_op(w, "div.rn.f64", twice, f64_op(w, "sub.rn.f64", one, a));
+        return with_sign(w, f64_op(w, "mul.rn.f64", expand(w, OP_LOG1P, TYPE_F64, &y), f64(0.5)),
+                         x);
+    }
+    Opnd square = f64_op(w, "mul.rn.f64", x, x);
+    if (op == OP_ACOSH) { // log1p(d + sqrt(d·(x + 1))) with d = x - 1
+        Opnd d = f64_op(w, "sub.rn.f64", x, one), s = f64_op(w, "add.rn.f64", x, one);
+        Opnd root = NEW(w, REG_64, "sqrt.rn.f64", f64_op(w, "mul.rn.f64", d, s));
+        y = f64_op(w, "add.rn.f64", d, root);
+        Opnd below = is(w, "setp.lt.f64", x, one);
+        return where(w, below, u64(0x7ff8000000000000ull), expand(w, OP_LOG1P, TYPE_F64, &y));
+    }
+    // log1p(a + a²/(1 + sqrt(a² + 1)))
+    Opnd root = NEW(w, REG_64, "sqrt.rn.f64", f64_op(w, "add.rn.f64", square, one));
+    Opnd part = f64_op(w, "div.rn.f64", square, f64_op(w, "add.rn.f64", root, one));
+    y = where(w, is(w, "setp.eq.f64", a, u64(0x7ff0000000000000ull)), a,
+              f64_op(w, "add.rn.f64", a, part));
+    return with_sign(w, expand(w, OP_LOG1P, TYPE_F64, &y), x);
 }
 
 static Opnd formula(Writer *w, ExprOp op, const Opnd *x) {
@@ -383,6 +506,22 @@ static Opnd formula(Writer *w, ExprOp op, const Opnd *x) {
         Opnd r = NEW(w, REG_64, "rcp.rn.f64", e);
         return f64_op(w, "mul.rn.f64", f64_op(w, "add.rn.f64", e, r), half);
     }
+    case OP_ASINH:
+    case OP_ACOSH:
+    case OP_ATANH: return inverse_hyperbolic(w, op, x[0]);
+    case OP_CBRT: return cube_root(w, x[0]);
+    case OP_RCBRT: return NEW(w, REG_64, "rcp.rn.f64", cube_root(w, x[0]));
+    case OP_ATAN: return with_sign(w, atan_of(w, NEW(w, REG_64, "abs.f64", x[0])), x[0]);
+    case OP_ATAN2: return atan2_of(w, x[0], x[1]);
+    case OP_ASIN:
+    case OP_ACOS: { // the other side of a right triangle
+        Opnd d = f64_op(w, "sub.rn.f64", f64(1), x[0]), s = f64_op(w, "add.rn.f64", f64(1), x[0]);
+        Opnd side = NEW(w, REG_64, "sqrt.rn.f64", f64_op(w, "mul.rn.f64", d, s));
+        return op == OP_ASIN ? atan2_of(w, x[0], side) : atan2_of(w, side, x[0]);
+    }
+    case OP_SINPI:
+    case OP_COSPI: return turns(w, op, x[0]);
+    case OP_LOGB: return exponent(w, x[0]);
     default: bug("formula of %s", op_info[op].name);
     }
 }

@@ -6,6 +6,7 @@
 #include "support/gpulab.h"
 #include "support/pairs.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -141,4 +142,74 @@ TEST(texts_assemble_without_spills) {
     assembles(matmul, (int64_t[]){100, 70, 130});
     assembles(softmax, (int64_t[]){4096, 4096});
     assembles(angles, (int64_t[]){1000});
+}
+
+// --- Functions ---------------------------------------------------------------------------------
+
+// Numbers of every size, and special ones.
+static double argument(uint64_t *state, int i) {
+    static const double special[] = {0,     -0.0, 1,   -1,       0.5,       -0.5, 2,   -2,
+                                     1e-40, 3e38, 100, INFINITY, -INFINITY, NAN,  1e6, 0.25};
+    if (i < 16) return special[i];
+    double x = (double)(int64_t)check_random(state) * 0x1p-63;
+    static const double scale[] = {1, 10, 1e-3, 1e3, 1e8, 1e30};
+    return (float)(x * scale[i % 6]);
+}
+
+static int64_t ordered(float f) {
+    int32_t bits;
+    memcpy(&bits, &f, 4);
+    return bits < 0 ? -(int64_t)(bits & INT32_MAX) : bits;
+}
+
+static bool close_enough(float got, double want) {
+    float w = (float)want;
+    if (isnan(got) || isnan(w)) return isnan(got) && isnan(w);
+    int64_t d = ordered(got) - ordered(w);
+    return d >= -2 && d <= 2;
+}
+
+// Every function that there is, in f32, against the arithmetic that defines it.
+static void try_function(GpuLab *g, ExprOp op) {
+    enum { N = 160 };
+    Lab lab;
+    lab_begin(&lab);
+    static const char *const names[] = {"A", "B", "C", "D"};
+    Text text = {.arena = &lab.arena};
+    int arity = op_info[op].arity;
+    text_add(&text, "program f {\n");
+    for (int k = 0; k < arity; k++) text_printf(&text, "input %s: f32[%d]\n", names[k], N);
+    text_printf(&text, "output Y: f32[%d]\nY: for i in 0:%d  Y[i] = %s(", N, N, op_info[op].name);
+    for (int k = 0; k < arity; k++) text_printf(&text, "%s%s[i]", k ? ", " : "", names[k]);
+    text_add(&text, ") }");
+    const Program *p = lab_program(&lab, text_str(&text), NULL);
+    Tree *t = p ? tree_lower(&lab.arena, p, NULL, &lab.diags) : NULL;
+    PtxCode code;
+    PtxOptions o = {0};
+    if (CHECK(t) && ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags)) {
+        LabData d = lab_data(&lab, p, 1);
+        uint64_t state = (uint64_t)op;
+        for (int k = 0; k < arity; k++)
+            for (int i = 0; i < N; i++) lab_set(&d, k, i, argument(&state, (i + 5 * k) % N));
+        if (CHECK(gpulab_run_code(g, &lab, t, &code, &d) == GPU_OK)) {
+            for (int i = 0; i < N; i++) {
+                Value v[4];
+                for (int k = 0; k < arity; k++) v[k].f = lab_value(&d, k, i);
+                double want = op_eval(op, TYPE_F32, v).f, got = lab_value(&d, arity, i);
+                if (!CHECK(close_enough((float)got, want)))
+                    printf("%s(%a, %a) = %a, want %a\n", op_info[op].name, v[0].f,
+                           arity > 1 ? v[1].f : 0, got, want);
+            }
+        } else
+            printf("%s: %s\n", op_info[op].name, g->text);
+    }
+    lab_end(&lab);
+}
+
+TEST(functions_are_right_to_two_units) {
+    GpuLab g;
+    if (!CHECK(gpulab_open(&g))) return;
+    for (int op = 0; op < OP_COUNT; op++)
+        if (op_info[op].class == OP_MATH) try_function(&g, (ExprOp)op);
+    gpulab_close(&g);
 }
