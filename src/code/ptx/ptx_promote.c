@@ -25,6 +25,7 @@ typedef struct Element {
     bool exact;           // of some leaf these are all
     const GpuNode *first; // guards of the first leaf
     bool assigned;        // by the first leaf
+    bool pending;         // it was to be stored before the loop, whatever its guards say
 } Element;
 
 // Elements in registers of one loop.
@@ -219,8 +220,10 @@ void promote_enter(Writer *w, const GpuNode *loop) {
         const Candidate *c = &l.of[e->buffer];
         const Held *known = loc_find(w, e->buffer, e->rest, e->constant);
         if (c->bad || !c->written || (known && known->pinned) || never(e->guards)) continue;
+        Element mine = *e;
+        mine.pending = known && known->dirty;
         pin(w, &l, e);
-        vec_push(w->arena, &p->element, *e);
+        vec_push(w->arena, &p->element, mine);
     }
 }
 
@@ -236,6 +239,7 @@ void promote_leave(Writer *w) {
         loc->pinned = false;
         loc->value.var = false;
         loc->dirty = true;
+        if (e->pending) continue;
         Answer a = guards_value(w, e->guards, &pred);
         if (a == ANSWER_NO) loc_drop(w, loc);
         if (a != ANSWER_ASK) continue;

@@ -213,3 +213,10 @@ TEST(functions_are_right_to_two_units) {
         if (op_info[op].class == OP_MATH) try_function(&g, (ExprOp)op);
     gpulab_close(&g);
 }
+
+// A value that was assigned before a loop is stored although the loop's guards exclude the element.
+TEST(guards_of_a_loop_keep_what_was_assigned) {
+    try_program("program p { input A: f32[17] output T: f32[17, 2]\n"
+                "T: for k in 2:5, i in 0:17, j in 0:2 if i + j - 1 >= 0\n T[i, j] +=! A[j/3] }",
+                NULL, "T: j\n");
+}
