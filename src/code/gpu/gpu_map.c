@@ -4,8 +4,8 @@
 // the leading grid loops become blocks, thread loops inside become threads. Other loops run in
 // every thread. A nest inside a block that has no thread loop is divided among all threads of the
 // block if its iterations are independent, else one thread runs it. A nest without any mark is
-// divided among blocks of PLAIN_THREADS threads along its leading independent loops; if it has
-// none, one block runs it.
+// divided among blocks of at most PLAIN_THREADS threads along its leading independent loops; if it
+// has none, one block runs it.
 //
 // Reductions that meet in a thread loop are partial sums, combined when the loop ends (GPU_REDUCE);
 // those that meet in a grid loop run in order, on one block: a Schedule privatises them instead.
@@ -19,6 +19,7 @@
 
 enum {
     PLAIN_THREADS = 256,
+    FEW_BLOCKS = 128, // fewer leave processors idle
     UNROLL_PLAIN = 32,
     UNROLL_MAPPED = 1024,
     COPIES_IN_FLIGHT = 16,
@@ -998,6 +999,8 @@ static GpuNode *map_plain(Map *m, const Block *b) {
     int vector = neighbours(m, &band);
     int64_t total = band.total / vector;
     int64_t threads = min_i64(PLAIN_THREADS, ceil_div(total, GPU_WARP) * GPU_WARP);
+    while (threads > 2 * GPU_WARP && total < threads * FEW_BLOCKS) threads /= 2;
+    threads = ceil_div(threads, GPU_WARP) * GPU_WARP;
     int64_t blocks = ceil_div(total, threads);
     m->k->size[GPU_BLOCK_X] = blocks;
     m->g->hi[m->g->hw + GPU_BLOCK_X] = blocks - 1;
