@@ -37,7 +37,7 @@ static char *header_path(const char *path, const Kind *kind) {
     return cli_printf("%.*s.h", (int)(has ? len - end : len), path);
 }
 
-// C source and machine code have different prototypes: whether the file is a header of the other.
+// Prototypes of C source, machine code and kernels differ: whether the file is a header of another.
 static bool is_other_header(const char *path, const Kind *kind) {
     enum { MOST = 1 << 16 };
     FILE *f = fopen(path, "r");
@@ -45,10 +45,12 @@ static bool is_other_header(const char *path, const Kind *kind) {
     char *text = cli_alloc(MOST);
     bool some = fread(text, 1, MOST - 1, f) > 0;
     bool ours = some && strncmp(text, "#ifndef LW_", 11) == 0;
+    bool gpu = strstr(text, "#include <cuda.h>") != NULL;
     bool machine = strstr(text, "// Machine code for ") != NULL;
+    bool is_c = kind == &kinds[LW_EMIT_C], is_ptx = kind == &kinds[LW_EMIT_PTX];
     fclose(f);
     free(text);
-    return ours && machine == (kind == &kinds[LW_EMIT_C]);
+    return ours && (gpu != is_ptx || (!gpu && machine == is_c));
 }
 
 // A name that C or the file itself reserves would be changed.

@@ -137,9 +137,10 @@ int alignment_of(const Writer *w, int buffer, const Affine *rest);
 Opnd element_at(Writer *w, int buffer, Opnd address, int64_t disp);
 void element_put(Writer *w, int buffer, Opnd address, int64_t disp, Opnd v);
 void loc_drop(Writer *w, Held *l);
-void plans_clear(Writer *w);                  // the ranges of indices change
-void memory_flush(Writer *w);                 // stores what is dirty, forgets what is not pinned
-void memory_forget(Writer *w, int from);      // what was learnt in a branch
+void plans_clear(Writer *w);              // the ranges of indices change
+void memory_flush(Writer *w);             // stores what is dirty, forgets what is not pinned
+void memory_store(Writer *w, int buffer); // stores what is dirty of a buffer, and still knows it
+void memory_forget(Writer *w, int from);  // what was learnt in a branch
 void memory_want(Writer *w, const Access *a); // the straight-line code will read it
 void wanted_clear(Writer *w);
 Held *loc_find(Writer *w, int buffer, const Affine *rest, int64_t constant);

@@ -531,6 +531,13 @@ void memory_flush(Writer *w) {
     table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
 }
 
+void memory_store(Writer *w, int buffer) {
+    for (int i = 0; i < w->loc.n; i++) {
+        Held *l = &w->loc.at[i];
+        if (l->buffer == buffer && l->dirty && !l->pinned) store_one(w, l);
+    }
+}
+
 void memory_forget(Writer *w, int from) {
     int n = from;
     for (int i = from; i < w->loc.n; i++)

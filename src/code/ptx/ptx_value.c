@@ -317,10 +317,18 @@ void reg_assign(Writer *w, Opnd to, Opnd v) {
         INS(w, to.class == REG_64 ? "mov.b64" : "mov.b32", to, v);
 }
 
+// A load in a branch might store what it depends on: that happens before the branch.
+static void store_before(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    memory_store(user, a->tensor);
+}
+
 // Only one of the two is evaluated: its reads happen only there.
 static Opnd select_lazily(Writer *w, Type t, Opnd c, const Expr *a, const Expr *b, Opnd given) {
     Opnd z = reg_new(w, class_of(t));
     int other = label_new(w), end = label_new(w);
+    if (a) expr_visit_accesses(a, store_before, w);
+    if (b) expr_visit_accesses(b, store_before, w);
     branch(w, c, false, other);
     int before = w->loc.n;
     reg_assign(w, z, a ? expr_value(w, a) : given);

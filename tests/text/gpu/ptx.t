@@ -23,6 +23,7 @@ $ loopwright show mv.tc --size M=2048,K=4 --stage ptx --schedule wide.lws
 error: a block of this kernel has 2048 threads; a GPU allows 1024
 --- exit 1
 $ loopwright compile mv.tc --size M=8,K=4 --emit ptx -o mv.ptx
+$ loopwright compile mv.tc --size M=16,K=4 --emit ptx -o mv.ptx
 $ grep launch mv.h
 static inline CUresult mv_launch(CUmodule module, CUstream stream, CUdeviceptr arg0, CUdeviceptr arg1, CUdeviceptr arg2,
     } launch[] = {

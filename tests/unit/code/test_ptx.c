@@ -220,3 +220,13 @@ TEST(guards_of_a_loop_keep_what_was_assigned) {
                 "T: for k in 2:5, i in 0:17, j in 0:2 if i + j - 1 >= 0\n T[i, j] +=! A[j/3] }",
                 NULL, "T: j\n");
 }
+
+// A value that waits to be stored is stored before a branch that may read it.
+TEST(branches_read_what_was_assigned) {
+    try_program("program p { input A: f32[1, 13] input B: f32[15] input D: f32[31]\n"
+                "output O: f32[3, 248] temp T: f32[1]\n"
+                "T: for i in 0:1, k in 0:1\n T[i] *=! A[i, 2*k]\n"
+                "O: for i in 0:31, k in 0:3, j in 0:8\n O[k, i + 31*j] = "
+                "select(A[0, max(0, min(12, (i + k)/2))] <= B[2*j], D[i], T[(j - 1)%2/2]) }",
+                NULL, "T:\n    at j/2\nO: i j/3 j/2\n");
+}
