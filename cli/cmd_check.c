@@ -137,8 +137,9 @@ int command_check(Cli *cli) {
     lw_module *mod = NULL;
     lw_size *sizes = NULL;
     size_t n = 0;
-    int status = cli_sizes(cli, NULL, &sizes, &n);
-    if (!status) status = cli_open(cli, &mod);
+    int status = cli_open(cli, &mod);
+    int wrong = cli_sizes(cli, NULL, &sizes, &n); // those that are no parameters of the text
+    if (!status) status = wrong;
     if (!status || (mod && !cli->def)) { // also prints the functions without errors
         json_open(&cli->object, "functions", '[');
         int checked = check_module(cli, mod, sizes, status ? 0 : n);

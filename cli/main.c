@@ -415,6 +415,10 @@ static int take_params(Cli *cli, lw_parse_options *o, lw_size **memory) {
         cli->sizes = (Pairs){0};
     }
     *memory = cli_alloc((cli->params.n + 1) * sizeof **memory);
+    for (size_t i = 0; i < cli->params.n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(cli->params.at[i].name, cli->params.at[k].name) == 0 && !cli->silent)
+                return cli_misuse(cli, "--size: '%s' is given twice", cli->params.at[i].name);
     o->parameters = *memory;
     o->parameter_count = cli->params.n;
     return read_sizes(cli, &cli->params, NULL, *memory);

@@ -31,7 +31,7 @@ static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};
 static const Option options[] = {
     {"--size", "N=8,M=4", "values of sizes and of integer scalar arguments", PAIRS, AT(sizes)},
     {"--def", "NAME", "the function to use if the file has several", TEXT, AT(def)},
-    {"--stage", "STAGE", "program (the default), schedule, tree, stripe, asm or report", WORD,
+    {"--stage", "STAGE", "the text form to print: program, schedule, tree, stripe, asm ...", WORD,
      AT(stage), .words = stage_words},
     {"--schedule", "S.lws", "a Schedule file, or naive for the loops as written (default: chosen)",
      TEXT, AT(schedule)},

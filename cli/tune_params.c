@@ -117,6 +117,11 @@ static void drop(Candidate *c) {
     *c = (Candidate){.number = -1};
 }
 
+// Keeps the first line of the first refusal.
+static void refused_because(Search *s, const char *text) {
+    if (!s->refusal) s->refusal = cli_printf("%.*s", (int)strcspn(text, "\n"), text);
+}
+
 // Reads the text with these values. False: refused.
 static bool make(Search *s, int64_t number, Candidate *c) {
     Cli *cli = s->cli;
@@ -129,7 +134,7 @@ static bool make(Search *s, int64_t number, Candidate *c) {
     *c = (Candidate){.number = number};
     cli->silent = true;
     bool ok = !cli_open(cli, &c->mod);
-    if (!ok && !s->refusal) s->refusal = cli_printf("%s", lw_diag_text(cli->ctx));
+    if (!ok) refused_because(s, lw_diag_text(cli->ctx));
     const lw_function *f = ok ? cli_function(cli, c->mod) : NULL;
     ok = f && lw_bind(cli->ctx, f, NULL, 0, &c->b) == LW_OK;
     cli->silent = false;
@@ -198,6 +203,7 @@ static void try_number(Search *s, int64_t number) {
     s->tried++;
     if (!make(s, number, &c) || !same_arguments(s, c.b)) {
         s->refused++;
+        if (c.b) refused_because(s, "it changes the shape of an argument; fix it by --size");
         if (c.b) drop(&c);
         return;
     }
@@ -251,10 +257,8 @@ static void scatter(Search *s) {
 static int search(Search *s) {
     Candidate first;
     int64_t number = of_the_text(s);
-    if (!make(s, number, &first)) {
-        fputs(s->refusal ? s->refusal : "", stderr);
-        return EXIT_FAILED;
-    }
+    if (!make(s, number, &first))
+        return cli_fail(s->cli, "%s", s->refusal ? s->refusal : "the values of the text fail");
     s->seen[number] = 1;
     s->tried = 1;
     int status = make_data(s, first.b);
@@ -312,10 +316,15 @@ static void print_result(const Search *s) {
         for (size_t k = 0; k < s->hole[i]->choice_count; k++)
             printf("%s%lld", k ? ", " : "", (long long)s->hole[i]->choices[k]);
     }
-    printf("\n  tried    %lld of %lld combinations in %.1f s, %lld refused\n", (long long)s->tried,
-           (long long)s->total, seconds_now() - s->began, (long long)s->refused);
-    printf("  best     %s: %s, %.2f times as fast as the values of the text (%s)\n", values,
-           cli_time(best, s->best.us), s->first_us / s->best.us, cli_time(first, s->first_us));
+    printf("\n  tried    %lld of %lld combinations in %.1f s, %lld refused%s%s\n",
+           (long long)s->tried, (long long)s->total, seconds_now() - s->began,
+           (long long)s->refused, s->refusal ? ", first: " : "", s->refusal ? s->refusal : "");
+    printf("  best     %s: %s", values, cli_time(best, s->best.us));
+    if (s->best.number == of_the_text(s))
+        printf(", the values of the text\n");
+    else
+        printf(", %.2f times as fast as the values of the text (%s)\n", s->first_us / s->best.us,
+               cli_time(first, s->first_us));
     printf("  use      --size %s\n", option);
     free(values);
     free(option);
@@ -342,11 +351,29 @@ bool tune_has_holes(const lw_module *mod) {
     return false;
 }
 
+// Options of the search for Schedules.
+static int check_options(Cli *cli) {
+    const struct {
+        const char *name;
+        bool given;
+    } option[] = {{"-o", cli->output},       {"--log", cli->log},
+                  {"--plot", cli->plot},     {"--schedule", cli->schedule},
+                  {"--set", cli->set},       {"--strategy", cli->strategy},
+                  {"--order", cli->order},   {"--gap", cli->gap > 0},
+                  {"--repeat", cli->repeat}, {"--cold", cli->cold}};
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (option[i].given)
+            return cli_misuse(cli, "%s has no effect on the parameters of a TeML program",
+                              option[i].name);
+    return EXIT_OK;
+}
+
 int tune_params(Cli *cli, const lw_module *mod, bool (*cancelled)(void *)) {
     Search s = {.cli = cli, .mod = mod, .cancelled = cancelled, .began = seconds_now()};
     s.live = isatty(STDERR_FILENO) && !cli->quiet;
     s.best.number = -1;
-    int status = find_holes(&s);
+    int status = check_options(cli);
+    if (!status) status = find_holes(&s);
     if (!status) status = search(&s);
     if (!status) last_word(&s);
     if (!status) status = check_winner(&s);

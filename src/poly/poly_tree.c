@@ -414,7 +414,7 @@ static void print_row(Text *out, const PolyScop *s, int stmt, const PolyMember *
     const Stmt *st = s->stmt[stmt].s;
     const int64_t *row = m->value[stmt];
     Name names[PROGRAM_MAX_ITERS];
-    const Affine *a = affine_const(x, 0);
+    const Affine *a = affine_const(x, row ? row[POLY_ROW - 1] : 0);
     for (int i = 0; row && i < st->niters; i++) {
         a = affine_add(x, a, affine_scale(x, affine_iter(x, i), row[i]));
         names[i] = st->iter[i].name;

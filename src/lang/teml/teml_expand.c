@@ -188,12 +188,21 @@ static const Syn *evaluate_sum(Expand *e, const Scope *in, const Syn *s) {
     return out;
 }
 
-// A bound name is shown where it is used: the range is that of the name, not of its value.
+// A bound name is shown where it is used: the ranges are those of the name, not of its value, which
+// may be in another file.
+static Syn *shown_at(Expand *e, const Syn *s, Range at) {
+    Syn *out = syn_like(e, s, s->kind);
+    out->range = at;
+    if (s->n) out->at = arena_new_n(e->t->arena, const Syn *, s->n);
+    for (int i = 0; i < s->n; i++) out->at[i] = shown_at(e, s->at[i], at);
+    return out;
+}
+
 static const Syn *evaluate_name(Expand *e, const Scope *in, const Syn *s) {
     const Syn *v = value_of(e, in, s->name);
-    Syn *out = syn_like(e, v ? v : s, v ? v->kind : SYN_NAME);
-    if (!v) out->name = named(e, in, s->name);
-    out->range = s->range;
+    if (v) return shown_at(e, v, s->range);
+    Syn *out = syn_like(e, s, SYN_NAME);
+    out->name = named(e, in, s->name);
     return out;
 }
 
@@ -247,10 +256,14 @@ static void expand_param(Expand *e, const TemlStmt *s) {
         diag_report(t->diags, s->target_range, DIAG_TEML_DEFINED, s->target);
         return;
     }
-    Syn *value = syn_like(e, evaluate(e, &top, s->arg[0]), SYN_INT);
+    int errors = t->diags->errors;
+    const Syn *given = evaluate(e, &top, s->arg[0]);
+    Syn *value = syn_like(e, given, SYN_INT);
     const Syn *choices = s->n > 1 ? evaluate(e, &top, s->arg[1]) : NULL;
     const TemlSetting *set = setting_of(t, s->target);
-    if (evaluate(e, &top, s->arg[0])->kind != SYN_INT)
+    if (t->diags->errors > errors)
+        value->i = 1;
+    else if (given->kind != SYN_INT)
         diag_report(t->diags, s->arg[0]->range, DIAG_TEML_VALUE, s->target,
                     teml_found(t, s->arg[0]));
     else if (choices && !all_numbers(choices))
@@ -264,6 +277,7 @@ static void expand_param(Expand *e, const TemlStmt *s) {
         p.nchoices = choices->n;
         p.choice = list;
         check_choice(e, s, &p, set ? (Range){0, 0} : s->arg[0]->range);
+        if (t->diags->errors > errors) value->i = list[0]; // so that nothing follows from it
     }
     vec_push(t->out, &t->params, p);
     Bound *b = arena_new(t->arena, Bound);

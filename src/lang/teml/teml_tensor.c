@@ -88,7 +88,10 @@ static bool take_sizes(Teml *t, const TemlStmt *s, const Syn *list, TemlTensor *
         const Syn *item = list->at[d];
         if (item->kind != SYN_INT || item->i < 1) {
             Range at = item->kind == SYN_NONE ? s->head : item->range;
-            diag_report(t->diags, at, DIAG_TEML_EXTENT, d + 1, teml_found(t, item));
+            const char *found = item->kind == SYN_INT
+                                    ? arena_printf(t->arena, "%lld", (long long)item->i)
+                                    : teml_found(t, item);
+            diag_report(t->diags, at, DIAG_TEML_EXTENT, d + 1, found);
             return false;
         }
         if (!grow(&bytes, item->i)) {
