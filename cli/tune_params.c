@@ -126,7 +126,7 @@ static void refused_because(Search *s, const char *text) {
 static bool make(Search *s, int64_t number, Candidate *c) {
     Cli *cli = s->cli;
     Pairs fixed = cli->params, all = {cli_alloc((fixed.n + s->nholes) * sizeof *all.at), fixed.n};
-    memcpy(all.at, fixed.at, fixed.n * sizeof *all.at);
+    if (fixed.n) memcpy(all.at, fixed.at, fixed.n * sizeof *all.at);
     for (size_t i = 0; i < s->nholes; i++)
         all.at[all.n++] = (Pair){(char *)s->hole[i]->name,
                                  cli_printf("%lld", (long long)hole_value(s, number, i))};

@@ -492,5 +492,5 @@ void tc_check_stmts(Checker *ck, Frame *frame) {
             program_note_calls(ck->diags, before, &(CallSite){frame->call->range, NULL});
     }
     ck->steps.n = outer;
-    memcpy(ck->steps.at, kept, (size_t)outer * sizeof *kept);
+    if (outer) memcpy(ck->steps.at, kept, (size_t)outer * sizeof *kept);
 }
