@@ -129,10 +129,23 @@ static int64_t instances(const Node *n) {
     return sum;
 }
 
-// The leaves that one thread runs, thread loops not counted.
+// The code of a leaf, in multiply-adds: functions and indices from data take many instructions.
+static int64_t code_of(const Expr *e) {
+    enum { FUNCTION = 8, INDEX = 16 };
+    if (e->kind == EXPR_READ) return e->access->has_read ? INDEX : 0;
+    if (e->kind != EXPR_OP) return 0;
+    int64_t sum = op_info[e->op].class == OP_MATH ? FUNCTION : 0;
+    for (int i = 0; i < e->n; i++) sum += code_of(e->arg[i]);
+    return sum;
+}
+
+// The leaves that one thread runs by their code, thread loops not counted.
 static int64_t own_instances(const Node *n) {
     const Block *b = as_block(n);
-    if (!b) return 1;
+    if (!b) {
+        const Leaf *leaf = (const Leaf *)n;
+        return 1 + code_of(leaf->value) + (leaf->write->has_read ? 32 : 0);
+    }
     int64_t sum = 0;
     for (int i = 0; i < b->nchildren; i++) sum += own_instances(b->child[i]);
     for (int i = 0; i < b->nindex && !is_thread(b->kind); i++)
