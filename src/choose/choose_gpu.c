@@ -417,7 +417,7 @@ static bool try_transpose(Gpu *g, int i) {
     if (v < 0 || f->has_reduction || s->nconstraints || s->unproven) return false;
     for (int r = 0; r < f->nvalue; r++) {
         int c = contiguous_iter(g, s, f->read[r]);
-        if (c < 0 || c == v || !is_simple(f->read[r])) continue;
+        if (c < 0 || c == v || !is_simple(f->read[r]) || !access_uses_iter(f->read[r], v)) continue;
         if (from) return false;
         from = f->read[r];
         u = c;
