@@ -39,7 +39,8 @@ typedef struct Gpu {
     int *host;                    // per statement: whose post-operation it is, or -1
     Text out;
     int row_stmt; // the last statement of a group of rows, or -1
-    int row_class, row_inner, row_threads;
+    int nrows, row_class[3], row_threads;
+    int64_t row_inner;
 } Gpu;
 
 // --- Strides -------------------------------------------------------------------------------------
@@ -248,11 +249,24 @@ static int row_threads(int64_t n) {
     return threads;
 }
 
-// The iterators that are no rows: at most one, contiguous. -2: there are others.
-static int inner_iter(const Stmt *s, int row) {
+// The rows that a block works on: iterators of the grid.
+enum { MOST_ROWS = 3 };
+typedef struct Rows {
+    int n;
+    int iter[MOST_ROWS];
+} Rows;
+
+static bool is_row(const Rows *rows, int iter) {
+    for (int i = 0; i < rows->n; i++)
+        if (rows->iter[i] == iter) return true;
+    return false;
+}
+
+// The iterator that is no row: at most one. -1: none; -2: there are several.
+static int inner_iter(const Stmt *s, const Rows *rows) {
     int inner = -1;
     for (int i = 0; i < s->niters; i++) {
-        if (i == row || iter_extent(&s->iter[i]) <= 1) continue;
+        if (is_row(rows, i) || iter_extent(&s->iter[i]) <= 1) continue;
         if (inner >= 0) return -2;
         inner = i;
     }
@@ -265,9 +279,10 @@ static int iter_of_class(const StmtFacts *f, int class) {
     return -1;
 }
 
-static void write_row(Gpu *g, const Stmt *s, int row, int inner, int threads) {
+static void write_row(Gpu *g, const Stmt *s, const Rows *rows, int inner, int threads) {
+    static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
     label(g, s, "");
-    loop(g, s, row, 1, "grid.x");
+    for (int i = 0; i < rows->n; i++) loop(g, s, rows->iter[i], 1, axis[rows->n - 1 - i]);
     if (inner >= 0) {
         loop(g, s, inner, 4 * threads, NULL);
         loop(g, s, inner, 4, "thread.x");
@@ -276,35 +291,57 @@ static void write_row(Gpu *g, const Stmt *s, int row, int inner, int threads) {
     text_char(&g->out, '\n');
 }
 
+// The rows of the statements before, as this one has them.
+static bool same_rows(const Gpu *g, const StmtFacts *f, Rows *rows) {
+    rows->n = g->nrows;
+    for (int i = 0; i < g->nrows; i++) {
+        rows->iter[i] = iter_of_class(f, g->row_class[i]);
+        if (rows->iter[i] < 0 || f->s->iter[rows->iter[i]].reduction) return false;
+    }
+    return true;
+}
+
+static bool find_rows(const Stmt *s, Rows *rows, int64_t *count) {
+    *rows = (Rows){0};
+    *count = 1;
+    for (int k = 0; k < s->niters; k++) {
+        int64_t n = iter_extent(&s->iter[k]);
+        if (s->iter[k].reduction || n <= 1) continue;
+        if (rows->n == MOST_ROWS || (rows->n && *count > INT32_MAX)) return false;
+        rows->iter[rows->n++] = k;
+        *count *= n;
+    }
+    for (int i = 0; i + 1 < rows->n; i++)
+        if (iter_extent(&s->iter[rows->iter[i]]) > 65535) return false;
+    return rows->n > 0;
+}
+
 // A reduction along contiguous elements of a row, or a statement on the rows of the one before.
 static bool try_row(Gpu *g, int i) {
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
-    int row = -1, inner;
-    if (g->row_stmt >= 0 && stmts_depend(&g->f->stmt[g->row_stmt], f)) {
-        row = iter_of_class(f, g->row_class);
-        inner = row >= 0 ? inner_iter(s, row) : -2;
-        if (row >= 0 && !s->iter[row].reduction && inner > -2 &&
-            (inner < 0 || iter_extent(&s->iter[inner]) == g->row_inner)) {
-            write_row(g, s, row, inner, g->row_threads);
+    Rows rows;
+    int64_t count;
+    if (g->row_stmt >= 0 && stmts_depend(&g->f->stmt[g->row_stmt], f) && same_rows(g, f, &rows)) {
+        int inner = inner_iter(s, &rows);
+        if (inner == -1 || (inner >= 0 && iter_extent(&s->iter[inner]) == g->row_inner)) {
+            write_row(g, s, &rows, inner, g->row_threads);
             g->row_stmt = i;
             return true;
         }
     }
     g->row_stmt = -1;
-    if (!f->reduces || s->nconstraints) return false;
-    for (int k = 0; k < s->niters; k++)
-        if (!s->iter[k].reduction && iter_extent(&s->iter[k]) > 1 && row < 0) row = k;
-    if (row < 0) return false;
-    inner = inner_iter(s, row);
+    if (!f->reduces || s->nconstraints || !find_rows(s, &rows, &count)) return false;
+    int inner = inner_iter(s, &rows);
     if (inner < 0 || !s->iter[inner].reduction || read_along(g, i) != inner) return false;
-    int64_t n = iter_extent(&s->iter[inner]), rows = iter_extent(&s->iter[row]);
-    if (n < LONG_ROW || (rows < PROCESSORS / 2 && n >= MANY_VALUES)) return false;
-    g->row_class = f->class[row];
-    g->row_inner = (int)n;
+    int64_t n = iter_extent(&s->iter[inner]);
+    if (n < LONG_ROW || (count < PROCESSORS / 2 && n >= MANY_VALUES)) return false;
+    g->nrows = rows.n;
+    for (int k = 0; k < rows.n; k++) g->row_class[k] = f->class[rows.iter[k]];
+    g->row_inner = n;
     g->row_threads = row_threads(n);
     g->row_stmt = i;
-    write_row(g, s, row, inner, g->row_threads);
+    write_row(g, s, &rows, inner, g->row_threads);
     return true;
 }
 
