@@ -159,7 +159,11 @@ static const Tile *pick_tile(const Contraction *c, int64_t batch, bool along_k) 
             return &tiles[i];
     for (int i = count - 1; i > 0; i--) // too small for all processors
         if (blocks_of(&tiles[i], c, batch) * 4 >= PROCESSORS) return &tiles[i];
-    return &tiles[count - 1];
+    // Long sums of few results: more blocks, each with more groups in k.
+    static const Tile tiny = {16, 16, 2, 2};
+    const Tile *last = &tiles[count - 1];
+    bool few = blocks_of(last, c, batch) * 2 < PROCESSORS && c->K >= 512;
+    return few && along_k ? &tiny : last;
 }
 
 // Groups of threads that divide k: a processor with few threads waits for its loads. Partial
