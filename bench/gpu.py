@@ -190,6 +190,7 @@ def time_one(torch, library, device, row):
         return f"| {name} | wrong: relative error {error:.1e} | | |"
     peers = {"torch": eager}
     try:
+        torch._dynamo.reset()  # otherwise it stops compiling after eight programs
         compiled = torch.compile(eval(f"lambda a, b=None, torch=torch: {expression}", {"torch": torch}))
         compiled(*ins)
         peers["torch.compile"] = lambda: compiled(*ins)
