@@ -176,8 +176,9 @@ bool measure_kept(Call *call, Machine *m) {
 
 bool measure_known(Call *call, Machine *m) {
     if (measure_kept(call, m)) return true;
+    const Target *host = target_host();
     Machine whole;
-    machine_detect(&whole, ISA_COUNT);
+    host->detect(&whole, host->nisas);
     Rates *r = arena_new(call->arena, Rates);
     if (!measure_rates(call, &whole, r)) return false;
     const char *path = cache_path(call->arena, &whole);

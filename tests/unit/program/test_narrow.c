@@ -62,7 +62,7 @@ static int pick(Random *s, int n) { return (int)(check_random(&s->state) % (uint
 // Often at an edge of some type.
 static int64_t number(Random *s) {
     int shift = pick(s, 64);
-    int64_t v = (int64_t)(UINT64_C(1) << shift) + pick(s, 3) - 1;
+    int64_t v = (int64_t)((UINT64_C(1) << shift) + (uint64_t)pick(s, 3) - 1);
     return pick(s, 3) == 0 ? pick(s, 70) - 35 : pick(s, 2) ? v : (int64_t)(0 - (uint64_t)v);
 }
 
