@@ -473,7 +473,7 @@ static bool read_param(Reader *r, const PassParam *p, const Word *key, const Wor
         break;
     case PASS_FLAG:
         v.number = same(value, "yes");
-        ok = v.number || same(value, "no");
+        ok = v.number != 0 || same(value, "no");
         if (!ok) expected(r, value, "yes or no");
         break;
     case PASS_TAGS:

@@ -225,8 +225,15 @@ static const Schedule *annotate(Act *t, Kind kind) {
     return t->s;
 }
 
+// The statement that is named, else the cursor's, else, where there are no loops, the first.
+static Name statement_of(const Act *t) {
+    const Program *p = t->x->p;
+    if (t->a->label || t->x->cursor.label) return t->a->label ? t->a->label : t->x->cursor.label;
+    return p->stmts.n ? p->stmts.at[0].label : NULL;
+}
+
 static const Schedule *copy(Act *t) {
-    Name label = t->a->label ? t->a->label : t->x->cursor.label;
+    Name label = statement_of(t);
     SchedCopy made = {.tensor = t->a->tensor, .storage.home = HOME_AUTO};
     const SchedLoop *at = t->a->loop.label ? loop_at(t->x, t->a->loop) : NULL;
     if (at) made.at = loops_ref(at);
@@ -240,7 +247,7 @@ static const Schedule *copy(Act *t) {
 }
 
 static const Schedule *reuse(Act *t) {
-    Name label = t->a->label ? t->a->label : t->x->cursor.label;
+    Name label = statement_of(t);
     bool more = t->a->id == ACTION_REUSE;
     write_out(t, label);
     t->s = more ? schedule_increase_reuse(t->s, label) : schedule_decrease_reuse(t->s, label);
@@ -266,7 +273,7 @@ static const Schedule *place(Act *t) {
 }
 
 static const Schedule *layout(Act *t) {
-    Name label = t->a->label ? t->a->label : t->x->cursor.label;
+    Name label = statement_of(t);
     const Program *p = t->x->tree->program;
     int rank = 0;
     for (int i = 0; i < p->stmts.n; i++)

@@ -77,3 +77,9 @@ $ loopwright edit mm.tc --size M=64,N=48,K=32 --schedule naive --do 'split k'
   split k
          ^
 --- exit 1
+$ echo 'def f() -> (T) { T = 1.5 }' > c.tc; loopwright edit c.tc --schedule naive --do 'copy T'
+--- stderr
+--do:1:1: error: cannot copy: no tensor 'T' that statement 'T' reads
+  copy T
+  ^~~~~~
+--- exit 1
