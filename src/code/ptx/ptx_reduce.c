@@ -243,11 +243,19 @@ static Opnd *totals_of(Writer *w, const Partials *all, unsigned axes) {
 typedef struct Finish {
     Partials *all;
     Opnd *total;
+    unsigned meet, first; // elements that number 0 of the axes in `first` stores
 } Finish;
+
+// The axes of which number 0 stores the leaf's elements: registers hold the result in every thread.
+static unsigned first_axes(const Writer *w, const GpuNode *leaf, unsigned meet) {
+    if (w->k->buffer[leaf->leaf->write->tensor].space == GPU_REGISTER) return 0;
+    return (meet | leaf->single) & gpu_used_axes(w->k);
+}
 
 static void finish(Writer *w, const GpuNode *n, void *user) {
     Finish *f = user;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
+    if (first_axes(w, n, f->meet) != f->first) return;
     const AccessPlan *p = access_plan(w, n->leaf->write);
     int64_t c = plan_constant(w, p);
     for (int i = 0; i < f->all->at.n; i++) {
@@ -272,10 +280,18 @@ static void finish(Writer *w, const GpuNode *n, void *user) {
     }
 }
 
-static bool in_registers(const Writer *w, const Partials *all) {
-    for (int i = 0; i < all->at.n; i++)
-        if (w->k->buffer[all->at.at[i].buffer].space != GPU_REGISTER) return false;
-    return true;
+// Stores the results that threads number 0 of the axes store; without axes, all threads.
+static void finish_on(Writer *w, const GpuNode *n, Finish *f, unsigned axes) {
+    bool any = false;
+    for (int i = 0; i < f->all->at.n; i++)
+        any |= first_axes(w, f->all->at.at[i].leaf, f->meet) == axes;
+    if (!any) return;
+    int end = label_new(w);
+    f->first = axes;
+    if (axes) branch(w, first_thread(w, axes), false, end);
+    for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], finish, f);
+    memory_flush(w);
+    label_put(w, end);
 }
 
 void reduce_emit(Writer *w, const GpuNode *n) {
@@ -296,11 +312,6 @@ void reduce_emit(Writer *w, const GpuNode *n) {
             loc_drop(w, l);
     }
     memory_flush(w);
-    Finish f = {&all, total};
-    bool everybody = in_registers(w, &all);
-    int end = label_new(w);
-    if (!everybody) branch(w, first_thread(w, n->meet & gpu_used_axes(w->k)), false, end);
-    for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], finish, &f);
-    memory_flush(w);
-    label_put(w, end);
+    Finish f = {.all = &all, .total = total, .meet = n->meet};
+    for (unsigned axes = 0; axes < 8; axes++) finish_on(w, n, &f, axes << GPU_THREAD_X);
 }

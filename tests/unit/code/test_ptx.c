@@ -230,3 +230,15 @@ TEST(branches_read_what_was_assigned) {
                 "select(A[0, max(0, min(12, (i + k)/2))] <= B[2*j], D[i], T[(j - 1)%2/2]) }",
                 NULL, "T:\n    at j/2\nO: i j/3 j/2\n");
 }
+
+// A reduction over thread.x that number 0 of thread.y runs is stored by that thread alone.
+TEST(one_thread_stores_a_reduction) {
+    try_program("program p(M, N) { input A: i32[M, N] output O: i32[M]\n"
+                "O: for i in 0:M, j in 0:N  O[i] +=! A[i, j] }",
+                (int64_t[]){256, 16},
+                "O: j/4:thread.y i j:thread.x\n    copy A at i place shared\n");
+    try_program("program p(M, N, K) { input A: i32[M, N] input B: i32[K, N] output O: i32[M, K]\n"
+                "O: for i in 0:M, k in 0:K, j in 0:N  O[i, k] +=! A[i, j]*B[k, j] }",
+                (int64_t[]){17, 16, 17},
+                "O: j/4:thread.y i k j:thread.x\n    copy B at i place shared\n");
+}
