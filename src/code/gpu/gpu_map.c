@@ -333,14 +333,16 @@ static unsigned used_axes(const Map *m) {
     return axes;
 }
 
+// Is every axis decided here?
+static bool one_thread(const Map *m) { return m->plain || !(used_axes(m) & ~m->threads); }
+
 // A buffer belongs to the thread if every axis is decided where it is allocated, else to the block.
 static void enter_allocs(Map *m, const Block *b) {
     for (int i = 0; i < b->nallocs; i++) {
         GpuBuffer *buffer = &m->k->buffer[b->alloc[i]];
-        unsigned used = used_axes(m);
-        bool own = m->plain || (m->threads & used) == used;
+        bool own = one_thread(m);
         buffer->space = own ? GPU_LOCAL : GPU_SHARED;
-        buffer->slices = own ? 0 : m->threads & used;
+        buffer->slices = own ? 0 : m->threads & used_axes(m);
     }
 }
 
@@ -407,10 +409,11 @@ static bool is_staged(const Map *m, const Block *b, const Node *child) {
     return false;
 }
 
-// Stages of the asynchronous copies that the body begins with; 0: none.
+// Stages of the asynchronous copies that the body begins with; 0: none. They fill shared memory, so
+// the buffers of one thread have none.
 static int stages_of(const Map *m, const Block *b) {
     int stages = 0, n = 0;
-    if (m->plain) return 0;
+    if (one_thread(m)) return 0;
     for (; n < b->nchildren && is_staged(m, b, b->child[n]); n++) {
         int s = m->t->buffers.at[copied_buffer(m, b->child[n])].stages;
         stages = n ? (int)min_i64(stages, max_i64(s, 1)) : (int)max_i64(s, 1);

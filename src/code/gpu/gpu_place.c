@@ -286,6 +286,13 @@ static void lay_out(GpuProgram *g, GpuKernel *k, int i) {
     }
 }
 
+// Asynchronous copies fill shared memory only.
+static void release_async(const GpuKernel *k, GpuNode *n) {
+    if (n->kind == GPU_LEAF && k->buffer[n->leaf->write->tensor].space != GPU_SHARED)
+        n->async = false;
+    for (int i = 0; i < n->child.n; i++) release_async(k, n->child.at[i]);
+}
+
 void gpu_place(GpuProgram *g, GpuKernel *k) {
     int n = g->tree->buffers.n;
     Placer p = {.g = g, .k = k, .part_of.arena = g->arena};
@@ -303,4 +310,5 @@ void gpu_place(GpuProgram *g, GpuKernel *k) {
         if (in_registers(&p, i)) k->buffer[i].space = GPU_REGISTER;
     release_single(&p, k->body);
     for (int i = 0; i < n; i++) lay_out(g, k, i);
+    release_async(k, k->body);
 }

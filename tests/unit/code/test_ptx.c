@@ -242,3 +242,14 @@ TEST(one_thread_stores_a_reduction) {
                 (int64_t[]){17, 16, 17},
                 "O: j/4:thread.y i k j:thread.x\n    copy B at i place shared\n");
 }
+
+// Asynchronous copies fill shared memory: a buffer of one thread, and one that shared memory has no
+// room for, are filled through registers.
+TEST(asynchronous_copies_fill_shared_memory) {
+    try_matmul("C: n/16:thread.x n k m\n    copy B at n place shared by async\n", 33, 64, 2);
+    try_matmul("C: n/16:thread.x n k m\n    copy B at n place shared stages 2 by async\n", 9, 64,
+               2);
+    try_matmul("C: k/512 m:thread.x n k\n    copy B at k/512 place shared by async\n", 2, 120, 600);
+    try_matmul("C: k/512 m:thread.x n k\n    copy B at k/512 place shared stages 2 by async\n", 2,
+               60, 600);
+}
