@@ -12,6 +12,8 @@
 
 #include <stdlib.h>
 
+enum { OFFSETS = 1 << 23 }; // of an address are in -OFFSETS ... OFFSETS - 1
+
 static const GpuBuffer *place_of(const Writer *w, int buffer) { return &w->k->buffer[buffer]; }
 static Type type_of_buffer(const Writer *w, int buffer) { return w->t->buffers.at[buffer].type; }
 static int bytes_of(const Writer *w, int buffer) {
@@ -219,13 +221,14 @@ static Opnd base_of(Writer *w, int buffer) {
     return *b;
 }
 
-// base + rest in a register, computed with the index arithmetic of `rest`.
+// base + rest in a register, computed with the index arithmetic of `rest`, and an offset from there
+// that fits the 24 bits of an instruction. Elements near each other share the register.
 Opnd address_of(Writer *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
     Opnd base = base_of(w, buffer);
     *disp = constant;
-    if (constant > INT32_MAX / 2 || constant < INT32_MIN / 2) {
-        rest = affine_add_const(w->x, rest, constant);
-        *disp = 0;
+    if (constant < -OFFSETS || constant >= OFFSETS) {
+        *disp = floor_mod(constant, OFFSETS);
+        rest = affine_add_const(w->x, rest, constant - *disp);
     }
     if (affine_is(rest, 0)) return base;
     // One register per base and affine; the key is their sum, with an index that means the base.

@@ -253,3 +253,15 @@ TEST(asynchronous_copies_fill_shared_memory) {
     try_matmul("C: k/512 m:thread.x n k\n    copy B at k/512 place shared stages 2 by async\n", 2,
                60, 600);
 }
+
+// An offset of more than 24 bits is added in a register.
+TEST(far_elements) {
+    try_program(
+        "program p { input A: f32[8, 999] output T: f32[]\n"
+        "T: for k in 0:32\n T[] min=! select(index(7 - 999*k) >= i64(0), A[999*k, k], 1.0) }",
+        NULL, NULL);
+    try_program("program p { input A: f32[8, 999] output T: f32[]\n"
+                "T: for k in 0:32\n T[] min=! select(index(k - 31) >= i64(0), A[999*k - 30969, k], "
+                "1.0) }",
+                NULL, NULL);
+}
