@@ -122,6 +122,7 @@ static inline int gpu_threads(const GpuKernel *k) {
 // gpu_owner.c: an access as digits of a number. False: it is not one.
 typedef struct GpuDigit {
     int64_t coef, extent; // elements
+    int axis;             // of threads; -1: of a loop
 } GpuDigit;
 typedef struct GpuDigits {
     int n;

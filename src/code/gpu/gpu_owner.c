@@ -29,8 +29,9 @@ bool gpu_digits(const GpuProgram *g, const GpuKernel *k, const Access *a, GpuDig
         if (block) {
             other = affine_add(x, other, affine_make(x, 0, &sum->term[i], 1));
         } else if (extent > 1) {
-            if (thread) out->axes |= 1u << (id - g->hw);
-            out->digit[out->n++] = (GpuDigit){sum->term[i].coef, extent};
+            int axis = thread ? id - g->hw : -1;
+            if (thread) out->axes |= 1u << axis;
+            out->digit[out->n++] = (GpuDigit){sum->term[i].coef, extent, axis};
         }
     }
     out->other = other;
@@ -47,9 +48,10 @@ bool gpu_digits(const GpuProgram *g, const GpuKernel *k, const Access *a, GpuDig
 
 bool gpu_digits_equal(const GpuDigits *a, const GpuDigits *b) {
     if (a->n != b->n || a->other != b->other || a->axes != b->axes) return false;
-    for (int i = 0; i < a->n; i++)
-        if (a->digit[i].coef != b->digit[i].coef || a->digit[i].extent != b->digit[i].extent)
-            return false;
+    for (int i = 0; i < a->n; i++) {
+        const GpuDigit *p = &a->digit[i], *q = &b->digit[i];
+        if (p->coef != q->coef || p->extent != q->extent || p->axis != q->axis) return false;
+    }
     return true;
 }
 

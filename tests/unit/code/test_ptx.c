@@ -265,3 +265,17 @@ TEST(far_elements) {
                 "1.0) }",
                 NULL, NULL);
 }
+
+// Threads fill a buffer in turns, [2*turn + t], and read neighbours, [2*t + i]: the digits are alike
+// but mean different threads, so that a barrier is needed.
+TEST(barriers_between_turns_and_neighbours) {
+    const char *text = "program p(M, K) { input A: i32[M, K] input B: i32[M, K] output C: i32[]\n"
+                       "C: for m in 0:M, k in 0:K  C[] +=! A[m, k]*B[m, k] }";
+    try_program(text, (int64_t[]){3, 16},
+                "C: m/4 k/16 k m/2:thread.z m\n    copy A at k place shared\n"
+                "    copy B at m place shared\n");
+    try_program(
+        text, (int64_t[]){33, 1},
+        "C: m/4 m/2:thread.y k m:thread.z\n    copy A at m/4 place shared stages 2 by async\n"
+        "    copy B at m/4 place shared stages 2 by async\n");
+}
