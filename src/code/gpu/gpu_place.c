@@ -9,7 +9,8 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-enum { MOST_REGISTERS = 128, SHARED_FOR_SUMS = 4096 };
+// Reductions over threads need 8 bytes per thread.
+enum { MOST_REGISTERS = 128, SHARED_FOR_SUMS = 8 * GPU_MAX_THREADS };
 
 // What all accesses of a buffer have in common.
 typedef struct AccessParts AccessParts;

@@ -150,17 +150,19 @@ static void exchange_some(Writer *w, Item *item, int n, const Exchange *e, int64
     }
 }
 
-// As many values at a time as shared memory has room for.
+// As many values at a time as shared memory has room for, behind the slots of earlier reductions;
+// where it has none, those are used again.
 static void exchange(Writer *w, Item *item, int n, const Exchange *e) {
     int unit = 4;
     for (int k = 0; k < n; k++)
         if (item[k].v.class == REG_64) unit = 8;
     int64_t at = ceil_div(w->shared, 16) * 16, size = (int64_t)e->slots * unit;
-    int64_t most = max_i64((GPU_SHARED_BYTES - at) / size, 1);
-    int batch = (int)min_i64(n, most);
-    w->shared = at + batch * size;
+    bool again = at + size > GPU_SHARED_BYTES;
+    if (again) at = w->k->shared;
+    int batch = (int)min_i64(n, (GPU_SHARED_BYTES - at) / size);
+    w->shared = max_i64(w->shared, at + batch * size);
     for (int k = 0; k < n; k += batch) {
-        if (w->serial || k) line(w, "bar.sync 0;"); // the slots were read
+        if (w->serial || again || k) line(w, "bar.sync 0;"); // the slots were read
         exchange_some(w, item + k, (int)min_i64(batch, n - k), e, at, unit);
     }
 }

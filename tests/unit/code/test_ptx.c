@@ -266,8 +266,8 @@ TEST(far_elements) {
                 NULL, NULL);
 }
 
-// Threads fill a buffer in turns, [2*turn + t], and read neighbours, [2*t + i]: the digits are alike
-// but mean different threads, so that a barrier is needed.
+// Threads fill a buffer in turns, [2*turn + t], and read neighbours, [2*t + i]: digits of the same
+// sizes that belong to different threads, so that a barrier is needed.
 TEST(barriers_between_turns_and_neighbours) {
     const char *text = "program p(M, K) { input A: i32[M, K] input B: i32[M, K] output C: i32[]\n"
                        "C: for m in 0:M, k in 0:K  C[] +=! A[m, k]*B[m, k] }";
@@ -278,4 +278,11 @@ TEST(barriers_between_turns_and_neighbours) {
         text, (int64_t[]){33, 1},
         "C: m/4 m/2:thread.y k m:thread.z\n    copy A at m/4 place shared stages 2 by async\n"
         "    copy B at m/4 place shared stages 2 by async\n");
+}
+
+// More results of reductions over threads than shared memory has room for.
+TEST(reductions_use_slots_again) {
+    try_matmul("C: k/16:thread.x m/8:thread.y k/2:thread.z m n k\n", 64, 64, 17);
+    try_matmul("C: k/16 k/5:thread.z n:thread.y k:thread.x m\n    copy A at k place shared\n", 64,
+               40, 33);
 }
