@@ -5,6 +5,8 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
+enum { MOST_PARTS = 1024 }; // combined without a loop
+
 typedef struct Partial {
     const GpuNode *leaf;
     int buffer;
@@ -131,6 +133,37 @@ typedef struct Exchange {
     Opnd writes;    // predicate: this thread writes; class 16: all do
 } Exchange;
 
+static void combine_rows(Writer *w, Item *item, int n, const Exchange *e, Opnd row, int64_t at,
+                         int unit) {
+    int64_t size = (int64_t)e->slots * unit;
+    for (int k = 0; k < n; k++) {
+        RegClass class = (RegClass)item[k].v.class;
+        for (int i = 0; i < e->per_row; i++) {
+            Opnd part = shared_load(w, class, row, at + k * size + i * e->step * unit);
+            item[k].v = i ? combine(w, item[k].op, item[k].type, item[k].v, part) : part;
+        }
+    }
+}
+
+// The same in the same order, with less code: a loop over the slots of a row.
+static void combine_in_loop(Writer *w, Item *item, int n, const Exchange *e, Opnd row, int64_t at,
+                            int unit) {
+    int64_t size = (int64_t)e->slots * unit;
+    for (int k = 0; k < n; k++)
+        item[k].v = shared_load(w, (RegClass)item[k].v.class, row, at + k * size);
+    Opnd slot = moved(w, row), i = moved(w, lit(REG_32, 1));
+    int loop = label_new(w);
+    label_put(w, loop);
+    INS(w, "add.s32", slot, slot, lit(REG_32, (uint64_t)(e->step * unit)));
+    for (int k = 0; k < n; k++) {
+        Opnd part = shared_load(w, (RegClass)item[k].v.class, slot, at + k * size);
+        reg_assign(w, item[k].v, combine(w, item[k].op, item[k].type, item[k].v, part));
+    }
+    INS(w, "add.s32", i, i, lit(REG_32, 1));
+    Opnd more = NEW(w, REG_PRED, "setp.lt.s32", i, lit(REG_32, (uint64_t)e->per_row));
+    branch(w, more, true, loop);
+}
+
 static void exchange_some(Writer *w, Item *item, int n, const Exchange *e, int64_t at, int unit) {
     Opnd base = shared_base(w);
     Opnd own = NEW(w, REG_32, "mad.lo.s32", e->slot, lit(REG_32, (uint64_t)unit), base);
@@ -141,13 +174,10 @@ static void exchange_some(Writer *w, Item *item, int n, const Exchange *e, int64
     for (int k = 0; k < n; k++) shared_store(w, own, at + k * size, item[k].v);
     label_put(w, end);
     line(w, "bar.sync 0;");
-    for (int k = 0; k < n; k++) {
-        RegClass class = (RegClass)item[k].v.class;
-        for (int i = 0; i < e->per_row; i++) {
-            Opnd part = shared_load(w, class, row, at + k * size + i * e->step * unit);
-            item[k].v = i ? combine(w, item[k].op, item[k].type, item[k].v, part) : part;
-        }
-    }
+    if ((int64_t)n * e->per_row > MOST_PARTS)
+        combine_in_loop(w, item, n, e, row, at, unit);
+    else
+        combine_rows(w, item, n, e, row, at, unit);
 }
 
 // As many values at a time as shared memory has room for, behind the slots of earlier reductions;

@@ -286,3 +286,8 @@ TEST(reductions_use_slots_again) {
     try_matmul("C: k/16 k/5:thread.z n:thread.y k:thread.x m\n    copy A at k place shared\n", 64,
                40, 33);
 }
+
+// Many results in rows of many threads.
+TEST(reductions_of_long_rows) {
+    try_matmul("C: n/16 k:thread.y m n\n    copy B at k place shared by async\n", 33, 33, 64);
+}
