@@ -320,6 +320,17 @@ static bool find_rows(const Stmt *s, Rows *rows, int64_t *count) {
     return rows->n > 0;
 }
 
+// Does every read along the row have elements of its own in each of several rows? Otherwise rows
+// share operands, and tiles reuse them.
+static bool rows_are_alone(const StmtFacts *f, const Rows *rows, int inner) {
+    for (int r = 0; r < f->nvalue && rows->n > 1; r++) {
+        if (!access_uses_iter(f->read[r], inner)) continue;
+        for (int i = 0; i < rows->n; i++)
+            if (!access_uses_iter(f->read[r], rows->iter[i])) return false;
+    }
+    return true;
+}
+
 // A reduction along contiguous elements of a row, or a statement on the rows of the one before.
 static bool try_row(Gpu *g, int i) {
     const StmtFacts *f = &g->f->stmt[i];
@@ -338,6 +349,7 @@ static bool try_row(Gpu *g, int i) {
     if (!f->reduces || s->nconstraints || !find_rows(s, &rows, &count)) return false;
     int inner = inner_iter(s, &rows);
     if (inner < 0 || !s->iter[inner].reduction || read_along(g, i) != inner) return false;
+    if (!rows_are_alone(f, &rows, inner)) return false;
     int64_t n = iter_extent(&s->iter[inner]);
     if (n < LONG_ROW || (count < PROCESSORS / 2 && n >= MANY_VALUES)) return false;
     g->nrows = rows.n;

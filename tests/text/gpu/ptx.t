@@ -3,6 +3,8 @@
 def mv(float(M,K) A, float(K) x) -> (C) {
     C(m) +=! A(m,k) * x(k)
 }
+--- bmm.tc
+def bmm(float(B,M,K) X, float(B,K,N) Y) -> (Z) { Z(b,m,n) +=! X(b,m,k) * Y(b,k,n) }
 --- big.lws
 C: m/4:grid.x m:thread.x k
 --- wide.lws
@@ -11,6 +13,8 @@ $ loopwright show mv.tc --size M=8,K=4 --stage ptx --schedule big.lws | grep -c 
 4
 $ loopwright show mv.tc --size M=300,K=4096 --stage ptx | grep '^//'
 // C: m:grid.x k/1024 k/4:thread.x k
+$ loopwright show bmm.tc --size B=500,M=26,K=72,N=26 --stage ptx | grep '^// Z'
+// Z: b m/2 n k m
 $ loopwright show mv.tc --size M=8,K=4 --stage ptx --target sm_90 | sed -n 2,3p
 .version 7.8
 .target sm_90
