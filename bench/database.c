@@ -117,7 +117,10 @@ typedef struct Write {
 static lw_status write_body(Call *call, void *arg) {
     Write *w = arg;
     const Canon *c = canon_of(call->arena, program_fork(call->arena, w->bound->program));
-    DbKey key = database_key(call, c, (Target){.threads = 1});
+    Compilation compilation = compilation_of(call, w->bound, NULL);
+    compilation.threads = 1;
+    compilation.machine = pick_machine(call, NULL);
+    DbKey key = database_key(&compilation, c);
     DbEntry e = {.schedule = schedule, .seconds = 1e-6, .verified = "exact", .chosen = 2e-6};
     double start = lab_now();
     if (!db_record(call->ctx->db, call->scratch, &key, &e)) exit(1);

@@ -120,7 +120,7 @@ static void find_in_table(void *arg) {
 
 static void alone(void *arg) {
     Bench *b = arg;
-    b->code->entry(b->buffers, NULL, &b->env);
+    b->code->loaded.entry(b->buffers, NULL, &b->env);
 }
 
 static void finding(void) {
@@ -129,7 +129,7 @@ static void finding(void) {
                1);
     call(&b);
     call_run(b.ctx, see_slot, &b);
-    b.way = (Way){b.options.schedule.text, context_machine(b.ctx, ISA_COUNT)->isa, false};
+    b.way = (Way){b.options.schedule.text, machine_isa(context_machine(b.ctx, ISA_COUNT)), false};
     b.env.threads = 1;
     printf("find\n");
     measure("in the thread's memory", find, &b, 1000);
