@@ -278,13 +278,13 @@ void lw_bound_free(lw_bound *b) {
 
 // --- What a bound function tells -----------------------------------------------------------------
 
-typedef struct Uses {
+typedef struct BoundUses {
     lw_bound *b;
     int64_t *lo, *hi; // per iterator, or per index of a Tree; inclusive
-} Uses;
+} BoundUses;
 
 // What a run makes itself has no range.
-static IndexRange *range_of(const Uses *u, const Access *read) {
+static IndexRange *range_of(const BoundUses *u, const Access *read) {
     return read->tensor < u->b->program->tensors.n ? &u->b->ranges[read->tensor] : NULL;
 }
 
@@ -297,7 +297,7 @@ static void narrow(IndexRange *r, int64_t lo, int64_t hi) {
 
 // Subscript  k·v + rest  of a dimension [first, last]: which v keep it inside whatever `rest` is?
 // If that cannot be told, those that would do on their own.
-static void use_term(const Uses *u, const Affine *sub, int term, int64_t first, int64_t last) {
+static void use_term(const BoundUses *u, const Affine *sub, int term, int64_t first, int64_t last) {
     IndexRange *range = range_of(u, sub->term[term].atom->read);
     int64_t k = sub->term[term].coef, min = sub->constant, max = sub->constant;
     for (int i = 0; i < sub->n; i++) {
@@ -322,7 +322,7 @@ static void use_term(const Uses *u, const Affine *sub, int term, int64_t first, 
 }
 
 typedef struct Inside {
-    const Uses *u;
+    const BoundUses *u;
     int64_t first, last;
 } Inside;
 
@@ -344,7 +344,7 @@ static bool dimension(const lw_bound *b, int tensor, int d, int64_t *first, int6
 }
 
 static void use_access(void *user, const Access *access, bool guarded) {
-    const Uses *u = user;
+    const BoundUses *u = user;
     (void)guarded;
     for (int d = 0; d < access->rank; d++) {
         const Affine *sub = access->sub[d];
@@ -395,7 +395,7 @@ static int64_t kept_out(const Expr *e, bool holds, const Access *a) {
 }
 
 // Every read inside the subscripts of an access.
-static void pad_access(const Uses *u, const Access *access, const IndexGuard *guards) {
+static void pad_access(const BoundUses *u, const Access *access, const IndexGuard *guards) {
     for (int d = 0; d < access->rank; d++) {
         const Affine *sub = access->sub[d];
         AccessList reads = {.arena = &u->b->arena};
@@ -413,7 +413,7 @@ static void pad_access(const Uses *u, const Access *access, const IndexGuard *gu
     }
 }
 
-static void pad_value(const Uses *u, const Expr *e, const IndexGuard *guards) {
+static void pad_value(const BoundUses *u, const Expr *e, const IndexGuard *guards) {
     if (e->kind == EXPR_READ) pad_access(u, e->access, guards);
     if (e->kind == EXPR_INDEX) {
         AccessList reads = {.arena = &u->b->arena};
@@ -428,7 +428,7 @@ static void pad_value(const Uses *u, const Expr *e, const IndexGuard *guards) {
     }
 }
 
-static void find_padding(const Uses *u) {
+static void find_padding(const BoundUses *u) {
     const Program *p = u->b->program;
     for (int t = 0; t < p->tensors.n; t++) u->b->ranges[t].least = INT64_MIN;
     for (int i = 0; i < p->stmts.n; i++) {
@@ -456,7 +456,7 @@ static void add_instances(lw_bound *b, const Stmt *s) {
 
 static void describe_stmts(lw_bound *b) {
     int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
-    Uses u = {b, lo, hi};
+    BoundUses u = {b, lo, hi};
     for (int i = 0; i < b->program->stmts.n; i++) {
         const Stmt *s = &b->program->stmts.at[i];
         for (int k = 0; k < s->niters; k++) {
@@ -472,7 +472,7 @@ static void describe_stmts(lw_bound *b) {
 
 // The leaves of a Stripe program, likewise. Blocks come before what they enclose.
 static bool use_node(void *user, const Node *node, int depth, const Block *parent) {
-    const Uses *u = user;
+    const BoundUses *u = user;
     const Block *block = as_block(node);
     const Leaf *leaf = as_leaf(node);
     (void)depth, (void)parent;
@@ -490,8 +490,8 @@ static bool use_node(void *user, const Node *node, int depth, const Block *paren
 
 static void describe_tree(lw_bound *b) {
     const Tree *t = b->function->tree;
-    Uses u = {b, arena_new_n(&b->arena, int64_t, t->nindices),
-              arena_new_n(&b->arena, int64_t, t->nindices)};
+    BoundUses u = {b, arena_new_n(&b->arena, int64_t, t->nindices),
+                   arena_new_n(&b->arena, int64_t, t->nindices)};
     tree_walk(t, use_node, &u);
     for (int i = 0; i < b->program->tensors.n; i++) b->ranges[i].least = b->ranges[i].lo;
     b->instances = tree_instances(&b->arena, t);

@@ -146,10 +146,10 @@ static lw_machine *describe(Arena *arena, const Machine *m, Rates *r) {
     return out;
 }
 
-typedef enum Kept { KEPT_NONE, KEPT_BAD, KEPT_RATES } Kept;
+typedef enum KeptRates { KEPT_NONE, KEPT_BAD, KEPT_RATES } KeptRates;
 
 // What the file says of this machine; text goes to the arena.
-static Kept read_kept(Arena *arena, const char *path, const Machine *m, Rates *r) {
+static KeptRates read_kept(Arena *arena, const char *path, const Machine *m, Rates *r) {
     const char *text;
     *r = (Rates){.cores = measure_cores()};
     static const char earlier[] = "{\n  \"format\": 1,"; // before pipes were measured
@@ -216,7 +216,7 @@ static lw_status machine_body(Call *call, void *args) {
     }
     const char *path = c->options.file ? c->options.file : cache_path(call->arena, &m);
     if (path && !*path) path = NULL;
-    Kept kept = c->options.remeasure ? KEPT_NONE : read_kept(call->arena, path, &m, &r);
+    KeptRates kept = c->options.remeasure ? KEPT_NONE : read_kept(call->arena, path, &m, &r);
     if (kept == KEPT_BAD) diag_report(call->diags, (Range){0, 0}, DIAG_MACHINE_FILE, path);
     bool better = c->options.improve && kept == KEPT_RATES, measure = better || kept != KEPT_RATES;
     Rates before = r;

@@ -7,15 +7,15 @@
 #include "stripe/stripe.h"
 #include "tree/special.h"
 
-typedef struct ShowCall {
+typedef struct ScheduleShowCall {
     const lw_bound *bound;
     lw_stage stage;
     lw_show_options options;
     const char *text;
-} ShowCall;
+} ScheduleShowCall;
 
 static lw_status show_body(Call *call, void *args) {
-    ShowCall *s = args;
+    ScheduleShowCall *s = args;
     bool stripe = s->bound->function->tree;
     if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_DEPENDENCES)
         return call_misused(call, "'stage' is %d, which is not a valid lw_stage", (int)s->stage);
@@ -63,7 +63,7 @@ lw_status lw_bound_show_with(lw_context *ctx, const lw_bound *b, lw_stage stage,
     *out = NULL;
     if (!b) return call_null(ctx, "b");
     if (stage == LW_STAGE_PROGRAM) return lw_bound_show(ctx, b, stage, out);
-    ShowCall s = {.bound = b, .stage = stage};
+    ScheduleShowCall s = {.bound = b, .stage = stage};
     if (!options_copy(&s.options, sizeof s.options, options)) return call_unsized(ctx);
     if (s.options.threads < 0) return call_threads(ctx, s.options.threads);
     lw_status status = call_run(ctx, show_body, &s);

@@ -59,11 +59,11 @@ void lw_tree_free(lw_tree *t) {
     }
 }
 
-typedef struct NewCall {
+typedef struct TreeNewCall {
     const lw_bound *bound;
     lw_show_options options;
     lw_tree *made;
-} NewCall;
+} TreeNewCall;
 
 // Views that lowering did not have: they are derived again when the Tree is printed, since
 // transformations change them.
@@ -81,7 +81,7 @@ static const Block *without_views(Tree *t, const Block *b) {
 
 // The Tree is lowered in the slot's arena; the handle's own copy is read from its Stripe text.
 static lw_status new_body(Call *call, void *arg) {
-    NewCall *n = arg;
+    TreeNewCall *n = arg;
     const Schedule *schedule;
     const Tree *tree;
     if (n->bound->function->tree && n->options.schedule.text)
@@ -108,7 +108,7 @@ lw_status lw_tree_new(lw_context *ctx, const lw_bound *b, const lw_show_options 
     if (!out) return call_null(ctx, "out");
     *out = NULL;
     if (!b) return call_null(ctx, "b");
-    NewCall n = {.bound = b};
+    TreeNewCall n = {.bound = b};
     if (!options_copy(&n.options, sizeof n.options, options)) return call_unsized(ctx);
     if (n.options.threads < 0) return call_threads(ctx, n.options.threads);
     lw_status status = call_run(ctx, new_body, &n);
@@ -184,14 +184,14 @@ typedef enum Verb {
     TREE_LAYOUT,
 } Verb;
 
-typedef struct EditCall {
+typedef struct TreeEditCall {
     const lw_tree *from;
     Verb verb;
     int node, other;
     int64_t n, m;
     const char *buffer;
     lw_tree *made;
-} EditCall;
+} TreeEditCall;
 
 static int find_buffer(const Tree *t, const char *name) {
     for (int i = 0; name && i < t->buffers.n; i++)
@@ -199,7 +199,7 @@ static int find_buffer(const Tree *t, const char *name) {
     return -1;
 }
 
-static const Tree *apply(const EditCall *c, const Tree *t, const TreeEdit *e) {
+static const Tree *apply(const TreeEditCall *c, const Tree *t, const TreeEdit *e) {
     TreeRef ref = ref_of(c->from, c->node);
     int buffer = find_buffer(t, c->buffer), loop = ref.loop;
     switch (c->verb) {
@@ -226,14 +226,14 @@ static const Tree *apply(const EditCall *c, const Tree *t, const TreeEdit *e) {
 }
 
 // Whether the named buffer exists; says so otherwise.
-static bool buffer_known(Call *call, const EditCall *c) {
+static bool buffer_known(Call *call, const TreeEditCall *c) {
     if (!c->buffer || find_buffer(c->from->tree, c->buffer) >= 0) return true;
     diag_report(call->diags, (Range){0}, DIAG_EDIT_NO_BUFFER, c->buffer);
     return false;
 }
 
 static lw_status edit_body(Call *call, void *arg) {
-    EditCall *c = arg;
+    TreeEditCall *c = arg;
     if (!buffer_known(call, c)) return LW_ERROR;
     lw_tree *t = tree_make(call, c->from->bound, c->from, &c->made);
     Tree *fork = tree_fork(&t->arena, c->from->tree);
@@ -244,7 +244,7 @@ static lw_status edit_body(Call *call, void *arg) {
     return LW_OK;
 }
 
-static lw_status edit(lw_context *ctx, EditCall c, lw_tree **out) {
+static lw_status edit(lw_context *ctx, TreeEditCall c, lw_tree **out) {
     if (!out) return call_null(ctx, "out");
     *out = NULL;
     if (!c.from) return call_null(ctx, "t");
@@ -258,11 +258,11 @@ static lw_status edit(lw_context *ctx, EditCall c, lw_tree **out) {
 
 static lw_status on_loop(lw_context *ctx, const lw_tree *t, Verb verb, int loop, int64_t n,
                          int64_t m, lw_tree **out) {
-    return edit(ctx, (EditCall){.from = t, .verb = verb, .node = loop, .n = n, .m = m}, out);
+    return edit(ctx, (TreeEditCall){.from = t, .verb = verb, .node = loop, .n = n, .m = m}, out);
 }
 
 static lw_status on_buffer(lw_context *ctx, const lw_tree *t, Verb verb, const char *buffer,
-                           EditCall c, lw_tree **out) {
+                           TreeEditCall c, lw_tree **out) {
     if (out) *out = NULL;
     if (!buffer) return call_null(ctx, "buffer");
     c.from = t, c.verb = verb, c.buffer = buffer;
@@ -283,7 +283,8 @@ lw_status lw_tree_move(lw_context *ctx, const lw_tree *t, int node, int by, lw_t
     return on_loop(ctx, t, TREE_MOVE, node, by, 0, out);
 }
 lw_status lw_tree_sink(lw_context *ctx, const lw_tree *t, int leaf, int loop, lw_tree **out) {
-    return edit(ctx, (EditCall){.from = t, .verb = TREE_SINK, .node = leaf, .other = loop}, out);
+    return edit(ctx, (TreeEditCall){.from = t, .verb = TREE_SINK, .node = leaf, .other = loop},
+                out);
 }
 lw_status lw_tree_fuse(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
     return on_loop(ctx, t, TREE_FUSE, loop, 0, 0, out);
@@ -315,20 +316,20 @@ lw_status lw_tree_peel(lw_context *ctx, const lw_tree *t, int loop, int64_t n, l
 }
 lw_status lw_tree_stage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
                         lw_tree **out) {
-    return on_buffer(ctx, t, TREE_STAGE, buffer, (EditCall){.node = loop}, out);
+    return on_buffer(ctx, t, TREE_STAGE, buffer, (TreeEditCall){.node = loop}, out);
 }
 lw_status lw_tree_unstage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
                           lw_tree **out) {
-    return on_buffer(ctx, t, TREE_UNSTAGE, buffer, (EditCall){.node = loop}, out);
+    return on_buffer(ctx, t, TREE_UNSTAGE, buffer, (TreeEditCall){.node = loop}, out);
 }
 lw_status lw_tree_copy_input(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
                              lw_tree **out) {
-    return on_buffer(ctx, t, TREE_COPY, buffer, (EditCall){.node = loop}, out);
+    return on_buffer(ctx, t, TREE_COPY, buffer, (TreeEditCall){.node = loop}, out);
 }
 lw_status lw_tree_drop_copy(lw_context *ctx, const lw_tree *t, const char *buffer, lw_tree **out) {
-    return on_buffer(ctx, t, TREE_DROP, buffer, (EditCall){.node = -1}, out);
+    return on_buffer(ctx, t, TREE_DROP, buffer, (TreeEditCall){.node = -1}, out);
 }
 lw_status lw_tree_swap_layout(lw_context *ctx, const lw_tree *t, const char *buffer, int a, int b,
                               lw_tree **out) {
-    return on_buffer(ctx, t, TREE_LAYOUT, buffer, (EditCall){.node = -1, .n = a, .m = b}, out);
+    return on_buffer(ctx, t, TREE_LAYOUT, buffer, (TreeEditCall){.node = -1, .n = a, .m = b}, out);
 }

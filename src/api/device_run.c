@@ -16,7 +16,7 @@ static const Range nowhere = {0, 0};
 
 // --- Arguments -----------------------------------------------------------------------------------
 
-typedef struct Argument {
+typedef struct DeviceArgument {
     View view;        // what the program sees: host tensors are dense there
     const View *host; // NULL: it is on the device
     bool dense;       // the host's tensor is
@@ -24,7 +24,7 @@ typedef struct Argument {
     size_t bytes;
     char *packed; // the host's elements in order, if it is not dense
     uint64_t address;
-} Argument;
+} DeviceArgument;
 
 static bool is_dense(const View *v) {
     int64_t stride = 1;
@@ -66,12 +66,12 @@ static void pack(const View *v, char *dense, bool out) {
     }
 }
 
-static Argument *take_arguments(Compilation *c, int n) {
+static DeviceArgument *take_arguments(Compilation *c, int n) {
     Arena *arena = c->call->arena;
     const Program *p = c->bound->program;
-    Argument *args = arena_new_n(arena, Argument, n + 1);
+    DeviceArgument *args = arena_new_n(arena, DeviceArgument, n + 1);
     for (int i = 0; i < n; i++) {
-        Argument *a = &args[i];
+        DeviceArgument *a = &args[i];
         a->view = c->views[i];
         a->written = i >= p->ninputs;
         a->bytes = bytes_of(&a->view);
@@ -87,9 +87,10 @@ static Argument *take_arguments(Compilation *c, int n) {
     return args;
 }
 
-static DeviceStatus copy_in(Device *d, Argument *args, int n, DeviceStream s, DeviceError *e) {
+static DeviceStatus copy_in(Device *d, DeviceArgument *args, int n, DeviceStream s,
+                            DeviceError *e) {
     for (int i = 0; i < n; i++) {
-        Argument *a = &args[i];
+        DeviceArgument *a = &args[i];
         if (!a->host) continue;
         if (!(a->address = device_alloc(d, a->bytes, e))) return e->status;
         if (a->packed) pack(a->host, a->packed, false);
@@ -99,9 +100,10 @@ static DeviceStatus copy_in(Device *d, Argument *args, int n, DeviceStream s, De
     return DEVICE_OK;
 }
 
-static DeviceStatus copy_out(Device *d, Argument *args, int n, DeviceStream s, DeviceError *e) {
+static DeviceStatus copy_out(Device *d, DeviceArgument *args, int n, DeviceStream s,
+                             DeviceError *e) {
     for (int i = 0; i < n; i++) {
-        Argument *a = &args[i];
+        DeviceArgument *a = &args[i];
         if (!a->host || !a->written) continue;
         void *to = a->packed ? a->packed : a->host->data;
         if (device_read(d, to, a->address, a->bytes, s, e)) return e->status;
@@ -110,7 +112,7 @@ static DeviceStatus copy_out(Device *d, Argument *args, int n, DeviceStream s, D
     return DEVICE_OK;
 }
 
-static void free_copies(Device *d, Argument *args, int n) {
+static void free_copies(Device *d, DeviceArgument *args, int n) {
     for (int i = 0; i < n; i++)
         if (args[i].host) device_free(d, args[i].address);
 }
@@ -118,7 +120,7 @@ static void free_copies(Device *d, Argument *args, int n) {
 // --- Programs ------------------------------------------------------------------------------------
 
 // The alignment that all arguments on the device have: copies have 256 bytes.
-static int common_alignment(const Argument *args, int n) {
+static int common_alignment(const DeviceArgument *args, int n) {
     int align = 16;
     for (int i = 0; i < n; i++)
         while (!args[i].host && args[i].address % (unsigned)align) align /= 2;
@@ -126,7 +128,8 @@ static int common_alignment(const Argument *args, int n) {
 }
 
 // Everything that the text depends on beside the bound function and the device.
-static const char *key_of(Compilation *c, const Argument *args, int n, int align, size_t *bytes) {
+static const char *key_of(Compilation *c, const DeviceArgument *args, int n, int align,
+                          size_t *bytes) {
     Text t = {.arena = c->call->arena};
     const lw_run_options *o = c->options;
     text_printf(&t, "%d %d %d", o->accumulate, o->skip_post, align);
@@ -144,8 +147,8 @@ static lw_status compile(Compilation *c, const View *views, int align, GpuCompil
     return gpu_compile(c->call, c->bound, &o->schedule, views, NULL, &options, out);
 }
 
-static lw_status load_program(Compilation *c, Device *d, const Argument *args, int n, int align,
-                              const char *key, size_t key_bytes, DeviceKernel **out) {
+static lw_status load_program(Compilation *c, Device *d, const DeviceArgument *args, int n,
+                              int align, const char *key, size_t key_bytes, DeviceKernel **out) {
     Call *call = c->call;
     View *views = arena_new_n(call->arena, View, n + 1);
     GpuCompiled made;
@@ -238,7 +241,7 @@ static bool has_inouts(const Program *p) {
 
 // Launches on the caller's stream. Waits if arguments are copied back, if a status word has to be
 // read, or for a time.
-static DeviceStatus launch(Compilation *c, Device *d, DeviceKernel *k, Argument *args, int n,
+static DeviceStatus launch(Compilation *c, Device *d, DeviceKernel *k, DeviceArgument *args, int n,
                            const uint64_t *address, bool waits, DeviceError *e) {
     DeviceStream s = c->options->stream;
     DeviceStatus status = DEVICE_OK;
@@ -259,7 +262,7 @@ static DeviceStatus launch(Compilation *c, Device *d, DeviceKernel *k, Argument 
 
 // A checked index was out of range: the reference interpreter says which, unless arguments are
 // where it cannot read them.
-static lw_status explain(Compilation *c, const Argument *args, int n) {
+static lw_status explain(Compilation *c, const DeviceArgument *args, int n) {
     for (int i = 0; i < n; i++)
         if (!args[i].host) {
             diag_report(c->call->diags, nowhere, DIAG_KERNEL_INDEX, c->bound->program->name);
@@ -292,7 +295,7 @@ lw_status gpu_run(Compilation *c) {
     int n = p->ninputs + p->noutputs;
     Device *d = context_device(call, c->options->device ? c->options->device : "cuda:0");
     if (!d) return LW_ERROR;
-    Argument *args = take_arguments(c, n);
+    DeviceArgument *args = take_arguments(c, n);
     uint64_t *address = arena_new_n(call->arena, uint64_t, n + 1);
     int align = common_alignment(args, n);
     size_t key_bytes;

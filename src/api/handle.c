@@ -137,15 +137,15 @@ const DLTensor *lw_kernel_tensor(const lw_kernel *k, size_t i) {
     return k && i < k->info.arg_count ? &k->tensors[i] : NULL;
 }
 
-typedef struct ShowCall {
+typedef struct KernelShowCall {
     const lw_kernel *kernel;
     lw_stage stage;
     bool json;
     const char *text;
-} ShowCall;
+} KernelShowCall;
 
 static lw_status show_body(Call *call, void *arg) {
-    ShowCall *s = arg;
+    KernelShowCall *s = arg;
     const lw_kernel *k = s->kernel;
     View *views = arena_new_n(call->arena, View, k->info.arg_count + 1);
     const DLTensor **args = arena_new_n(call->arena, const DLTensor *, k->info.arg_count + 1);
@@ -165,7 +165,7 @@ lw_status lw_kernel_show(lw_context *ctx, const lw_kernel *k, lw_stage stage, bo
     if (stage != LW_STAGE_ASM && stage != LW_STAGE_REPORT)
         return call_misuse(ctx, "'stage' is %d; a kernel has LW_STAGE_ASM and LW_STAGE_REPORT",
                            (int)stage);
-    ShowCall s = {k, stage, json, NULL};
+    KernelShowCall s = {k, stage, json, NULL};
     lw_status status = call_run(ctx, show_body, &s);
     if (status == LW_OK) *out = s.text;
     return status;
@@ -173,15 +173,15 @@ lw_status lw_kernel_show(lw_context *ctx, const lw_kernel *k, lw_stage stage, bo
 
 // --- Running -------------------------------------------------------------------------------------
 
-typedef struct RunCall {
+typedef struct KernelRunCall {
     const lw_kernel *kernel;
     const DLTensor *const *args;
     size_t count;
     const lw_run_options *options;
-} RunCall;
+} KernelRunCall;
 
 static lw_status run_body(Call *call, void *arg) {
-    RunCall *r = arg;
+    KernelRunCall *r = arg;
     lw_run_options o;
     if (!options_copy(&o, sizeof o, r->options)) return call_misused(call, UNSIZED);
     o.struct_size = sizeof o;
@@ -193,7 +193,7 @@ static lw_status run_body(Call *call, void *arg) {
 lw_status lw_kernel_run(lw_context *ctx, const lw_kernel *k, const DLTensor *const *args,
                         size_t count, const lw_run_options *options) {
     if (!k) return call_null(ctx, "k");
-    RunCall r = {k, args, count, options};
+    KernelRunCall r = {k, args, count, options};
     return call_run(ctx, run_body, &r);
 }
 

@@ -144,17 +144,17 @@ typedef struct RateTrial {
 
 typedef struct Team Team;
 
-typedef struct Worker {
+typedef struct RateWorker {
     Team *team;
     pthread_t thread;
     int number, cpu; // cpu -1: any
     double from, to; // of the last round
-} Worker;
+} RateWorker;
 
 struct Team {
     const RateTrial *trial;
     int size;
-    Worker *workers;
+    RateWorker *workers;
     atomic_int arrived, round;
     atomic_bool broken; // not everybody could be started
     int64_t passes;
@@ -202,7 +202,7 @@ static void judge(Team *t) {
 static double team_clock(const Team *t) { return t->size > 1 ? now_us() : 1e6 * thread_clock(); }
 
 static void *work(void *arg) {
-    Worker *w = arg;
+    RateWorker *w = arg;
     Team *t = w->team;
     const RateTrial *trial = t->trial;
     char *to = trial->memory + (int64_t)w->number * trial->bytes * (trial->copy ? 2 : 1);
@@ -221,13 +221,13 @@ static void *work(void *arg) {
 }
 
 // The best rate in 10^9 per second; 0 when threads could not be started.
-static double team_run(const RateTrial *trial, Worker *workers, const int *cpus, int size) {
+static double team_run(const RateTrial *trial, RateWorker *workers, const int *cpus, int size) {
     Team t = {.trial = trial, .size = size, .workers = workers, .passes = 1};
     t.deadline = now_us() + (trial->us > 0 ? trial->us : trial_us);
     int started = 0;
     for (; started < size; started++) {
-        Worker *w = &t.workers[started];
-        *w = (Worker){.team = &t, .number = started, .cpu = size > 1 ? cpus[started] : -1};
+        RateWorker *w = &t.workers[started];
+        *w = (RateWorker){.team = &t, .number = started, .cpu = size > 1 ? cpus[started] : -1};
         if (pthread_create(&w->thread, NULL, work, w) != 0) break;
     }
     if (started < size) atomic_store(&t.broken, true);
@@ -240,7 +240,7 @@ static double team_run(const RateTrial *trial, Worker *workers, const int *cpus,
 typedef struct RateMeasure {
     const Machine *m;
     ExecArena *exec; // made last: running out of memory unwinds
-    Worker *workers;
+    RateWorker *workers;
     uint8_t *code;
     char *memory;
     int cores, *cpus;
@@ -385,7 +385,7 @@ bool measure_rates(Call *call, const Machine *machine, Rates *out) {
     s.cpus = arena_new_n(call->scratch, int, s.cores);
     list_cpus(s.cpus, s.cores);
     s.code = arena_alloc(call->scratch, CODE_SIZE);
-    s.workers = arena_new_n(call->scratch, Worker, s.cores);
+    s.workers = arena_new_n(call->scratch, RateWorker, s.cores);
     size_t size = memory_needed(machine, s.cores);
     s.memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s.memory == MAP_FAILED) return false;

@@ -229,12 +229,12 @@ static void choose_place(Chooser *c, const Users *u, int def) {
     if (u->unknown > !n->known) return;
     double bytes = n->instances * n->ref[0].bytes, between = bytes, separate = 0,
            inlined_cycles = 0;
-    struct Reader {
+    struct FuseReader {
         ChooseStmt *nest;
         Taps *taps; // with the definition inlined
         double ops;
     };
-    VEC(struct Reader) readers = {0};
+    VEC(struct FuseReader) readers = {0};
     bool once = true; // each reader reads it once: it shares loops and stays in registers
     for (int at = u->first[w.tensor]; at; at = u->reader[at - 1].next) {
         int k = u->reader[at - 1].stmt, reads;
@@ -242,7 +242,7 @@ static void choose_place(Chooser *c, const Users *u, int def) {
         if (k <= def || !reader->place.taps || reader->place.inlined || reader->place.after >= 0)
             return;
         if (reads_old(c, u, def, group_end(c->p, k) - 1)) return;
-        struct Reader x = {reader, taps_with(c, n, &w, reader, &reads), 0};
+        struct FuseReader x = {reader, taps_with(c, n, &w, reader, &reads), 0};
         if (!x.taps) return;
         once &= reads == 1;
         x.ops = reader->ops + reads * n->ops;

@@ -138,20 +138,20 @@ static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
 }
 
 // Rows and columns of a block, rows of a thread (its columns are 4 or 8), groups that divide k.
-typedef struct Tile {
+typedef struct GpuTile {
     int bm, bn, tm, tn;
-} Tile;
-static const Tile tiles[] = {
+} GpuTile;
+static const GpuTile tiles[] = {
     {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {64, 64, 4, 4},
     {32, 64, 4, 4},   {32, 32, 4, 4},  {16, 32, 2, 4},
 };
 
-static int64_t blocks_of(const Tile *t, const Contraction *c, int64_t batch) {
+static int64_t blocks_of(const GpuTile *t, const Contraction *c, int64_t batch) {
     return ceil_div(c->M, t->bm) * ceil_div(c->N, t->bn) * batch;
 }
 
 // Vectors along k take more registers: the largest tile would spill.
-static const Tile *pick_tile(const Contraction *c, int64_t batch, bool along_k) {
+static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_k) {
     int count = (int)(sizeof tiles / sizeof *tiles);
     for (int i = along_k; i < count; i++)
         if (tiles[i].bm <= 2 * c->M && tiles[i].bn <= 2 * c->N &&
@@ -160,15 +160,15 @@ static const Tile *pick_tile(const Contraction *c, int64_t batch, bool along_k) 
     for (int i = count - 1; i > 0; i--) // too small for all processors
         if (blocks_of(&tiles[i], c, batch) * 4 >= PROCESSORS) return &tiles[i];
     // Long sums of few results: more blocks, each with more groups in k.
-    static const Tile tiny = {16, 16, 2, 2};
-    const Tile *last = &tiles[count - 1];
+    static const GpuTile tiny = {16, 16, 2, 2};
+    const GpuTile *last = &tiles[count - 1];
     bool few = blocks_of(last, c, batch) * 2 < PROCESSORS && c->K >= 512;
     return few && along_k ? &tiny : last;
 }
 
 // Groups of threads that divide k: a processor with few threads waits for its loads. Partial
 // results of large tiles leave room for two groups only.
-static int groups_of(const Tile *t, const Contraction *c, int64_t blocks) {
+static int groups_of(const GpuTile *t, const Contraction *c, int64_t blocks) {
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
     int most = t->tm * t->tn > 32 ? 256 : 512;
     if (blocks > 2 * PROCESSORS && threads >= 128) return 1;
@@ -198,7 +198,7 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
         if (first < 0 && iter_extent(&s->iter[i]) <= 65535) first = i;
     }
     bool along_k = contiguous_iter(g, s, c->b) == c->k;
-    const Tile *t = pick_tile(c, first >= 0 ? batch : 1, along_k);
+    const GpuTile *t = pick_tile(c, first >= 0 ? batch : 1, along_k);
     int groups = groups_of(t, c, blocks_of(t, c, first >= 0 ? batch : 1));
     int64_t depth = min_i64(TILE_DEPTH, c->K),
             chunk = ceil_div(ceil_div(c->K, groups), depth) * depth;
@@ -255,19 +255,19 @@ static int row_threads(int64_t n) {
 
 // The rows that a block works on: iterators of the grid.
 enum { MOST_ROWS = 3 };
-typedef struct Rows {
+typedef struct GpuRows {
     int n;
     int iter[MOST_ROWS];
-} Rows;
+} GpuRows;
 
-static bool is_row(const Rows *rows, int iter) {
+static bool is_row(const GpuRows *rows, int iter) {
     for (int i = 0; i < rows->n; i++)
         if (rows->iter[i] == iter) return true;
     return false;
 }
 
 // The iterator that is no row: at most one. -1: none; -2: there are several.
-static int inner_iter(const Stmt *s, const Rows *rows) {
+static int inner_iter(const Stmt *s, const GpuRows *rows) {
     int inner = -1;
     for (int i = 0; i < s->niters; i++) {
         if (is_row(rows, i) || iter_extent(&s->iter[i]) <= 1) continue;
@@ -283,7 +283,7 @@ static int iter_of_class(const StmtFacts *f, int class) {
     return -1;
 }
 
-static void write_row(Gpu *g, const Stmt *s, const Rows *rows, int inner, int threads) {
+static void write_row(Gpu *g, const Stmt *s, const GpuRows *rows, int inner, int threads) {
     static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
     label(g, s, "");
     for (int i = 0; i < rows->n; i++) loop(g, s, rows->iter[i], 1, axis[rows->n - 1 - i]);
@@ -296,7 +296,7 @@ static void write_row(Gpu *g, const Stmt *s, const Rows *rows, int inner, int th
 }
 
 // The rows of the statements before, as this one has them.
-static bool same_rows(const Gpu *g, const StmtFacts *f, Rows *rows) {
+static bool same_rows(const Gpu *g, const StmtFacts *f, GpuRows *rows) {
     rows->n = g->nrows;
     for (int i = 0; i < g->nrows; i++) {
         rows->iter[i] = iter_of_class(f, g->row_class[i]);
@@ -305,8 +305,8 @@ static bool same_rows(const Gpu *g, const StmtFacts *f, Rows *rows) {
     return true;
 }
 
-static bool find_rows(const Stmt *s, Rows *rows, int64_t *count) {
-    *rows = (Rows){0};
+static bool find_rows(const Stmt *s, GpuRows *rows, int64_t *count) {
+    *rows = (GpuRows){0};
     *count = 1;
     for (int k = 0; k < s->niters; k++) {
         int64_t n = iter_extent(&s->iter[k]);
@@ -322,7 +322,7 @@ static bool find_rows(const Stmt *s, Rows *rows, int64_t *count) {
 
 // Does every read along the row have elements of its own in each of several rows? Otherwise rows
 // share operands, and tiles reuse them.
-static bool rows_are_alone(const StmtFacts *f, const Rows *rows, int inner) {
+static bool rows_are_alone(const StmtFacts *f, const GpuRows *rows, int inner) {
     for (int r = 0; r < f->nvalue && rows->n > 1; r++) {
         if (!access_uses_iter(f->read[r], inner)) continue;
         for (int i = 0; i < rows->n; i++)
@@ -335,7 +335,7 @@ static bool rows_are_alone(const StmtFacts *f, const Rows *rows, int inner) {
 static bool try_row(Gpu *g, int i) {
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
-    Rows rows;
+    GpuRows rows;
     int64_t count;
     if (g->row_stmt >= 0 && stmts_depend(&g->f->stmt[g->row_stmt], f) && same_rows(g, f, &rows)) {
         int inner = inner_iter(s, &rows);

@@ -12,7 +12,7 @@ int code_line(const Code *code, uint32_t offset) {
 
 // --- Text ----------------------------------------------------------------------------------------
 
-typedef struct Printer {
+typedef struct ListingPrinter {
     Text *out;
     const Code *code;
     const Listing *listing;
@@ -21,9 +21,9 @@ typedef struct Printer {
     int next;          // row of the line table
     const ListingStyle *style;
     int32_t *label_at; // by offset: 1 + number of a label that stands there
-} Printer;
+} ListingPrinter;
 
-static void split_lines(Printer *p, const char *text) {
+static void split_lines(ListingPrinter *p, const char *text) {
     VEC(const char *) lines = {0};
     Arena *arena = p->listing->arena;
     vec_push(arena, &lines, "");
@@ -37,7 +37,7 @@ static void split_lines(Printer *p, const char *text) {
 }
 
 // What begins at this offset: a line of the Tree, a label.
-static void announce(Printer *p, uint32_t offset) {
+static void announce(ListingPrinter *p, uint32_t offset) {
     const Code *c = p->code;
     int line = p->last;
     for (; p->next < c->nlines && c->lines[p->next].offset <= offset; p->next++)
@@ -54,7 +54,7 @@ static void announce(Printer *p, uint32_t offset) {
     if (label) text_printf(p->out, "%s%d:\n", p->style->stem, label - 1);
 }
 
-static void print_bytes(Printer *p, uint32_t from, uint32_t to) {
+static void print_bytes(ListingPrinter *p, uint32_t from, uint32_t to) {
     while (from < to) {
         announce(p, from);
         text_add(p->out, "        .byte ");
@@ -68,7 +68,7 @@ static void print_bytes(Printer *p, uint32_t from, uint32_t to) {
 
 // The encoder numbers labels as they are made; here they are numbered by place, and labels at one
 // place are one.
-static void print_insn(Printer *p, const ListedInsn *in) {
+static void print_insn(ListingPrinter *p, const ListedInsn *in) {
     announce(p, in->offset);
     text_add(p->out, "        ");
     if (p->style->exact && in->jump && in->size > 4 && in->label >= 0)
@@ -83,7 +83,7 @@ static void print_insn(Printer *p, const ListedInsn *in) {
     text_char(p->out, '\n');
 }
 
-static void number_labels(Printer *p) {
+static void number_labels(ListingPrinter *p) {
     const Listing *l = p->listing;
     p->label_at = arena_new_n(l->arena, int32_t, p->code->size + 1);
     for (int i = 0; i < l->insns.n; i++)
@@ -95,7 +95,7 @@ static void number_labels(Printer *p) {
 
 void listing_print(Text *out, const Code *code, const Listing *listing, const char *tree_text,
                    const ListingStyle *style) {
-    Printer p = {.out = out, .code = code, .listing = listing, .style = style};
+    ListingPrinter p = {.out = out, .code = code, .listing = listing, .style = style};
     split_lines(&p, tree_text);
     number_labels(&p);
     uint32_t at = 0;

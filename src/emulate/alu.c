@@ -164,7 +164,7 @@ static uint64_t spelling_hash(const char *s, size_t len) {
     return h ^ h >> 29;
 }
 
-const Op *emu_find_op(Parser *p, Word spelling) {
+const Op *emu_find_op(PtxParser *p, PtxWord spelling) {
     if (!p->ops) {
         p->ops = arena_new_n(p->arena, const Op *, OP_SLOTS);
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {

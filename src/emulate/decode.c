@@ -9,17 +9,17 @@
 
 // The parts of a mnemonic between its dots; those before `next` are understood.
 typedef struct Modifiers {
-    Word at[12];
+    PtxWord at[12];
     int n, next;
 } Modifiers;
 
-static Modifiers split(Word mnemonic) {
+static Modifiers split(PtxWord mnemonic) {
     Modifiers m = {.n = 0, .next = 0};
     const char *s = mnemonic.s, *end = s + mnemonic.len;
     while (s <= end && m.n < 12) {
         const char *dot = memchr(s, '.', (size_t)(end - s));
         if (!dot) dot = end;
-        m.at[m.n++] = (Word){s, (size_t)(dot - s)};
+        m.at[m.n++] = (PtxWord){s, (size_t)(dot - s)};
         s = dot + 1;
     }
     return m;
@@ -40,7 +40,7 @@ static bool take_any(Modifiers *m, const char *const *names, int n, int *which) 
     return false;
 }
 
-static PtxType take_type(Parser *p, Modifiers *m) {
+static PtxType take_type(PtxParser *p, Modifiers *m) {
     PtxType type = PTX_NONE;
     if (m->next < m->n) type = ptx_type(m->at[m->next].s, m->at[m->next].len);
     if (type == PTX_NONE) ptx_refuse(p, "'%.*s' needs a type", (int)m->at[0].len, m->at[0].s);
@@ -48,7 +48,7 @@ static PtxType take_type(Parser *p, Modifiers *m) {
     return type;
 }
 
-static void finish(Parser *p, const Modifiers *m) {
+static void finish(PtxParser *p, const Modifiers *m) {
     if (m->next < m->n)
         ptx_refuse(p, "the emulator does not know .%.*s of '%.*s'", (int)m->at[m->next].len,
                    m->at[m->next].s, (int)m->at[0].len, m->at[0].s);
@@ -60,7 +60,7 @@ static void finish(Parser *p, const Modifiers *m) {
 
 // --- Arithmetic ----------------------------------------------------------------------------------
 
-static void decode_op(Parser *p, const Op *op, Ins *ins) {
+static void decode_op(PtxParser *p, const Op *op, Ins *ins) {
     ins->run = op->run;
     ins->plain = true;
     ins->ndst = 1;
@@ -73,7 +73,7 @@ static void decode_op(Parser *p, const Op *op, Ins *ins) {
     }
 }
 
-static void decode_lop3(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_lop3(PtxParser *p, Modifiers *m, Ins *ins) {
     if (!take(m, "b32")) ptx_refuse(p, "lop3 needs .b32");
     ins->run = emu_do_lop3;
     ins->ndst = 1;
@@ -87,7 +87,7 @@ static void decode_lop3(Parser *p, Modifiers *m, Ins *ins) {
     ins->what = (uint8_t)ptx_integer(p);
 }
 
-static void decode_predicate(Parser *p, Modifiers *m, Ins *ins, Exec *run, int nsrc) {
+static void decode_predicate(PtxParser *p, Modifiers *m, Ins *ins, Exec *run, int nsrc) {
     m->next = m->n;
     ins->run = run;
     ins->ndst = 1;
@@ -100,7 +100,7 @@ static void decode_predicate(Parser *p, Modifiers *m, Ins *ins, Exec *run, int n
 }
 
 // mov %d, a; mov %d, {a, b}; mov {%d, %e}, a
-static void decode_mov(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_mov(PtxParser *p, Modifiers *m, Ins *ins) {
     PtxType type = take_type(p, m), part = PTX_NONE;
     if (type == PTX_PRED) {
         decode_predicate(p, m, ins, emu_do_pred_move, 1);
@@ -139,7 +139,7 @@ static void decode_mov(Parser *p, Modifiers *m, Ins *ins) {
     }
 }
 
-static void decode_selp(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_selp(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->type = take_type(p, m);
     ins->run = emu_do_select;
     ins->ndst = 1;
@@ -179,14 +179,14 @@ static const Comparison comparisons[] = {
     {"nan", CMP_UNORDERED, true, false},
 };
 
-static const Comparison *take_comparison(Parser *p, Modifiers *m) {
+static const Comparison *take_comparison(PtxParser *p, Modifiers *m) {
     for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
         if (take(m, comparisons[i].name)) return &comparisons[i];
     ptx_refuse(p, "setp needs a comparison");
 }
 
 // setp.lt.and.s32 %p|%q, a, b, !%r
-static void decode_setp(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_setp(PtxParser *p, Modifiers *m, Ins *ins) {
     const Comparison *c = take_comparison(p, m);
     int combine = -1;
     take_any(m, NAMES("and", "or", "xor"), &combine);
@@ -213,7 +213,7 @@ static void decode_setp(Parser *p, Modifiers *m, Ins *ins) {
 }
 
 // cvt.rn.f32.s32, cvt.rzi.s32.f32, cvt.u64.u32 ...
-static void decode_cvt(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_cvt(PtxParser *p, Modifiers *m, Ins *ins) {
     int mode = -1;
     take_any(m, NAMES("rn", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi"), &mode);
     ins->flag = take(m, "sat");
@@ -244,7 +244,7 @@ static void decode_cvt(Parser *p, Modifiers *m, Ins *ins) {
 
 // --- Memory --------------------------------------------------------------------------------------
 
-static EmuSpace take_space(Parser *p, Modifiers *m) {
+static EmuSpace take_space(PtxParser *p, Modifiers *m) {
     if (take(m, "global")) return SPACE_GLOBAL;
     if (take(m, "shared") || take(m, "shared::cta")) return SPACE_SHARED;
     if (take(m, "local")) return SPACE_LOCAL;
@@ -254,7 +254,7 @@ static EmuSpace take_space(Parser *p, Modifiers *m) {
                (int)m->at[0].len, m->at[0].s);
 }
 
-static bool is_hint(Word w) {
+static bool is_hint(PtxWord w) {
     static const char *const hints[] = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"};
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (ptx_word_is(w, hints[i])) return true;
@@ -270,7 +270,7 @@ static bool take_order(Modifiers *m) {
     return !take(m, "weak") && take(m, "volatile");
 }
 
-static void take_element(Parser *p, Modifiers *m, Ins *ins) {
+static void take_element(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->space = take_space(p, m);
     while (m->next < m->n && is_hint(m->at[m->next])) m->next++;
     ins->count = take(m, "v2") ? 2 : take(m, "v4") ? 4 : 1;
@@ -279,7 +279,7 @@ static void take_element(Parser *p, Modifiers *m, Ins *ins) {
         ptx_refuse(p, "an access of at most 16 bytes was expected");
 }
 
-static void decode_ld(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_ld(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->flag = take_order(m);
     take_element(p, m, ins);
     ins->run = emu_do_load;
@@ -294,7 +294,7 @@ static void decode_ld(Parser *p, Modifiers *m, Ins *ins) {
     ptx_address(p, ins, ins->space);
 }
 
-static void decode_st(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_st(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->flag = take_order(m);
     take_element(p, m, ins);
     if (ins->space == SPACE_PARAM || ins->space == SPACE_CONST)
@@ -326,7 +326,7 @@ static bool atom_supports(AtomOp op, PtxType t) {
 }
 
 // atom.relaxed.gpu.global.add.u32 %d, [a], b; red without a result
-static void decode_atom(Parser *p, Modifiers *m, Ins *ins, bool result) {
+static void decode_atom(PtxParser *p, Modifiers *m, Ins *ins, bool result) {
     int op = 0;
     take_order(m);
     ins->space = take_space(p, m);
@@ -354,7 +354,7 @@ static void decode_atom(Parser *p, Modifiers *m, Ins *ins, bool result) {
 }
 
 // cp.async.cg.shared.global [s], [g], 16, bytes; commit_group; wait_group n; wait_all
-static void decode_cp(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_cp(PtxParser *p, Modifiers *m, Ins *ins) {
     if (!take(m, "async")) ptx_refuse(p, "unknown form of cp");
     if (take(m, "commit_group")) {
         ins->run = emu_do_commit;
@@ -392,7 +392,7 @@ static void decode_cp(Parser *p, Modifiers *m, Ins *ins) {
 
 // --- Threads together ----------------------------------------------------------------------------
 
-static void decode_bar(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_bar(PtxParser *p, Modifiers *m, Ins *ins) {
     take(m, "cta");
     if (take(m, "warp")) {
         if (!take(m, "sync")) ptx_refuse(p, "unknown form of bar.warp");
@@ -410,7 +410,7 @@ static void decode_bar(Parser *p, Modifiers *m, Ins *ins) {
 }
 
 // shfl.sync.bfly.b32 %d|%p, a, b, c, mask
-static void decode_shfl(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_shfl(PtxParser *p, Modifiers *m, Ins *ins) {
     int mode = 0;
     if (!take(m, "sync")) ptx_refuse(p, "shfl needs .sync");
     if (!take_any(m, NAMES("up", "down", "bfly", "idx"), &mode))
@@ -428,7 +428,7 @@ static void decode_shfl(Parser *p, Modifiers *m, Ins *ins) {
     }
 }
 
-static void decode_vote(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_vote(PtxParser *p, Modifiers *m, Ins *ins) {
     int mode = 0;
     if (!take(m, "sync")) ptx_refuse(p, "vote needs .sync");
     if (!take_any(m, NAMES("all", "any", "uni", "ballot"), &mode))
@@ -451,7 +451,7 @@ static void decode_vote(Parser *p, Modifiers *m, Ins *ins) {
     ins->src[1] = ptx_source(p, PTX_B32, false);
 }
 
-static void decode_redux(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_redux(PtxParser *p, Modifiers *m, Ins *ins) {
     int op = 0;
     if (!take(m, "sync")) ptx_refuse(p, "redux needs .sync");
     if (!take_any(m, NAMES("add", "min", "max", "and", "or", "xor"), &op))
@@ -471,7 +471,7 @@ static void decode_redux(Parser *p, Modifiers *m, Ins *ins) {
     }
 }
 
-static void decode_branch(Parser *p, Modifiers *m, Ins *ins) {
+static void decode_branch(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->flag = take(m, "uni");
     ins->run = emu_do_branch;
     ins->offset = ptx_label(p, ptx_identifier(p));
@@ -479,7 +479,7 @@ static void decode_branch(Parser *p, Modifiers *m, Ins *ins) {
 
 // --- All -----------------------------------------------------------------------------------------
 
-static bool decode_control(Parser *p, Word name, Modifiers *m, Ins *ins) {
+static bool decode_control(PtxParser *p, PtxWord name, Modifiers *m, Ins *ins) {
     if (ptx_word_is(name, "bra")) {
         decode_branch(p, m, ins);
     } else if (ptx_word_is(name, "ret") || ptx_word_is(name, "exit")) {
@@ -504,7 +504,7 @@ static bool decode_control(Parser *p, Word name, Modifiers *m, Ins *ins) {
     return true;
 }
 
-static bool decode_logic(Parser *p, Word name, Modifiers *m, Ins *ins) {
+static bool decode_logic(PtxParser *p, PtxWord name, Modifiers *m, Ins *ins) {
     if (!take(m, "pred")) return false;
     if (ptx_word_is(name, "and"))
         decode_predicate(p, m, ins, emu_do_pred_and, 2);
@@ -519,7 +519,7 @@ static bool decode_logic(Parser *p, Word name, Modifiers *m, Ins *ins) {
     return true;
 }
 
-static bool decode_data(Parser *p, Word name, Modifiers *m, Ins *ins) {
+static bool decode_data(PtxParser *p, PtxWord name, Modifiers *m, Ins *ins) {
     if (ptx_word_is(name, "mov"))
         decode_mov(p, m, ins);
     else if (ptx_word_is(name, "selp"))
@@ -551,14 +551,14 @@ static bool decode_data(Parser *p, Word name, Modifiers *m, Ins *ins) {
     return true;
 }
 
-void ptx_decode(Parser *p, Word mnemonic, Ins *ins) {
+void ptx_decode(PtxParser *p, PtxWord mnemonic, Ins *ins) {
     const Op *op = emu_find_op(p, mnemonic);
     if (op) {
         decode_op(p, op, ins);
         return;
     }
     Modifiers m = split(mnemonic);
-    Word name = m.at[m.next++];
+    PtxWord name = m.at[m.next++];
     if (ptx_word_is(name, "cvta")) { // generic addresses are those of global memory
         if (!take(&m, "to") || !take(&m, "global") || !take(&m, "u64"))
             ptx_refuse(p, "the emulator knows cvta.to.global.u64 only");

@@ -156,12 +156,12 @@ typedef struct Reg {
     int bits;
 } Reg;
 
-typedef struct Label {
+typedef struct PtxLabel {
     const char *name;
     size_t len;
     int pc; // -1: not seen yet
     int line;
-} Label;
+} PtxLabel;
 
 typedef struct Constant {
     uint64_t value;
@@ -170,14 +170,14 @@ typedef struct Constant {
     int next; // of those with the same hash, +1
 } Constant;
 
-typedef struct Parser {
+typedef struct PtxParser {
     Arena *arena;
     EmuModule *module;
     Entry *entry;
     const char *at, *end; // of the text
     int line;
     VEC(Reg) regs;
-    VEC(Label) labels;
+    VEC(PtxLabel) labels;
     VEC(Symbol) symbols; // of the module, then of the entry
     VEC(Ins) code;
     VEC(EmuParam) params;
@@ -191,33 +191,34 @@ typedef struct Parser {
     const struct Op **ops; // hash table of the spellings
     EmuError *error;
     jmp_buf refused;
-} Parser;
+} PtxParser;
 
-__attribute__((format(printf, 2, 3))) _Noreturn void ptx_refuse(Parser *p, const char *format, ...);
+__attribute__((format(printf, 2, 3))) _Noreturn void ptx_refuse(PtxParser *p, const char *format,
+                                                                ...);
 
-typedef struct Word {
+typedef struct PtxWord {
     const char *s;
     size_t len;
-} Word;
-bool ptx_word_is(Word w, const char *s);
-void ptx_skip_blanks(Parser *p);
-bool ptx_accept(Parser *p, char c);
-void ptx_expect(Parser *p, char c);
-Word ptx_identifier(Parser *p); // refuses if there is none
-EmuOperand ptx_constant(Parser *p, uint64_t value, int bits);
+} PtxWord;
+bool ptx_word_is(PtxWord w, const char *s);
+void ptx_skip_blanks(PtxParser *p);
+bool ptx_accept(PtxParser *p, char c);
+void ptx_expect(PtxParser *p, char c);
+PtxWord ptx_identifier(PtxParser *p); // refuses if there is none
+EmuOperand ptx_constant(PtxParser *p, uint64_t value, int bits);
 
 // The statement after its guard: mnemonic with its dots, operands, semicolon; fills in *ins.
-void ptx_decode(Parser *p, Word mnemonic, Ins *ins);
+void ptx_decode(PtxParser *p, PtxWord mnemonic, Ins *ins);
 // Operands, for decode. `type` is the type of the instruction; a register must have its width, or
 // at least that with `wider`.
-EmuOperand ptx_register(Parser *p, PtxType type, bool wider);
-EmuOperand ptx_source(Parser *p, PtxType type, bool wider); // a register or a constant
-EmuOperand ptx_predicate(Parser *p, bool may_negate);
-void ptx_address(Parser *p, Ins *ins, EmuSpace space);
-int ptx_vector(Parser *p, PtxType type, bool source, EmuOperand *into, int most);
-int64_t ptx_integer(Parser *p);
-bool ptx_next_is(Parser *p, char c);
-int ptx_label(Parser *p, Word name);
+EmuOperand ptx_register(PtxParser *p, PtxType type, bool wider);
+EmuOperand ptx_source(PtxParser *p, PtxType type, bool wider); // a register or a constant
+EmuOperand ptx_predicate(PtxParser *p, bool may_negate);
+void ptx_address(PtxParser *p, Ins *ins, EmuSpace space);
+int ptx_vector(PtxParser *p, PtxType type, bool source, EmuOperand *into, int most);
+int64_t ptx_integer(PtxParser *p);
+bool ptx_next_is(PtxParser *p, char c);
+int ptx_label(PtxParser *p, PtxWord name);
 
 // Rows of ptx_ops.def: the one of this spelling, or NULL.
 typedef struct Op {
@@ -226,7 +227,7 @@ typedef struct Op {
     uint8_t nsrc;
     PtxType result, src[4];
 } Op;
-const Op *emu_find_op(Parser *p, Word spelling);
+const Op *emu_find_op(PtxParser *p, PtxWord spelling);
 Exec *emu_compare(PtxType type); // of setp; NULL: no such type
 bool emu_is_fma_f32(const Ins *ins);
 Exec emu_do_select, emu_do_move, emu_do_pack, emu_do_unpack, emu_do_convert, emu_do_load,

@@ -14,7 +14,7 @@ enum {
     MAX_BYTES = 1 << 20, // of shared or local memory that a text may declare
 };
 
-_Noreturn void ptx_refuse(Parser *p, const char *format, ...) {
+_Noreturn void ptx_refuse(PtxParser *p, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(p->error->text, sizeof p->error->text, format, args);
@@ -25,9 +25,11 @@ _Noreturn void ptx_refuse(Parser *p, const char *format, ...) {
 
 // --- Words ---------------------------------------------------------------------------------------
 
-bool ptx_word_is(Word w, const char *s) { return strlen(s) == w.len && memcmp(w.s, s, w.len) == 0; }
+bool ptx_word_is(PtxWord w, const char *s) {
+    return strlen(s) == w.len && memcmp(w.s, s, w.len) == 0;
+}
 
-void ptx_skip_blanks(Parser *p) {
+void ptx_skip_blanks(PtxParser *p) {
     while (p->at < p->end) {
         if (*p->at == '\n') p->line++;
         if (isspace((unsigned char)*p->at)) {
@@ -44,18 +46,18 @@ void ptx_skip_blanks(Parser *p) {
     }
 }
 
-bool ptx_next_is(Parser *p, char c) {
+bool ptx_next_is(PtxParser *p, char c) {
     ptx_skip_blanks(p);
     return p->at < p->end && *p->at == c;
 }
 
-bool ptx_accept(Parser *p, char c) {
+bool ptx_accept(PtxParser *p, char c) {
     if (!ptx_next_is(p, c)) return false;
     p->at++;
     return true;
 }
 
-void ptx_expect(Parser *p, char c) {
+void ptx_expect(PtxParser *p, char c) {
     if (ptx_accept(p, c)) return;
     if (p->at == p->end) ptx_refuse(p, "expected '%c', found the end of the text", c);
     ptx_refuse(p, "expected '%c', found '%c'", c, *p->at);
@@ -65,9 +67,9 @@ static bool in_word(char c) {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%';
 }
 
-Word ptx_identifier(Parser *p) {
+PtxWord ptx_identifier(PtxParser *p) {
     ptx_skip_blanks(p);
-    Word w = {p->at, 0};
+    PtxWord w = {p->at, 0};
     while (p->at < p->end && in_word(*p->at)) p->at++;
     w.len = (size_t)(p->at - w.s);
     if (!w.len) ptx_refuse(p, "expected a name");
@@ -75,7 +77,7 @@ Word ptx_identifier(Parser *p) {
 }
 
 // Extends a word by dots and what follows them: "ld.global.L1::no_allocate.f32", "%tid.x".
-static Word dotted(Parser *p, Word w) {
+static PtxWord dotted(PtxParser *p, PtxWord w) {
     while (p->at < p->end) {
         bool twice = *p->at == ':' && p->end - p->at > 1 && p->at[1] == ':';
         if (twice) p->at++;
@@ -87,12 +89,12 @@ static Word dotted(Parser *p, Word w) {
 }
 
 // A word after a dot: ".reg".
-static Word directive(Parser *p) {
+static PtxWord directive(PtxParser *p) {
     ptx_expect(p, '.');
     return ptx_identifier(p);
 }
 
-int64_t ptx_integer(Parser *p) {
+int64_t ptx_integer(PtxParser *p) {
     ptx_skip_blanks(p);
     bool negative = ptx_accept(p, '-');
     ptx_skip_blanks(p);
@@ -109,7 +111,7 @@ int64_t ptx_integer(Parser *p) {
 
 // --- Constants -----------------------------------------------------------------------------------
 
-EmuOperand ptx_constant(Parser *p, uint64_t value, int bits) {
+EmuOperand ptx_constant(PtxParser *p, uint64_t value, int bits) {
     if (bits < 32) bits = 32;
     int *head = &p->constant_head[(value ^ value >> 29 ^ value >> 23) & 255];
     for (int i = *head; i; i = p->constants.at[i - 1].next)
@@ -123,7 +125,7 @@ EmuOperand ptx_constant(Parser *p, uint64_t value, int bits) {
     return (EmuOperand){.row = c.row, .bits = (uint16_t)bits, .constant = true};
 }
 
-static uint8_t *constant_rows(Parser *p) {
+static uint8_t *constant_rows(PtxParser *p) {
     uint8_t *rows = arena_alloc(p->arena, p->constant_bytes + 8);
     for (int i = 0; i < p->constants.n; i++) {
         Constant c = p->constants.at[i];
@@ -140,7 +142,7 @@ static bool is_hex(const char *s, size_t n) {
 }
 
 // The bits of a literal of this type: 0fXXXXXXXX and 0dXXXXXXXXXXXXXXXX give bits, 1.5 a value.
-static uint64_t literal(Parser *p, PtxType type) {
+static uint64_t literal(PtxParser *p, PtxType type) {
     ptx_skip_blanks(p);
     char text[40];
     int n = 0;
@@ -182,13 +184,13 @@ static uint64_t literal(Parser *p, PtxType type) {
 
 // --- Registers -----------------------------------------------------------------------------------
 
-static uint32_t new_row(Parser *p, int bits) {
+static uint32_t new_row(PtxParser *p, int bits) {
     uint32_t row = p->row_bytes;
     if (bits > 1) p->row_bytes += bits == 64 ? 256 : 128;
     return row;
 }
 
-static void declare_register(Parser *p, Word name, int bits, int64_t count) {
+static void declare_register(PtxParser *p, PtxWord name, int bits, int64_t count) {
     if (count < 0 || count > MAX_REGISTERS || p->names.n + count > MAX_REGISTERS)
         ptx_refuse(p, "more than %d registers", MAX_REGISTERS);
     Reg r = {.name = name.s, .len = name.len, .count = count ? (int)count : -1, .bits = bits};
@@ -202,12 +204,12 @@ static void declare_register(Parser *p, Word name, int bits, int64_t count) {
 }
 
 // .reg .b32 %r<10>, %x;
-static void parse_registers(Parser *p) {
-    Word type = directive(p);
+static void parse_registers(PtxParser *p) {
+    PtxWord type = directive(p);
     PtxType t = ptx_type(type.s, type.len);
     if (t == PTX_NONE) ptx_refuse(p, "no registers of type .%.*s", (int)type.len, type.s);
     do {
-        Word name = ptx_identifier(p);
+        PtxWord name = ptx_identifier(p);
         int64_t count = 0;
         if (ptx_accept(p, '<')) {
             count = ptx_integer(p);
@@ -219,7 +221,7 @@ static void parse_registers(Parser *p) {
     ptx_expect(p, ';');
 }
 
-static bool find_register(Parser *p, Word name, EmuOperand *into) {
+static bool find_register(PtxParser *p, PtxWord name, EmuOperand *into) {
     size_t digits = 0;
     while (digits < name.len && digits < 8 && isdigit((unsigned char)name.s[name.len - 1 - digits]))
         digits++;
@@ -251,7 +253,7 @@ static const char *const special_names[SPECIAL_COUNT] = {
     "%ntid.z",   "%ctaid.x",  "%ctaid.y", "%ctaid.z", "%nctaid.x",
     "%nctaid.y", "%nctaid.z", "%laneid",  "%warpid",  "%lanemask_lt"};
 
-static bool find_special(Parser *p, Word name, EmuOperand *into) {
+static bool find_special(PtxParser *p, PtxWord name, EmuOperand *into) {
     for (int i = 0; i < SPECIAL_COUNT; i++) {
         if (!ptx_word_is(name, special_names[i])) continue;
         uint32_t *row = &p->entry->special[i];
@@ -267,7 +269,7 @@ static int register_bits(PtxType type) {
     return bits == 8 ? 16 : bits;
 }
 
-static void check_width(Parser *p, Word name, EmuOperand o, PtxType type, bool wider) {
+static void check_width(PtxParser *p, PtxWord name, EmuOperand o, PtxType type, bool wider) {
     int bits = register_bits(type);
     bool fits = wider && bits > 1 ? o.bits >= bits : o.bits == bits;
     if (!fits)
@@ -275,8 +277,8 @@ static void check_width(Parser *p, Word name, EmuOperand o, PtxType type, bool w
                    ptx_info[type].name, ptx_info[type].bits);
 }
 
-EmuOperand ptx_register(Parser *p, PtxType type, bool wider) {
-    Word name = ptx_identifier(p);
+EmuOperand ptx_register(PtxParser *p, PtxType type, bool wider) {
+    PtxWord name = ptx_identifier(p);
     EmuOperand o;
     if (!find_register(p, name, &o))
         ptx_refuse(p, "no register is called '%.*s'", (int)name.len, name.s);
@@ -284,25 +286,25 @@ EmuOperand ptx_register(Parser *p, PtxType type, bool wider) {
     return o;
 }
 
-static const Symbol *find_symbol(const Parser *p, Word name) {
+static const Symbol *find_symbol(const PtxParser *p, PtxWord name) {
     for (int i = p->symbols.n - 1; i >= 0; i--)
         if (ptx_word_is(name, p->symbols.at[i].name)) return &p->symbols.at[i];
     return NULL;
 }
 
-static uint64_t symbol_address(Parser *p, const Symbol *s) {
+static uint64_t symbol_address(PtxParser *p, const Symbol *s) {
     if (s->space == SPACE_LOCAL || s->space == SPACE_CONST) return s->offset;
     if (!s->dynamic) return SHARED_BASE + s->offset;
     p->dynamic_used = true;
     return SHARED_BASE + ((p->shared + s->align - 1) / s->align * s->align);
 }
 
-EmuOperand ptx_source(Parser *p, PtxType type, bool wider) {
+EmuOperand ptx_source(PtxParser *p, PtxType type, bool wider) {
     ptx_skip_blanks(p);
     if (p->at == p->end) ptx_refuse(p, "expected an operand, found the end of the text");
     if (isdigit((unsigned char)*p->at) || *p->at == '-' || *p->at == '.')
         return ptx_constant(p, literal(p, type), register_bits(type));
-    Word name = ptx_identifier(p);
+    PtxWord name = ptx_identifier(p);
     EmuOperand o;
     if (find_register(p, name, &o)) {
         check_width(p, name, o, type, wider);
@@ -320,7 +322,7 @@ EmuOperand ptx_source(Parser *p, PtxType type, bool wider) {
     return ptx_constant(p, symbol_address(p, s), register_bits(type));
 }
 
-EmuOperand ptx_predicate(Parser *p, bool may_negate) {
+EmuOperand ptx_predicate(PtxParser *p, bool may_negate) {
     bool negated = may_negate && ptx_accept(p, '!');
     EmuOperand o = ptx_register(p, PTX_PRED, false);
     o.negated = negated;
@@ -328,10 +330,10 @@ EmuOperand ptx_predicate(Parser *p, bool may_negate) {
 }
 
 // [%r1], [%r1+16], [smem-4], [param]
-void ptx_address(Parser *p, Ins *ins, EmuSpace space) {
+void ptx_address(PtxParser *p, Ins *ins, EmuSpace space) {
     ptx_expect(p, '[');
     ptx_skip_blanks(p);
-    Word name = ptx_identifier(p);
+    PtxWord name = ptx_identifier(p);
     EmuOperand o;
     const Symbol *s = find_symbol(p, name);
     const EmuParam *param = NULL;
@@ -365,7 +367,7 @@ void ptx_address(Parser *p, Ins *ins, EmuSpace space) {
     ins->nsrc = 1;
 }
 
-int ptx_vector(Parser *p, PtxType type, bool source, EmuOperand *into, int most) {
+int ptx_vector(PtxParser *p, PtxType type, bool source, EmuOperand *into, int most) {
     int n = 0;
     ptx_expect(p, '{');
     do {
@@ -378,16 +380,16 @@ int ptx_vector(Parser *p, PtxType type, bool source, EmuOperand *into, int most)
 
 // --- Labels --------------------------------------------------------------------------------------
 
-int ptx_label(Parser *p, Word name) {
+int ptx_label(PtxParser *p, PtxWord name) {
     for (int i = 0; i < p->labels.n; i++)
         if (p->labels.at[i].len == name.len && memcmp(p->labels.at[i].name, name.s, name.len) == 0)
             return i;
-    Label l = {name.s, name.len, -1, p->line};
+    PtxLabel l = {name.s, name.len, -1, p->line};
     vec_push(p->arena, &p->labels, l);
     return p->labels.n - 1;
 }
 
-static void resolve_labels(Parser *p) {
+static void resolve_labels(PtxParser *p) {
     for (int i = 0; i < p->labels.n; i++)
         if (p->labels.at[i].pc < 0) {
             p->line = p->labels.at[i].line;
@@ -401,7 +403,7 @@ static void resolve_labels(Parser *p) {
 
 // --- Declarations --------------------------------------------------------------------------------
 
-static int64_t array_elements(Parser *p, bool *open) {
+static int64_t array_elements(PtxParser *p, bool *open) {
     int64_t count = 1;
     *open = false;
     while (ptx_accept(p, '[')) {
@@ -419,9 +421,9 @@ static int64_t array_elements(Parser *p, bool *open) {
 }
 
 // .align 16 .b8 name[64]; after .shared or .local
-static void parse_variable(Parser *p, EmuSpace space) {
+static void parse_variable(PtxParser *p, EmuSpace space) {
     int64_t align = 0;
-    Word w = directive(p);
+    PtxWord w = directive(p);
     if (ptx_word_is(w, "align")) {
         align = ptx_integer(p);
         w = directive(p);
@@ -429,7 +431,7 @@ static void parse_variable(Parser *p, EmuSpace space) {
     PtxType type = ptx_type(w.s, w.len);
     if (type == PTX_NONE || type == PTX_PRED)
         ptx_refuse(p, "expected a type, found .%.*s", (int)w.len, w.s);
-    Word name = ptx_identifier(p);
+    PtxWord name = ptx_identifier(p);
     bool open;
     int64_t bytes = array_elements(p, &open) * ptx_info[type].bits / 8;
     if (align == 0) align = ptx_info[type].bits / 8;
@@ -457,9 +459,9 @@ static void parse_variable(Parser *p, EmuSpace space) {
 }
 
 // .const .align 8 .b64 name[] = {1, 2};
-static void parse_constant(Parser *p) {
+static void parse_constant(PtxParser *p) {
     int64_t align = 0;
-    Word w = directive(p);
+    PtxWord w = directive(p);
     if (ptx_word_is(w, "align")) {
         align = ptx_integer(p);
         w = directive(p);
@@ -471,7 +473,7 @@ static void parse_constant(Parser *p) {
     if (align < size) align = size;
     if (align > 4096 || (align & (align - 1)))
         ptx_refuse(p, "the alignment must be a power of two");
-    Word name = ptx_identifier(p);
+    PtxWord name = ptx_identifier(p);
     bool open;
     array_elements(p, &open);
     while (p->module->constants.n % align) vec_push(p->arena, &p->module->constants, 0);
@@ -496,12 +498,12 @@ static void parse_constant(Parser *p) {
 }
 
 // .param .align 64 .b8 map[128], and so on
-static void parse_param(Parser *p) {
+static void parse_param(PtxParser *p) {
     int64_t align = 0;
     PtxType type = PTX_NONE;
     if (!ptx_word_is(directive(p), "param")) ptx_refuse(p, "expected .param");
     while (ptx_next_is(p, '.')) {
-        Word w = directive(p);
+        PtxWord w = directive(p);
         if (ptx_word_is(w, "align"))
             align = ptx_integer(p);
         else if (ptx_type(w.s, w.len) != PTX_NONE)
@@ -510,7 +512,7 @@ static void parse_param(Parser *p) {
             ptx_refuse(p, "unknown property .%.*s of a parameter", (int)w.len, w.s);
     }
     if (type == PTX_NONE || type == PTX_PRED) ptx_refuse(p, "a parameter needs a type");
-    Word name = ptx_identifier(p);
+    PtxWord name = ptx_identifier(p);
     bool open;
     uint32_t size = (uint32_t)ptx_info[type].bits / 8;
     if (align < size) align = size;
@@ -523,7 +525,7 @@ static void parse_param(Parser *p) {
     vec_push(p->arena, &p->params, param);
 }
 
-static int64_t product_of_three(Parser *p) {
+static int64_t product_of_three(PtxParser *p) {
     int64_t n = ptx_integer(p);
     for (int i = 1; i < 3 && ptx_accept(p, ','); i++) {
         int64_t m = ptx_integer(p);
@@ -533,10 +535,10 @@ static int64_t product_of_three(Parser *p) {
     return n;
 }
 
-static void parse_entry_directives(Parser *p) {
+static void parse_entry_directives(PtxParser *p) {
     EmuEntry *info = &p->entry->info;
     while (ptx_next_is(p, '.')) {
-        Word w = directive(p);
+        PtxWord w = directive(p);
         if (ptx_word_is(w, "maxntid") || ptx_word_is(w, "reqntid")) {
             info->max_threads = (int)product_of_three(p);
             info->exact_threads = ptx_word_is(w, "reqntid");
@@ -552,7 +554,7 @@ static void parse_entry_directives(Parser *p) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
-static void skip_to(Parser *p, char c) {
+static void skip_to(PtxParser *p, char c) {
     while (p->at < p->end && *p->at != c) {
         if (*p->at == '\n') p->line++;
         p->at++;
@@ -560,8 +562,8 @@ static void skip_to(Parser *p, char c) {
     if (p->at < p->end && c != '\n') p->at++;
 }
 
-static void parse_local_directive(Parser *p) {
-    Word w = directive(p);
+static void parse_local_directive(PtxParser *p) {
+    PtxWord w = directive(p);
     if (ptx_word_is(w, "reg"))
         parse_registers(p);
     else if (ptx_word_is(w, "shared"))
@@ -576,15 +578,15 @@ static void parse_local_directive(Parser *p) {
         ptx_refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
 }
 
-static void parse_statement(Parser *p) {
+static void parse_statement(PtxParser *p) {
     Ins ins = {0};
     if (ptx_accept(p, '@')) ins.guard = ptx_predicate(p, true);
-    Word w = ptx_identifier(p);
+    PtxWord w = ptx_identifier(p);
     int line = p->line;
     if (!ins.guard.bits && ptx_next_is(p, ':') && (p->end - p->at < 2 || p->at[1] != ':')) {
         p->at++;
         int number = ptx_label(p, w);
-        Label *l = &p->labels.at[number];
+        PtxLabel *l = &p->labels.at[number];
         if (l->pc >= 0) ptx_refuse(p, "the label '%.*s' is there twice", (int)w.len, w.s);
         l->pc = p->code.n;
         return;
@@ -597,7 +599,7 @@ static void parse_statement(Parser *p) {
     vec_push(p->arena, &p->code, ins);
 }
 
-static void finish_entry(Parser *p) {
+static void finish_entry(PtxParser *p) {
     Entry *e = p->entry;
     Ins last = {.run = emu_do_return, .line = p->line};
     vec_push(p->arena, &p->code, last);
@@ -622,11 +624,11 @@ static void finish_entry(Parser *p) {
     e->info.instructions = e->ncode - 1;
 }
 
-static void parse_entry(Parser *p) {
+static void parse_entry(PtxParser *p) {
     Entry blank = {0};
     vec_push(p->arena, &p->module->entries, blank);
     p->entry = &vec_last(&p->module->entries);
-    Word name = ptx_identifier(p);
+    PtxWord name = ptx_identifier(p);
     p->entry->info.name = arena_strndup(p->arena, name.s, name.len);
     uint32_t shared = p->shared;
     p->regs.n = p->labels.n = 0;
@@ -657,9 +659,9 @@ static void parse_entry(Parser *p) {
     p->shared = shared;
 }
 
-static void parse_module(Parser *p) {
+static void parse_module(PtxParser *p) {
     for (ptx_skip_blanks(p); p->at < p->end; ptx_skip_blanks(p)) {
-        Word w = directive(p);
+        PtxWord w = directive(p);
         if (ptx_word_is(w, "version")) {
             skip_to(p, '\n');
         } else if (ptx_word_is(w, "target") || ptx_word_is(w, "file")) {
@@ -681,7 +683,7 @@ static void parse_module(Parser *p) {
 }
 
 EmuModule *emu_parse(Arena *arena, const char *text, size_t len, EmuError *e) {
-    Parser *p = arena_new(arena, Parser);
+    PtxParser *p = arena_new(arena, PtxParser);
     *e = (EmuError){0};
     p->arena = arena;
     p->module = arena_new(arena, EmuModule);

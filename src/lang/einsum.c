@@ -429,12 +429,12 @@ typedef struct Factor {
     int dim[PROGRAM_MAX_RANK]; // places; NOWHERE: always subscripted by 0
 } Factor;
 
-typedef struct Build {
+typedef struct EinsumBuild {
     Program *p;
     const Einsum *e;
     Type type; // to compute in
     int ntemps;
-} Build;
+} EinsumBuild;
 
 static Name dim_name(Names *names, const char *prefix, int dim) {
     Text t = {.arena = names->arena};
@@ -452,11 +452,11 @@ static const Affine *dim_size(Program *p, int dim) {
     return affine_param(p->exprs, program_param(p, dim_name(p->names, "N_", dim), PARAM_SIZE));
 }
 
-static const Affine *place_size(const Build *b, int place) {
+static const Affine *place_size(const EinsumBuild *b, int place) {
     return dim_size(b->p, b->e->order[place]);
 }
 
-static Factor build_input(Build *b, const EinsumInput *o, Type type, int which) {
+static Factor build_input(EinsumBuild *b, const EinsumInput *o, Type type, int which) {
     Program *p = b->p;
     const Affine *size[PROGRAM_MAX_RANK];
     Factor t = {.rank = o->rank};
@@ -472,7 +472,7 @@ static Factor build_input(Build *b, const EinsumInput *o, Type type, int which) 
     return t;
 }
 
-static Factor build_output(Build *b, Type type) {
+static Factor build_output(EinsumBuild *b, Type type) {
     const Affine *size[PROGRAM_MAX_RANK];
     Factor t = {.rank = b->e->nout};
     for (int d = 0; d < t.rank; d++) t.dim[d] = d, size[d] = place_size(b, d);
@@ -488,7 +488,7 @@ static bool has_place(const Factor *t, int place) {
 }
 
 // An intermediate result: first what all factors have, then what the first has, and so on.
-static Factor build_temp(Build *b, const Factor *term, int n, DimSet has) {
+static Factor build_temp(EinsumBuild *b, const Factor *term, int n, DimSet has) {
     const Affine *size[PROGRAM_MAX_RANK];
     Factor t = {0};
     for (int round = 0; round < 2; round++)
@@ -525,7 +525,7 @@ static void add_iters(Iters *it, const Factor *t) {
     }
 }
 
-static const Access *build_access(const Build *b, const Iters *it, const Factor *t) {
+static const Access *build_access(const EinsumBuild *b, const Iters *it, const Factor *t) {
     const Affine *sub[PROGRAM_MAX_RANK];
     for (int d = 0; d < t->rank; d++)
         sub[d] = t->dim[d] == NOWHERE ? affine_const(b->p->exprs, 0)
@@ -533,14 +533,14 @@ static const Access *build_access(const Build *b, const Iters *it, const Factor 
     return access_make(b->p->exprs, t->tensor, t->rank, sub);
 }
 
-static const Expr *build_read(const Build *b, const Iters *it, const Factor *t) {
+static const Expr *build_read(const EinsumBuild *b, const Iters *it, const Factor *t) {
     const Access *access = build_access(b, it, t);
     Type type = b->p->tensors.at[t->tensor].type;
     return expr_cast(b->p->exprs, b->type, expr_read(b->p->exprs, type, access));
 }
 
 // into[...] = or +=! the product of the terms
-static void build_stmt(Build *b, const Factor *term, int n, const Factor *into) {
+static void build_stmt(EinsumBuild *b, const Factor *term, int n, const Factor *into) {
     Program *p = b->p;
     Iters it = {0};
     for (int i = 0; i < PATH_DIMS; i++) it.of[i] = NOWHERE;
@@ -564,7 +564,7 @@ static void build_stmt(Build *b, const Factor *term, int n, const Factor *into) 
                             .reduction = i >= kept};
 }
 
-static void build_steps(Build *b, Factor *term, const EinsumPlan *plan, const Factor *last) {
+static void build_steps(EinsumBuild *b, Factor *term, const EinsumPlan *plan, const Factor *last) {
     const PathProblem *q = &plan->problem;
     for (int i = 0; i < q->n && !plan->one_nest; i++) {
         if (dims_of(b->e, &b->e->operand[i]) == q->has[i]) continue;
@@ -584,7 +584,7 @@ static void build_steps(Build *b, Factor *term, const EinsumPlan *plan, const Fa
 
 static Program *build(Arena *arena, Names *names, const Einsum *e, const EinsumOperand *operands,
                       Type wanted, const EinsumPlan *plan) {
-    Build b = {.p = program_new(arena, names, "einsum", 6), .e = e};
+    EinsumBuild b = {.p = program_new(arena, names, "einsum", 6), .e = e};
     b.p->source = e->source;
     Type type = TYPE_NONE;
     Factor *term = arena_new_n(arena, Factor, 2 * e->noperands + 1);

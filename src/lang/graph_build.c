@@ -20,7 +20,7 @@
 
 enum { MAX_ITERS = PROGRAM_MAX_ITERS + PROGRAM_MAX_RANK };
 
-typedef struct Build {
+typedef struct GraphBuild {
     Graph *g;
     Program *p;
     Exprs *x; // the Program's pool
@@ -34,26 +34,26 @@ typedef struct Build {
     int *user;          // the last live node that uses it
     int *tensor;        // -1: none
     const int **layout; // the order of dimensions in the tensor
-    Mapping **view;     // of views, once solved
+    ViewMapping **view; // of views, once solved
     // of the statement in progress:
     const Affine **at; // per dimension: its iterator
     int niters;
     Iter *iter;
     VEC(const Affine *) constraints;
     Range range;
-} Build;
+} GraphBuild;
 
-static GraphNode *node(const Build *b, int x) { return &b->g->nodes.at[x]; }
+static GraphNode *node(const GraphBuild *b, int x) { return &b->g->nodes.at[x]; }
 
 // --- 1. live, 2. fold --------------------------------------------------------------------------
 
-static void use(Build *b, int x, int user) {
+static void use(GraphBuild *b, int x, int user) {
     b->live[x] = true;
     b->uses[x]++;
     if (b->user[x] < user) b->user[x] = user;
 }
 
-static bool find_live(Build *b) {
+static bool find_live(GraphBuild *b) {
     bool writes = false;
     for (int x = b->g->nodes.n - 1; x >= 0; x--) {
         const GraphNode *n = node(b, x);
@@ -67,7 +67,7 @@ static bool find_live(Build *b) {
 }
 
 // The dimensions an op iterates over: its own, then those it reduces.
-static int op_dims(const Build *b, const GraphNode *n, int *out) {
+static int op_dims(const GraphBuild *b, const GraphNode *n, int *out) {
     int count = n->ndims;
     memcpy(out, n->dim, (size_t)count * sizeof(int));
     for (int i = 0; i < n->ninputs; i++) {
@@ -81,7 +81,7 @@ static int op_dims(const Build *b, const GraphNode *n, int *out) {
     return count;
 }
 
-static bool folds(const Build *b, int x) {
+static bool folds(const GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     if (n->kind != NODE_OP || n->reduce != REDUCE_ASSIGN || n->post || b->uses[x] != 1)
         return false;
@@ -93,24 +93,24 @@ static bool folds(const Build *b, int x) {
     return into && n->ndims == op_dims(b, c, dims);
 }
 
-static void find_folded(Build *b) {
+static void find_folded(GraphBuild *b) {
     for (int x = b->g->nodes.n - 1; x >= 0; x--) b->folded[x] = b->live[x] && folds(b, x);
 }
 
 // --- 3. tensors --------------------------------------------------------------------------------
 
 // The node whose tensor x lives in: x itself, or what a chain of post-operations updates.
-static int root_of(const Build *b, int x) {
+static int root_of(const GraphBuild *b, int x) {
     while (node(b, x)->post) x = node(b, x)->input[0];
     return x;
 }
 
-static bool has_tensor(const Build *b, int x) {
+static bool has_tensor(const GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     return b->live[x] && ((n->kind == NODE_OP && !b->folded[x]) || n->kind == NODE_PLACE);
 }
 
-static int add_tensor(Build *b, Name name, const GraphNode *n, Role role, int ndims,
+static int add_tensor(GraphBuild *b, Name name, const GraphNode *n, Role role, int ndims,
                       const int *dims) {
     const Affine *size[PROGRAM_MAX_RANK];
     for (int i = 0; i < ndims; i++) size[i] = b->size[dims[i]];
@@ -119,14 +119,14 @@ static int add_tensor(Build *b, Name name, const GraphNode *n, Role role, int nd
     return t;
 }
 
-static bool iter_taken(const Build *b, int before, Name name) {
+static bool iter_taken(const GraphBuild *b, int before, Name name) {
     for (int d = 0; d < before; d++)
         if (b->iter_name[d] == name) return true;
     return graph_find_dim(b->g, name) >= 0;
 }
 
 // A temporary, and so its statement, has the name of its node; a number is none.
-static Name temp_name(Build *b, int x) {
+static Name temp_name(GraphBuild *b, int x) {
     const char *label = node(b, x)->label;
     bool named = label && (*label < '0' || *label > '9');
     const char *name = named ? label : arena_printf(b->p->arena, "t%d", x);
@@ -136,7 +136,7 @@ static Name temp_name(Build *b, int x) {
     return name_of(b->p->names, name);
 }
 
-static bool check_posts(Build *b) {
+static bool check_posts(GraphBuild *b) {
     for (int x = 0; x < b->g->nodes.n; x++) {
         const GraphNode *n = node(b, x);
         if (!b->live[x] || !n->post || b->uses[n->input[0]] == 1) continue;
@@ -147,7 +147,7 @@ static bool check_posts(Build *b) {
 }
 
 // A write holds what it is given itself where that has no storage yet and fits.
-static void claim(Build *b, int w) {
+static void claim(GraphBuild *b, int w) {
     const GraphNode *n = node(b, w);
     b->tensor[w] = add_tensor(b, n->name, n, ROLE_OUTPUT, n->ndims, n->dim);
     b->layout[w] = n->dim;
@@ -157,7 +157,7 @@ static void claim(Build *b, int w) {
     b->layout[root] = n->dim;
 }
 
-static void add_tensors(Build *b) {
+static void add_tensors(GraphBuild *b) {
     int n = b->g->nodes.n;
     for (int x = 0; x < n; x++) {
         const GraphNode *r = node(b, x);
@@ -182,7 +182,7 @@ static void add_tensors(Build *b) {
 
 // --- Statements --------------------------------------------------------------------------------
 
-static void begin_stmt(Build *b, const GraphNode *n, int ndims, const int *dims) {
+static void begin_stmt(GraphBuild *b, const GraphNode *n, int ndims, const int *dims) {
     memset(b->at, 0, (size_t)b->g->dims.n * sizeof *b->at);
     b->niters = ndims;
     b->iter = arena_new_n(b->p->arena, Iter, ndims);
@@ -197,14 +197,14 @@ static void begin_stmt(Build *b, const GraphNode *n, int ndims, const int *dims)
     }
 }
 
-static const Access *element(Build *b, int x, const Affine *const *at) {
+static const Access *element(GraphBuild *b, int x, const Affine *const *at) {
     const Affine *sub[PROGRAM_MAX_RANK];
     int rank = b->p->tensors.at[b->tensor[x]].rank;
     for (int i = 0; i < rank; i++) sub[i] = at[b->layout[x][i]];
     return access_make(b->x, b->tensor[x], rank, sub);
 }
 
-static Stmt *end_stmt(Build *b, const Access *write, Reduce op, bool init, const Expr *value) {
+static Stmt *end_stmt(GraphBuild *b, const Access *write, Reduce op, bool init, const Expr *value) {
     Stmt *s = program_stmt(b->p, b->range);
     s->write = write;
     s->op = op;
@@ -218,9 +218,9 @@ static Stmt *end_stmt(Build *b, const Access *write, Reduce op, bool init, const
     return s;
 }
 
-static const Expr *zero_of(Build *b, Type type) { return expr_int(b->x, type, 0); }
+static const Expr *zero_of(GraphBuild *b, Type type) { return expr_int(b->x, type, 0); }
 
-static const Expr *identity_of(Build *b, Reduce op, Type type) {
+static const Expr *identity_of(GraphBuild *b, Reduce op, Type type) {
     return expr_const(b->x, type, reduce_start(type, op));
 }
 
@@ -233,10 +233,10 @@ typedef struct Outside {
     Reduce op;     // ASSIGN: 0, else the identity of this
 } Outside;
 
-static const Expr *value(Build *b, int x, const Affine *const *at, Type want, Outside outside);
+static const Expr *value(GraphBuild *b, int x, const Affine *const *at, Type want, Outside outside);
 
 // Whether e >= 0 for all iterations and all sizes; false when that is not evident.
-static bool evident(Build *b, const Affine *e) {
+static bool evident(GraphBuild *b, const Affine *e) {
     const Affine *least = affine_const(b->x, e->constant);
     for (int i = 0; i < e->n; i++) {
         const Term *t = &e->term[i];
@@ -255,20 +255,20 @@ static bool evident(Build *b, const Affine *e) {
 
 typedef VEC(const Affine *) Guards; // each >= 0
 
-static void add_guard(Build *b, Guards *out, const Affine *e) {
+static void add_guard(GraphBuild *b, Guards *out, const Affine *e) {
     if (!evident(b, e)) vec_push(b->p->arena, out, e);
 }
 
-static const Mapping *view_mapping(Build *b, int x) {
+static const ViewMapping *view_mapping(GraphBuild *b, int x) {
     const GraphNode *n = node(b, x), *in = node(b, n->input[0]);
     if (!b->view[x]) {
-        b->view[x] = arena_new(b->g->arena, Mapping);
+        b->view[x] = arena_new(b->g->arena, ViewMapping);
         if (!mapping_solve(b->g, n, in->ndims, in->dim, n->ndims, n->dim, b->view[x])) return NULL;
     }
     return b->view[x];
 }
 
-static const Expr *inside_test(Build *b, const Guards *guards) {
+static const Expr *inside_test(GraphBuild *b, const Guards *guards) {
     const Expr *all = NULL;
     for (int i = 0; i < guards->n; i++) {
         const Expr *one = expr_binary(b->x, OP_GE, expr_index(b->x, TYPE_I64, guards->at[i]),
@@ -278,14 +278,14 @@ static const Expr *inside_test(Build *b, const Guards *guards) {
     return all;
 }
 
-static const Expr *view_border(Build *b, const GraphNode *n, Type want, Outside outside) {
+static const Expr *view_border(GraphBuild *b, const GraphNode *n, Type want, Outside outside) {
     if (n->border >= 0) return value(b, n->border, NULL, want, outside);
     if (outside.op != REDUCE_ASSIGN) return identity_of(b, outside.op, want);
     return zero_of(b, want);
 }
 
 // What must be >= 0 for the element of the view to exist, and its input's indices.
-static Guards view_guards(Build *b, int x, const Mapping *m, const Affine *const *at,
+static Guards view_guards(GraphBuild *b, int x, const ViewMapping *m, const Affine *const *at,
                           const Affine **inner) {
     const GraphNode *n = node(b, x), *in = node(b, n->input[0]);
     Guards guards = {0};
@@ -304,10 +304,10 @@ static Guards view_guards(Build *b, int x, const Mapping *m, const Affine *const
     return guards;
 }
 
-static const Expr *view_value(Build *b, int x, const Affine *const *at, Type want,
+static const Expr *view_value(GraphBuild *b, int x, const Affine *const *at, Type want,
                               Outside outside) {
     const GraphNode *n = node(b, x);
-    const Mapping *m = view_mapping(b, x);
+    const ViewMapping *m = view_mapping(b, x);
     if (!m) return zero_of(b, want);
     const Affine **inner = arena_new_n(b->p->arena, const Affine *, b->g->dims.n);
     Guards guards = view_guards(b, x, m, at, inner);
@@ -325,14 +325,14 @@ static const Expr *view_value(Build *b, int x, const Affine *const *at, Type wan
     return expr_select(b->x, inside_test(b, &guards), e, view_border(b, n, want, outside));
 }
 
-static Type common_type(const Build *b, const GraphNode *n, int from) {
+static Type common_type(const GraphBuild *b, const GraphNode *n, int from) {
     Type t = TYPE_NONE;
     for (int i = from; i < n->ninputs; i++) t = type_promote(t, node(b, n->input[i])->type);
     return t;
 }
 
 // Type of the operands of an op computed in `want`.
-static Type operand_type(const Build *b, const GraphNode *n, Type want) {
+static Type operand_type(const GraphBuild *b, const GraphNode *n, Type want) {
     switch (op_info[n->op].class) {
     case OP_COMPARE: return common_type(b, n, 0);
     case OP_MATH: return n->type;
@@ -340,18 +340,18 @@ static Type operand_type(const Build *b, const GraphNode *n, Type want) {
     }
 }
 
-static const Expr *truth(Build *b, int x, const Affine *const *at) {
+static const Expr *truth(GraphBuild *b, int x, const Affine *const *at) {
     return expr_cast(b->x, TYPE_BOOL, value(b, x, at, node(b, x)->type, (Outside){0}));
 }
 
-static const Expr *joined(Build *b, ExprOp op, int n, const Expr *const *arg) {
+static const Expr *joined(GraphBuild *b, ExprOp op, int n, const Expr *const *arg) {
     const Expr *e = arg[0];
     for (int i = 1; i < n; i++) e = expr_binary(b->x, op, e, arg[i]);
     return e;
 }
 
 // An element-wise op on values, operands joined two by two where there are more.
-static const Expr *op_value(Build *b, const GraphNode *n, const Affine *const *at, Type want,
+static const Expr *op_value(GraphBuild *b, const GraphNode *n, const Affine *const *at, Type want,
                             Outside outside) {
     if (n->op == OP_CAST) {
         const Expr *e = value(b, n->input[0], at, node(b, n->input[0])->type, (Outside){0});
@@ -374,7 +374,8 @@ static const Expr *op_value(Build *b, const GraphNode *n, const Affine *const *a
     return expr_cast(b->x, want, e);
 }
 
-static const Expr *value(Build *b, int x, const Affine *const *at, Type want, Outside outside) {
+static const Expr *value(GraphBuild *b, int x, const Affine *const *at, Type want,
+                         Outside outside) {
     const GraphNode *n = node(b, x);
     const Expr *e;
     if (b->tensor[x] >= 0) {
@@ -394,14 +395,14 @@ static const Expr *value(Build *b, int x, const Affine *const *at, Type want, Ou
 
 // --- 4. stmts ----------------------------------------------------------------------------------
 
-static void start_reduction(Build *b, int x) {
+static void start_reduction(GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     begin_stmt(b, n, n->ndims, n->dim);
     const Expr *e = value(b, n->pre, b->at, n->type, (Outside){0});
     end_stmt(b, element(b, x, b->at), REDUCE_ASSIGN, false, e);
 }
 
-static void build_reduction(Build *b, int x) {
+static void build_reduction(GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     int dims[MAX_ITERS], ndims = op_dims(b, n, dims);
     if (n->pre >= 0) start_reduction(b, x);
@@ -414,7 +415,7 @@ static void build_reduction(Build *b, int x) {
     end_stmt(b, element(b, x, b->at), n->reduce, n->pre < 0, e);
 }
 
-static void build_op(Build *b, int x) {
+static void build_op(GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     if (n->reduce != REDUCE_ASSIGN) {
         build_reduction(b, x);
@@ -425,7 +426,7 @@ static void build_op(Build *b, int x) {
     end_stmt(b, element(b, x, b->at), REDUCE_ASSIGN, false, e)->post = n->post;
 }
 
-static void fill(Build *b, int x) {
+static void fill(GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     const Expr *e = n->border >= 0               ? value(b, n->border, NULL, n->type, (Outside){0})
                     : n->reduce != REDUCE_ASSIGN ? identity_of(b, n->reduce, n->type)
@@ -434,12 +435,12 @@ static void fill(Build *b, int x) {
     end_stmt(b, element(b, x, b->at), REDUCE_ASSIGN, false, e);
 }
 
-static bool build_place(Build *b, int x) {
+static bool build_place(GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     if (n->reduce != REDUCE_ASSIGN || n->border != GRAPH_BORDER_NONE) fill(b, x);
     for (int i = 0; i < n->ninputs; i++) {
         const GraphNode *in = node(b, n->input[i]);
-        Mapping m;
+        ViewMapping m;
         if (!mapping_solve(b->g, n, n->ndims, n->dim, in->ndims, in->dim, &m)) return false;
         begin_stmt(b, n, in->ndims, in->dim);
         const Affine **into = arena_new_n(b->p->arena, const Affine *, b->g->dims.n);
@@ -455,7 +456,7 @@ static bool build_place(Build *b, int x) {
     return true;
 }
 
-static void build_write(Build *b, int x) {
+static void build_write(GraphBuild *b, int x) {
     const GraphNode *n = node(b, x);
     if (b->tensor[x] == b->tensor[n->input[0]]) return;
     begin_stmt(b, n, n->ndims, n->dim);
@@ -463,7 +464,7 @@ static void build_write(Build *b, int x) {
     end_stmt(b, element(b, x, b->at), REDUCE_ASSIGN, false, e);
 }
 
-static bool build_stmts(Build *b) {
+static bool build_stmts(GraphBuild *b) {
     for (int x = 0; x < b->g->nodes.n && !b->g->failed; x++) {
         GraphNodeKind kind = node(b, x)->kind;
         if (kind == NODE_OP && has_tensor(b, x)) build_op(b, x);
@@ -477,7 +478,7 @@ static bool build_stmts(Build *b) {
 
 // --- Sizes and names ---------------------------------------------------------------------------
 
-static bool dim_needed(const Build *b, int d) {
+static bool dim_needed(const GraphBuild *b, int d) {
     for (int x = 0; x < b->g->nodes.n; x++) {
         const GraphNode *n = node(b, x);
         if (!b->live[x] && n->kind != NODE_READ) continue;
@@ -491,7 +492,7 @@ static bool dim_needed(const Build *b, int d) {
     return false;
 }
 
-static bool add_sizes(Build *b) {
+static bool add_sizes(GraphBuild *b) {
     Graph *g = b->g;
     for (int d = 0; d < g->dims.n; d++) {
         const Affine *size = g->dims.at[d].size;
@@ -518,7 +519,7 @@ static bool add_sizes(Build *b) {
 
 // Iterators are named after their dimension in lower case, where that is no dimension itself;
 // otherwise with an `i` before it.
-static void name_iters(Build *b) {
+static void name_iters(GraphBuild *b) {
     Graph *g = b->g;
     for (int d = 0; d < g->dims.n; d++) {
         Name name = g->dims.at[d].name;
@@ -533,22 +534,22 @@ static void name_iters(Build *b) {
     }
 }
 
-static Build *begin(Arena *arena, Graph *g) {
-    Build *b = arena_new(arena, Build);
+static GraphBuild *begin(Arena *arena, Graph *g) {
+    GraphBuild *b = arena_new(arena, GraphBuild);
     int d = g->dims.n, n = g->nodes.n;
-    *b = (Build){.g = g,
-                 .p = program_new(arena, g->names, g->name, strlen(g->name)),
-                 .size = arena_new_n(arena, const Affine *, d),
-                 .param = arena_new_n(arena, const Affine *, d),
-                 .iter_name = arena_new_n(arena, Name, d),
-                 .live = arena_new_n(arena, bool, n),
-                 .folded = arena_new_n(arena, bool, n),
-                 .uses = arena_new_n(arena, int, n),
-                 .user = arena_new_n(arena, int, n),
-                 .tensor = arena_new_n(arena, int, n),
-                 .layout = arena_new_n(arena, const int *, n),
-                 .view = arena_new_n(arena, Mapping *, n),
-                 .at = arena_new_n(arena, const Affine *, d)};
+    *b = (GraphBuild){.g = g,
+                      .p = program_new(arena, g->names, g->name, strlen(g->name)),
+                      .size = arena_new_n(arena, const Affine *, d),
+                      .param = arena_new_n(arena, const Affine *, d),
+                      .iter_name = arena_new_n(arena, Name, d),
+                      .live = arena_new_n(arena, bool, n),
+                      .folded = arena_new_n(arena, bool, n),
+                      .uses = arena_new_n(arena, int, n),
+                      .user = arena_new_n(arena, int, n),
+                      .tensor = arena_new_n(arena, int, n),
+                      .layout = arena_new_n(arena, const int *, n),
+                      .view = arena_new_n(arena, ViewMapping *, n),
+                      .at = arena_new_n(arena, const Affine *, d)};
     b->x = b->p->exprs;
     b->p->source = g->source;
     for (int x = 0; x < n; x++) b->tensor[x] = b->user[x] = -1;
@@ -557,7 +558,7 @@ static Build *begin(Arena *arena, Graph *g) {
 
 Program *graph_build(Arena *arena, Graph *g) {
     if (!graph_solve(g)) return NULL;
-    Build *b = begin(arena, g);
+    GraphBuild *b = begin(arena, g);
     if (!find_live(b) || !add_sizes(b) || !check_posts(b)) return NULL;
     name_iters(b);
     find_folded(b);

@@ -125,12 +125,12 @@ int index_sign(const Affine *e);
 
 // The index of each dimension of `wanted` as a function of those of `known`, sizes replaced by
 // their solution.
-typedef struct Mapping {
+typedef struct ViewMapping {
     const Affine **index;      // per wanted dimension
     bool *inside;              // per wanted dimension: within its size by construction
     VEC(const Affine *) exact; // each must be 0 for the element to exist
-} Mapping;
+} ViewMapping;
 bool mapping_solve(Graph *g, const GraphNode *n, int nwanted, const int *wanted, int nknown,
-                   const int *known, Mapping *out);
+                   const int *known, ViewMapping *out);
 
 #endif

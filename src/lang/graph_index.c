@@ -307,7 +307,7 @@ int index_sign(const Affine *e) {
 
 // --- Solving a view ----------------------------------------------------------------------------
 
-typedef struct Solver {
+typedef struct ViewSolver {
     Graph *g;
     Exprs *x;
     const GraphNode *node;
@@ -317,16 +317,16 @@ typedef struct Solver {
     const Affine **solved;     // per dimension; known ones stand for themselves
     const Affine **size;       // per dimension
     const Affine **difference; // per relation: left - right; NULL when used up
-    Mapping *out;
-} Solver;
+    ViewMapping *out;
+} ViewSolver;
 
-static int position(const Solver *s, int dim) {
+static int position(const ViewSolver *s, int dim) {
     for (int i = 0; i < s->nwanted; i++)
         if (s->wanted[i] == dim) return i;
     return -1;
 }
 
-static int count_unknown(const Solver *s, const Affine *e, int *last) {
+static int count_unknown(const ViewSolver *s, const Affine *e, int *last) {
     int n = 0;
     for (int i = 0; i < s->nwanted; i++) {
         int d = s->wanted[i];
@@ -335,7 +335,7 @@ static int count_unknown(const Solver *s, const Affine *e, int *last) {
     return n;
 }
 
-static void settle(Solver *s, int dim, const Affine *index, bool inside) {
+static void settle(ViewSolver *s, int dim, const Affine *index, bool inside) {
     s->unknown[dim] = false;
     s->solved[dim] = index;
     int at = position(s, dim);
@@ -344,7 +344,7 @@ static void settle(Solver *s, int dim, const Affine *index, bool inside) {
 }
 
 // a·u + b = 0; only where a is ±1 when `unit` asks so.
-static bool solve_one(Solver *s, const Affine *e, int u, bool unit) {
+static bool solve_one(ViewSolver *s, const Affine *e, int u, bool unit) {
     const Affine *a, *b;
     if (!index_split(s->x, e, ATOM_ITER, u, &a, &b)) return false;
     int sign = index_sign(a);
@@ -363,7 +363,7 @@ static bool solve_one(Solver *s, const Affine *e, int u, bool unit) {
 
 // Σ stride·u = e over several unknowns: takes off the unknown with the smallest stride, again and
 // again. Among equal strides, dimensions of size 1 come first: they do not change it.
-static bool solve_radix(Solver *s, const Affine *e, int n) {
+static bool solve_radix(ViewSolver *s, const Affine *e, int n) {
     const Affine **stride = arena_new_n(s->g->arena, const Affine *, s->g->dims.n);
     int sign = 0;
     for (int i = 0; i < s->nwanted; i++) {
@@ -394,7 +394,7 @@ static bool solve_radix(Solver *s, const Affine *e, int n) {
 }
 
 // One step: the first relation that gives something, simplest kind first.
-static bool solve_step(Solver *s) {
+static bool solve_step(ViewSolver *s) {
     for (int pass = 0; pass < 3; pass++)
         for (int r = 0; r < s->node->nrelations; r++) {
             const Affine *e = s->difference[r];
@@ -413,7 +413,7 @@ static bool solve_step(Solver *s) {
 }
 
 // A relation over known dimensions alone would hold for some elements only.
-static bool check_left_over(Solver *s) {
+static bool check_left_over(ViewSolver *s) {
     for (int r = 0; r < s->node->nrelations; r++) {
         if (!s->difference[r]) continue;
         if (affine_is(affine_substitute(s->x, s->difference[r], s->solved, NULL), 0)) continue;
@@ -424,7 +424,7 @@ static bool check_left_over(Solver *s) {
 }
 
 // Relations of sizes alone, and those that are about another input, take no part.
-static bool takes_part(const Solver *s, const Affine *e, int nknown, const int *known) {
+static bool takes_part(const ViewSolver *s, const Affine *e, int nknown, const int *known) {
     if (!e->has_iter) return false;
     for (int d = 0; d < s->g->dims.n; d++) {
         bool mine = position(s, d) >= 0;
@@ -434,7 +434,7 @@ static bool takes_part(const Solver *s, const Affine *e, int nknown, const int *
     return true;
 }
 
-static void begin(Solver *s, int nknown, const int *known) {
+static void begin(ViewSolver *s, int nknown, const int *known) {
     Graph *g = s->g;
     for (int i = 0; i < s->nwanted; i++) s->unknown[s->wanted[i]] = true;
     for (int i = 0; i < nknown; i++)
@@ -449,20 +449,20 @@ static void begin(Solver *s, int nknown, const int *known) {
 }
 
 bool mapping_solve(Graph *g, const GraphNode *n, int nwanted, const int *wanted, int nknown,
-                   const int *known, Mapping *out) {
+                   const int *known, ViewMapping *out) {
     Arena *a = g->arena;
-    *out = (Mapping){.index = arena_new_n(a, const Affine *, nwanted),
-                     .inside = arena_new_n(a, bool, nwanted)};
-    Solver s = {.g = g,
-                .x = g->exprs,
-                .node = n,
-                .nwanted = nwanted,
-                .wanted = wanted,
-                .unknown = arena_new_n(a, bool, g->dims.n),
-                .solved = arena_new_n(a, const Affine *, g->dims.n),
-                .size = arena_new_n(a, const Affine *, g->dims.n),
-                .difference = arena_new_n(a, const Affine *, n->nrelations),
-                .out = out};
+    *out = (ViewMapping){.index = arena_new_n(a, const Affine *, nwanted),
+                         .inside = arena_new_n(a, bool, nwanted)};
+    ViewSolver s = {.g = g,
+                    .x = g->exprs,
+                    .node = n,
+                    .nwanted = nwanted,
+                    .wanted = wanted,
+                    .unknown = arena_new_n(a, bool, g->dims.n),
+                    .solved = arena_new_n(a, const Affine *, g->dims.n),
+                    .size = arena_new_n(a, const Affine *, g->dims.n),
+                    .difference = arena_new_n(a, const Affine *, n->nrelations),
+                    .out = out};
     begin(&s, nknown, known);
     while (solve_step(&s)) {}
     for (int i = 0; i < nwanted; i++)

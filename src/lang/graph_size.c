@@ -16,31 +16,31 @@
 
 #include "base/checked.h"
 
-typedef struct Equation {
+typedef struct SizeEquation {
     const Affine *zero; // over sizes
     const Relation *from;
     bool derived;
     bool done; // nothing in it is unknown any more
-} Equation;
+} SizeEquation;
 
-typedef struct Sizes {
+typedef struct GraphSizes {
     Graph *g;
     Exprs *x;
     const Affine **known; // per dimension
     const Relation **by;  // per dimension: what it was solved from
-    VEC(Equation) equations;
+    VEC(SizeEquation) equations;
     bool failed;
-} Sizes;
+} GraphSizes;
 
 // --- Equations ---------------------------------------------------------------------------------
 
-static void add_equation(Sizes *s, const Affine *zero, const Relation *from, bool derived) {
-    vec_push(s->g->arena, &s->equations, ((Equation){zero, from, derived, false}));
+static void add_equation(GraphSizes *s, const Affine *zero, const Relation *from, bool derived) {
+    vec_push(s->g->arena, &s->equations, ((SizeEquation){zero, from, derived, false}));
 }
 
 // The equation that the largest index of `x` is reached:  x = rest  with `rest` linear in indices,
 // those with a negative factor standing at 0.
-static const Affine *largest(Sizes *s, int x, const Affine *rest) {
+static const Affine *largest(GraphSizes *s, int x, const Affine *rest) {
     Exprs *e = s->x;
     const Affine *sum = affine_add_const(e, affine_param(e, x), -1);
     for (int d = 0; d < s->g->dims.n; d++) {
@@ -59,7 +59,7 @@ typedef struct Sides {
     int positive, negative, unit_positive, unit_negative;
 } Sides;
 
-static bool find_sides(Sizes *s, const Affine *e, Sides *out) {
+static bool find_sides(GraphSizes *s, const Affine *e, Sides *out) {
     *out = (Sides){.unit_positive = -1, .unit_negative = -1};
     const Affine *rest = e;
     for (int d = 0; d < s->g->dims.n; d++) {
@@ -78,7 +78,7 @@ static bool find_sides(Sizes *s, const Affine *e, Sides *out) {
 
 // x on one side, alone and with factor 1; everything else on the other. Without such an x, or with
 // nothing but x (a slice at a constant), sizes do not follow.
-static void add_derived(Sizes *s, const Relation *r) {
+static void add_derived(GraphSizes *s, const Relation *r) {
     const Affine *e = affine_sub(s->x, r->left, r->right), *factor, *rest;
     Sides sides;
     if (!find_sides(s, e, &sides) || sides.positive + sides.negative < 2) return;
@@ -92,7 +92,7 @@ static void add_derived(Sizes *s, const Relation *r) {
                  true);
 }
 
-static void add_relation(Sizes *s, const Relation *r) {
+static void add_relation(GraphSizes *s, const Relation *r) {
     const Affine *e = affine_sub(s->x, r->left, r->right);
     if (e->has_iter)
         add_derived(s, r);
@@ -105,7 +105,7 @@ static void add_relation(Sizes *s, const Relation *r) {
 enum { NONE = -1, SEVERAL = -2 };
 
 // The unknown size that occurs, or NONE, or SEVERAL.
-static int unknown_of(const Sizes *s, const Affine *e) {
+static int unknown_of(const GraphSizes *s, const Affine *e) {
     int found = NONE;
     for (int i = 0; i < e->n && found != SEVERAL; i++) {
         const Atom *t = e->term[i].atom;
@@ -119,35 +119,35 @@ static int unknown_of(const Sizes *s, const Affine *e) {
 }
 
 // Puts in what is known by now.
-static int refresh(Sizes *s, Equation *eq) {
+static int refresh(GraphSizes *s, SizeEquation *eq) {
     eq->zero = affine_substitute(s->x, eq->zero, NULL, s->known);
     int u = unknown_of(s, eq->zero);
     eq->done = u == NONE;
     return u;
 }
 
-static Name dim_name(const Sizes *s, int dim) { return s->g->dims.at[dim].name; }
+static Name dim_name(const GraphSizes *s, int dim) { return s->g->dims.at[dim].name; }
 
-static const char *show(Sizes *s, const Affine *a) {
+static const char *show(GraphSizes *s, const Affine *a) {
     Text t = {.arena = s->g->arena};
     index_print(&t, s->g, a);
     return text_str(&t);
 }
 
-static void add_require(Sizes *s, const Affine *what, const Relation *from, const char *why) {
+static void add_require(GraphSizes *s, const Affine *what, const Relation *from, const char *why) {
     if (index_sign(what) > 0 || affine_is(what, 0)) return;
     Range range = from && from->source == s->g->source ? from->range : (Range){0};
     vec_push(s->g->arena, &s->g->requires, ((Require){.what = what, .why = why, .range = range}));
 }
 
-static void require_zero(Sizes *s, const Affine *e, const Relation *from, const char *why) {
+static void require_zero(GraphSizes *s, const Affine *e, const Relation *from, const char *why) {
     if (affine_is(e, 0)) return;
     add_require(s, e, from, why);
     add_require(s, affine_scale(s->x, e, -1), from, why);
 }
 
 // a·u + b = 0
-static const Affine *proposal(Sizes *s, const Equation *eq, int u) {
+static const Affine *proposal(GraphSizes *s, const SizeEquation *eq, int u) {
     const Affine *a, *b;
     if (!index_split(s->x, eq->zero, ATOM_PARAM, u, &a, &b)) return NULL;
     int sign = index_sign(a);
@@ -163,7 +163,7 @@ static const Affine *proposal(Sizes *s, const Equation *eq, int u) {
     return affine_div(s->x, b, a);
 }
 
-static void settle(Sizes *s, int u, const Affine *size, const Relation *from) {
+static void settle(GraphSizes *s, int u, const Affine *size, const Relation *from) {
     s->known[u] = size;
     s->by[u] = from;
     if (affine_is_const(size) && size->constant < 0) {
@@ -175,9 +175,9 @@ static void settle(Sizes *s, int u, const Affine *size, const Relation *from) {
     if (!affine_is_const(size)) add_require(s, size, from, why);
 }
 
-static bool solve_explicit(Sizes *s) {
+static bool solve_explicit(GraphSizes *s) {
     for (int i = 0; i < s->equations.n; i++) {
-        Equation *eq = &s->equations.at[i];
+        SizeEquation *eq = &s->equations.at[i];
         if (eq->derived || eq->done) continue;
         int u = refresh(s, eq);
         const Affine *size = u >= 0 ? proposal(s, eq, u) : NULL;
@@ -188,7 +188,7 @@ static bool solve_explicit(Sizes *s) {
     return false;
 }
 
-static void compare_proposals(Sizes *s, int u, const Affine *a, const Relation *from_a,
+static void compare_proposals(GraphSizes *s, int u, const Affine *a, const Relation *from_a,
                               const Affine *b, const Relation *from_b) {
     const Affine *difference = affine_sub(s->x, a, b);
     if (!affine_is_const(difference)) {
@@ -210,9 +210,9 @@ static bool is_size_of(const Affine *e, int u) {
 }
 
 // Whether an explicit equation size(u) = ... will give u once more is known.
-static bool explicit_pending(const Sizes *s, int u) {
+static bool explicit_pending(const GraphSizes *s, int u) {
     for (int i = 0; i < s->equations.n; i++) {
-        const Equation *eq = &s->equations.at[i];
+        const SizeEquation *eq = &s->equations.at[i];
         if (eq->derived || eq->done) continue;
         if (is_size_of(eq->from->left, u) || is_size_of(eq->from->right, u)) return true;
     }
@@ -220,12 +220,12 @@ static bool explicit_pending(const Sizes *s, int u) {
 }
 
 // Takes the first proposal for some unknown and compares it with all others for the same one.
-static bool solve_derived(Sizes *s, bool wait) {
+static bool solve_derived(GraphSizes *s, bool wait) {
     int unknown = -1;
     const Affine *size = NULL;
     const Relation *from = NULL;
     for (int i = 0; i < s->equations.n; i++) {
-        Equation *eq = &s->equations.at[i];
+        SizeEquation *eq = &s->equations.at[i];
         if (!eq->derived || eq->done) continue;
         int u = refresh(s, eq);
         if (u < 0 || (unknown >= 0 && u != unknown) || (wait && explicit_pending(s, u))) continue;
@@ -240,7 +240,7 @@ static bool solve_derived(Sizes *s, bool wait) {
 
 // The next dimension of a read that is not known; those that an explicit equation defines come
 // last.
-static bool next_parameter(Sizes *s) {
+static bool next_parameter(GraphSizes *s) {
     Graph *g = s->g;
     int last = NONE, dim = NONE;
     for (int i = 0; i < g->nodes.n && dim == NONE; i++) {
@@ -260,9 +260,9 @@ static bool next_parameter(Sizes *s) {
 }
 
 // Explicit equations hold exactly: now, or when the parameters are bound.
-static void verify(Sizes *s) {
+static void verify(GraphSizes *s) {
     for (int i = 0; i < s->equations.n; i++) {
-        Equation *eq = &s->equations.at[i];
+        SizeEquation *eq = &s->equations.at[i];
         if (eq->derived || refresh(s, eq) != NONE || affine_is(eq->zero, 0)) continue;
         const Affine *e = eq->zero;
         Text t = {.arena = s->g->arena};
@@ -281,10 +281,10 @@ static void verify(Sizes *s) {
 bool graph_solve(Graph *g) {
     if (g->failed) return false;
     if (g->solved) return true;
-    Sizes s = {.g = g,
-               .x = g->exprs,
-               .known = arena_new_n(g->arena, const Affine *, g->dims.n),
-               .by = arena_new_n(g->arena, const Relation *, g->dims.n)};
+    GraphSizes s = {.g = g,
+                    .x = g->exprs,
+                    .known = arena_new_n(g->arena, const Affine *, g->dims.n),
+                    .by = arena_new_n(g->arena, const Relation *, g->dims.n)};
     g->requires.n = 0;
     for (int d = 0; d < g->dims.n; d++) {
         const Dimension *dim = &g->dims.at[d];

@@ -150,21 +150,23 @@ void graph_dot(Text *out, const Graph *g) {
 
 // --- Parsing -----------------------------------------------------------------------------------
 
-typedef struct Label {
+typedef struct TextLabel {
     Name name;
     int node; // GRAPH_BAD when its line was wrong
-} Label;
+} TextLabel;
 
-typedef struct Parser {
+typedef struct GraphParser {
     Graph *g;
     Cursor c; // on the line in progress
     bool named;
-    VEC(Label) labels;
-} Parser;
+    VEC(TextLabel) labels;
+} GraphParser;
 
-static char peek(const Parser *p) { return p->c.at < p->c.end ? p->c.source->text[p->c.at] : 0; }
+static char peek(const GraphParser *p) {
+    return p->c.at < p->c.end ? p->c.source->text[p->c.at] : 0;
+}
 
-static bool taken(Parser *p, const char *keyword) {
+static bool taken(GraphParser *p, const char *keyword) {
     Cursor before = p->c;
     const char *word;
     size_t len;
@@ -175,7 +177,7 @@ static bool taken(Parser *p, const char *keyword) {
 }
 
 // A name, as a NUL-terminated string.
-static const char *parse_name(Parser *p, const char *what) {
+static const char *parse_name(GraphParser *p, const char *what) {
     const char *word;
     size_t len;
     if (cursor_word(&p->c, &word, &len)) return arena_strndup(p->g->arena, word, len);
@@ -183,7 +185,7 @@ static const char *parse_name(Parser *p, const char *what) {
     return NULL;
 }
 
-static bool parse_type(Parser *p, Type *out) {
+static bool parse_type(GraphParser *p, Type *out) {
     const char *word;
     size_t len;
     *out = TYPE_NONE;
@@ -195,7 +197,7 @@ static bool parse_type(Parser *p, Type *out) {
 }
 
 // %name: the digits or letters after the %.
-static bool parse_label(Parser *p, const char **word, size_t *len) {
+static bool parse_label(GraphParser *p, const char **word, size_t *len) {
     if (!cursor_char(&p->c, '%')) return cursor_expected(&p->c, "a node such as %0");
     uint32_t from = p->c.at;
     for (char c = peek(p);
@@ -207,22 +209,22 @@ static bool parse_label(Parser *p, const char **word, size_t *len) {
     return *len > 0 || cursor_expected(&p->c, "the name of a node");
 }
 
-static const Label *find_label(const Parser *p, Name name) {
+static const TextLabel *find_label(const GraphParser *p, Name name) {
     for (int i = p->labels.n - 1; i >= 0; i--)
         if (p->labels.at[i].name == name) return &p->labels.at[i];
     return NULL;
 }
 
 static const char *nth_label(const void *parser, size_t i) {
-    const Parser *p = parser;
+    const GraphParser *p = parser;
     return i < (size_t)p->labels.n ? p->labels.at[i].name : NULL;
 }
 
-static bool parse_node(Parser *p, int *out) {
+static bool parse_node(GraphParser *p, int *out) {
     const char *word;
     size_t len;
     if (!parse_label(p, &word, &len)) return false;
-    const Label *l = find_label(p, name_intern(p->g->names, word, len));
+    const TextLabel *l = find_label(p, name_intern(p->g->names, word, len));
     if (!l) {
         uint32_t from = (uint32_t)(word - p->c.source->text) - 1;
         Diag *d = graph_report_at(p->g, p->c.source, (Range){from, p->c.at}, DIAG_GRAPH_NO_NODE,
@@ -238,7 +240,7 @@ static bool parse_node(Parser *p, int *out) {
 }
 
 // Node references up to something else; -1 after a report.
-static int parse_nodes(Parser *p, int *out) {
+static int parse_nodes(GraphParser *p, int *out) {
     int n = 0;
     for (;; n++) {
         cursor_blanks(&p->c);
@@ -252,7 +254,7 @@ static int parse_nodes(Parser *p, int *out) {
 }
 
 // "[N, C]"; -1 after a report.
-static int parse_dims(Parser *p, int *out) {
+static int parse_dims(GraphParser *p, int *out) {
     Graph *g = p->g;
     bool missing = false;
     if (!cursor_char(&p->c, '[')) return cursor_expected(&p->c, "'['") - 1;
@@ -270,7 +272,7 @@ static int parse_dims(Parser *p, int *out) {
     }
 }
 
-static bool parse_digits(Parser *p, int64_t *out) {
+static bool parse_digits(GraphParser *p, int64_t *out) {
     cursor_blanks(&p->c);
     bool ok = peek(p) >= '0' && peek(p) <= '9';
     if (!ok) return cursor_expected(&p->c, "a number");
@@ -283,7 +285,7 @@ static bool parse_digits(Parser *p, int64_t *out) {
 }
 
 // The word up to the next blank.
-static bool parse_value(Parser *p, Type type, int *out) {
+static bool parse_value(GraphParser *p, Type type, int *out) {
     cursor_blanks(&p->c);
     uint32_t from = p->c.at;
     while (p->c.at < p->c.end && !strchr(" \t\r", peek(p)) && peek(p)) p->c.at++;
@@ -305,7 +307,7 @@ static bool parse_value(Parser *p, Type type, int *out) {
     return true;
 }
 
-static bool parse_tail(Parser *p, Relations *r, int *border) {
+static bool parse_tail(GraphParser *p, Relations *r, int *border) {
     *border = GRAPH_BORDER_NONE;
     if (taken(p, "where") && !relations_parse(&p->c, r)) return false;
     if (!taken(p, "border")) return true;
@@ -316,7 +318,7 @@ static bool parse_tail(Parser *p, Relations *r, int *border) {
     return parse_node(p, border);
 }
 
-static bool parse_read(Parser *p, int *out) {
+static bool parse_read(GraphParser *p, int *out) {
     int dims[PROGRAM_MAX_RANK];
     Type type;
     const char *name = parse_name(p, "the name of a tensor");
@@ -326,7 +328,7 @@ static bool parse_read(Parser *p, int *out) {
     return n >= 0;
 }
 
-static bool parse_write(Parser *p, int *out) {
+static bool parse_write(GraphParser *p, int *out) {
     int dims[PROGRAM_MAX_RANK], x;
     const char *name = parse_name(p, "the name of a tensor");
     if (!name || !parse_node(p, &x)) return false;
@@ -335,7 +337,7 @@ static bool parse_write(Parser *p, int *out) {
     return n >= 0;
 }
 
-static bool parse_index(Parser *p, int *out) {
+static bool parse_index(GraphParser *p, int *out) {
     int dims[PROGRAM_MAX_RANK];
     Type type;
     if (!parse_type(p, &type)) return false;
@@ -346,7 +348,7 @@ static bool parse_index(Parser *p, int *out) {
     return true;
 }
 
-static bool parse_view(Parser *p, int *out) {
+static bool parse_view(GraphParser *p, int *out) {
     int dims[PROGRAM_MAX_RANK], x, border;
     Relations r = {0};
     if (!parse_node(p, &x)) return false;
@@ -356,7 +358,7 @@ static bool parse_view(Parser *p, int *out) {
     return true;
 }
 
-static bool parse_place(Parser *p, int *out) {
+static bool parse_place(GraphParser *p, int *out) {
     int dims[PROGRAM_MAX_RANK], inputs[GRAPH_MAX_INPUTS], border;
     Relations r = {0};
     Reduce op = REDUCE_ASSIGN;
@@ -368,7 +370,7 @@ static bool parse_place(Parser *p, int *out) {
     return true;
 }
 
-static bool parse_op(Parser *p, ExprOp op, int *out) {
+static bool parse_op(GraphParser *p, ExprOp op, int *out) {
     int dims[PROGRAM_MAX_RANK], inputs[GRAPH_MAX_INPUTS], start;
     int n = parse_nodes(p, inputs), ndims = -1;
     if (n < 0) return false;
@@ -385,14 +387,14 @@ static bool parse_op(Parser *p, ExprOp op, int *out) {
 
 static const char *nth_name(const void *of, size_t i) { return ((const char *const *)of)[i]; }
 
-static void suggest_op(Parser *p, Diag *d, const char *word) {
+static void suggest_op(GraphParser *p, Diag *d, const char *word) {
     const char **names = arena_new_n(p->g->arena, const char *, OP_COUNT + 1);
     for (ExprOp op = 0; op < OP_COUNT; op++) names[op] = graph_op_name(p->g->arena, op);
     const char *near = nearest(word, nth_name, names);
     if (near) diag_note(p->g->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
 }
 
-static bool parse_named_op(Parser *p, int *out) {
+static bool parse_named_op(GraphParser *p, int *out) {
     Cursor before = p->c;
     const char *word;
     size_t len;
@@ -406,7 +408,7 @@ static bool parse_named_op(Parser *p, int *out) {
     return false;
 }
 
-static bool parse_right(Parser *p, int *out) {
+static bool parse_right(GraphParser *p, int *out) {
     Type type;
     int x;
     if (taken(p, "read")) return parse_read(p, out);
@@ -422,7 +424,7 @@ static bool parse_right(Parser *p, int *out) {
 }
 
 // "%name = ...". A line that is wrong still defines its name, so that uses of it are not reported.
-static bool parse_definition(Parser *p) {
+static bool parse_definition(GraphParser *p) {
     const char *word;
     size_t len;
     uint32_t from = p->c.at;
@@ -437,11 +439,11 @@ static bool parse_definition(Parser *p) {
     int node = GRAPH_BAD;
     bool ok = parse_right(p, &node);
     if (ok && node >= 0) p->g->nodes.at[node].label = name;
-    vec_push(p->g->arena, &p->labels, ((Label){name, ok ? node : GRAPH_BAD}));
+    vec_push(p->g->arena, &p->labels, ((TextLabel){name, ok ? node : GRAPH_BAD}));
     return ok;
 }
 
-static bool parse_dim(Parser *p, bool param) {
+static bool parse_dim(GraphParser *p, bool param) {
     cursor_blanks(&p->c);
     uint32_t from = p->c.at;
     const char *name = parse_name(p, "the name of a dimension");
@@ -459,7 +461,7 @@ static bool parse_dim(Parser *p, bool param) {
     return parse_digits(p, &size) && graph_dim_size(p->g, dim, size);
 }
 
-static bool parse_line(Parser *p) {
+static bool parse_line(GraphParser *p) {
     uint32_t from = p->c.at;
     if (taken(p, "graph")) {
         const char *name = parse_name(p, "the name of the graph");
@@ -484,7 +486,7 @@ static bool parse_line(Parser *p) {
 }
 
 Graph *graph_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
-    Parser p = {.g = graph_new(arena, names, "graph", diags)};
+    GraphParser p = {.g = graph_new(arena, names, "graph", diags)};
     p.g->source = source;
     int errors = diags->errors;
     for (uint32_t at = 0, end; at < source->len; at = end + 1) {

@@ -61,13 +61,13 @@ static const Attr attrs[] = {
 };
 enum { ATTRS = sizeof attrs / sizeof *attrs };
 
-typedef struct Word {
+typedef struct HardwareWord {
     const char *s;
     size_t len;
     Range range;
-} Word;
+} HardwareWord;
 
-typedef struct Reader {
+typedef struct HardwareReader {
     Arena *arena;
     Names *names;
     const Source *source;
@@ -75,18 +75,18 @@ typedef struct Reader {
     void *user;
     DiagList *diags;
     Hardware *h;
-    VEC(Word) word; // of the line at hand
-    int depth;      // of includes
-    int stencil;    // the one that index lines belong to; -1: none
-    bool named;     // a `machine` line was seen in the outermost text
-} Reader;
+    VEC(HardwareWord) word; // of the line at hand
+    int depth;              // of includes
+    int stencil;            // the one that index lines belong to; -1: none
+    bool named;             // a `machine` line was seen in the outermost text
+} HardwareReader;
 
 // --- Words ---------------------------------------------------------------------------------------
 
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 // The words of the line that begins at `at`; gives where the next one begins.
-static uint32_t read_line(Reader *r, uint32_t at) {
+static uint32_t read_line(HardwareReader *r, uint32_t at) {
     const char *s = r->source->text;
     uint32_t end = at, len = r->source->len;
     while (end < len && s[end] != '\n') end++;
@@ -101,13 +101,13 @@ static uint32_t read_line(Reader *r, uint32_t at) {
         bool quoted = s[at] == '"';
         for (at++; at < end && (quoted ? s[at] != '"' : !blank(s[at])); at++) continue;
         if (quoted && at < end) at++;
-        Word w = {s + from, at - from, {from, at}};
+        HardwareWord w = {s + from, at - from, {from, at}};
         vec_push(r->arena, &r->word, w);
     }
     return end + 1;
 }
 
-static bool is_name(const Word *w) {
+static bool is_name(const HardwareWord *w) {
     for (size_t i = 0; i < w->len; i++) {
         char c = w->s[i];
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -117,47 +117,50 @@ static bool is_name(const Word *w) {
     return w->len > 0;
 }
 
-static char *text_of(Reader *r, const Word *w) { return arena_strndup(r->arena, w->s, w->len); }
+static char *text_of(HardwareReader *r, const HardwareWord *w) {
+    return arena_strndup(r->arena, w->s, w->len);
+}
 
-static Diag *expected(Reader *r, const Word *w, const char *what) {
+static Diag *expected(HardwareReader *r, const HardwareWord *w, const char *what) {
     if (w) return diag_report(r->diags, w->range, DIAG_TEXT_EXPECTED, what, (int)w->len, w->s);
     Range end = vec_last(&r->word).range;
     return diag_report(r->diags, (Range){end.to, end.to}, DIAG_HARDWARE_LINE_END, what);
 }
 
 // The name at the second word of the line; NULL after an error.
-static Name name_word(Reader *r, const char *what) {
-    const Word *w = r->word.n > 1 ? &r->word.at[1] : NULL;
+static Name name_word(HardwareReader *r, const char *what) {
+    const HardwareWord *w = r->word.n > 1 ? &r->word.at[1] : NULL;
     if (w && is_name(w)) return name_intern(r->names, w->s, w->len);
     expected(r, w, what);
     return NULL;
 }
 
 // Splits key=value; false after an error.
-static bool split(Reader *r, const Word *w, Word *key, Word *value) {
+static bool split(HardwareReader *r, const HardwareWord *w, HardwareWord *key,
+                  HardwareWord *value) {
     const char *equals = memchr(w->s, '=', w->len);
     if (!equals) {
         expected(r, w, "KEY=VALUE");
         return false;
     }
     uint32_t k = (uint32_t)(equals - w->s);
-    *key = (Word){w->s, k, {w->range.from, w->range.from + k}};
-    *value = (Word){equals + 1, w->len - k - 1, {w->range.from + k + 1, w->range.to}};
+    *key = (HardwareWord){w->s, k, {w->range.from, w->range.from + k}};
+    *value = (HardwareWord){equals + 1, w->len - k - 1, {w->range.from + k + 1, w->range.to}};
     return true;
 }
 
-static bool same(const Word *w, const char *s) {
+static bool same(const HardwareWord *w, const char *s) {
     return strlen(s) == w->len && memcmp(w->s, s, w->len) == 0;
 }
 
-static Diag *unknown(Reader *r, const Word *w, const char *what) {
+static Diag *unknown(HardwareReader *r, const HardwareWord *w, const char *what) {
     return diag_report(r->diags, w->range, DIAG_TEXT_UNKNOWN, what, text_of(r, w));
 }
 
 // --- Values --------------------------------------------------------------------------------------
 
 // A number with an optional unit of bytes: 12, 1.5, 192KiB.
-static bool read_number(const Word *w, bool bytes, double *out) {
+static bool read_number(const HardwareWord *w, bool bytes, double *out) {
     static const char *const unit[] = {"KiB", "MiB", "GiB", "B"};
     static const double factor[] = {1024, 1048576, 1073741824, 1};
     size_t len = w->len;
@@ -174,7 +177,8 @@ static bool read_number(const Word *w, bool bytes, double *out) {
     return *out == *out && *out < 9e18 && *out > -9e18;
 }
 
-static void out_of_range(Reader *r, const Word *key, const Word *value, double least, double most) {
+static void out_of_range(HardwareReader *r, const HardwareWord *key, const HardwareWord *value,
+                         double least, double most) {
     Text text = {.arena = r->arena};
     text_printf(&text, "from %.15g", least);
     if (most < 9e18) text_printf(&text, " to %.15g", most);
@@ -183,8 +187,8 @@ static void out_of_range(Reader *r, const Word *key, const Word *value, double l
 }
 
 // A whole number in the range, or a real one; false after an error.
-static bool number(Reader *r, const Word *key, const Word *value, bool bytes, bool whole,
-                   double least, double most, double *out) {
+static bool number(HardwareReader *r, const HardwareWord *key, const HardwareWord *value,
+                   bool bytes, bool whole, double least, double most, double *out) {
     if (!read_number(value, bytes, out) || (whole && *out != (double)(int64_t)*out)) {
         expected(r, value, bytes ? "a size such as 192KiB" : whole ? "a whole number" : "a number");
         return false;
@@ -227,7 +231,7 @@ const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len)
 }
 
 // The number of a unit; -1 after an error.
-static int unit_of(Reader *r, const Word *w, bool memory) {
+static int unit_of(HardwareReader *r, const HardwareWord *w, bool memory) {
     const char *name = text_of(r, w);
     int i = memory ? hardware_memory(r->h, name) : hardware_compute(r->h, name);
     if (i < 0)
@@ -236,7 +240,7 @@ static int unit_of(Reader *r, const Word *w, bool memory) {
     return i;
 }
 
-static bool read_type(Reader *r, const Word *w, int64_t *out) {
+static bool read_type(HardwareReader *r, const HardwareWord *w, int64_t *out) {
     for (int t = 0; t < TYPE_COUNT; t++)
         if (type_info[t].name && same(w, type_info[t].name)) {
             *out = t;
@@ -246,12 +250,12 @@ static bool read_type(Reader *r, const Word *w, int64_t *out) {
     return false;
 }
 
-static bool read_strides(Reader *r, const Word *w, Strides *out) {
+static bool read_strides(HardwareReader *r, const HardwareWord *w, Strides *out) {
     Strides s = {0};
     for (size_t at = 0; at <= w->len; at++) {
         size_t end = at;
         while (end < w->len && w->s[end] != ',') end++;
-        Word one = {
+        HardwareWord one = {
             w->s + at, end - at, {w->range.from + (uint32_t)at, w->range.from + (uint32_t)end}};
         bool any = same(&one, "any");
         if ((!any && !same(&one, "0") && !same(&one, "1")) || s.n == STENCIL_MAX_TENSORS) {
@@ -265,7 +269,8 @@ static bool read_strides(Reader *r, const Word *w, Strides *out) {
     return true;
 }
 
-static bool read_attr(Reader *r, const Attr *a, const Word *key, const Word *value, void *into) {
+static bool read_attr(HardwareReader *r, const Attr *a, const HardwareWord *key,
+                      const HardwareWord *value, void *into) {
     char *at = (char *)into + a->at;
     double x;
     switch (a->kind) {
@@ -301,9 +306,9 @@ static const char *attr_key(const void *of, size_t i) {
     return NULL;
 }
 
-static void read_attrs(Reader *r, LineKind line, void *into) {
+static void read_attrs(HardwareReader *r, LineKind line, void *into) {
     for (int i = 2; i < r->word.n; i++) {
-        Word key, value;
+        HardwareWord key, value;
         if (!split(r, &r->word.at[i], &key, &value)) return;
         int k = 0;
         while (k < ATTRS && !(attrs[k].line == line && same(&key, attrs[k].key))) k++;
@@ -346,7 +351,7 @@ static void set_defaults(LineKind line, void *into) {
         read_attrs(r, line, &r->h->list.at[at]);                                                   \
     } while (0)
 
-static void read_memory(Reader *r) {
+static void read_memory(HardwareReader *r) {
     READ_UNIT(memory, LINE_MEMORY, "the name of a memory unit");
     for (int i = 0; i < r->h->memory.n; i++) {
         int up = i, steps = 0;
@@ -358,7 +363,7 @@ static void read_memory(Reader *r) {
         }
     }
 }
-static void read_compute(Reader *r) {
+static void read_compute(HardwareReader *r) {
     READ_UNIT(compute, LINE_COMPUTE, "the name of a compute unit");
     for (int i = 0; i < r->h->compute.n; i++) {
         int up = i, steps = 0;
@@ -370,7 +375,7 @@ static void read_compute(Reader *r) {
         }
     }
 }
-static void read_transfer(Reader *r) {
+static void read_transfer(HardwareReader *r) {
     READ_UNIT(transfer, LINE_TRANSFER, "the name of a transfer engine");
     const Transfer *t = &vec_last(&r->h->transfer);
     if (t->from < 0 || t->to < 0)
@@ -378,7 +383,7 @@ static void read_transfer(Reader *r) {
 }
 
 // A stencil of a known name starts anew: its indices follow.
-static void read_stencil(Reader *r) {
+static void read_stencil(HardwareReader *r) {
     READ_UNIT(stencil, LINE_STENCIL, "the name of a stencil");
     for (int i = 0; i < r->h->stencil.n; i++)
         if (same(&r->word.at[1], r->h->stencil.at[i].name)) {
@@ -387,7 +392,7 @@ static void read_stencil(Reader *r) {
         }
 }
 
-static void read_index(Reader *r) {
+static void read_index(HardwareReader *r) {
     Name name = name_word(r, "the name of an index");
     if (!name) return;
     Stencil *s = r->stencil >= 0 ? &r->h->stencil.at[r->stencil] : NULL;
@@ -431,7 +436,7 @@ static int find_label(const Hardware *h, const char *label) {
     return -1;
 }
 
-static bool tags_are_good(const Word *w) {
+static bool tags_are_good(const HardwareWord *w) {
     bool start = true, any = false;
     for (size_t i = 0; i < w->len; i++) {
         if (start && w->s[i] != '#') return false;
@@ -446,12 +451,12 @@ static bool tags_are_good(const Word *w) {
     return any;
 }
 
-static bool stencils_are_good(Reader *r, const Word *w) {
+static bool stencils_are_good(HardwareReader *r, const HardwareWord *w) {
     for (size_t at = 0; at <= w->len; at++) {
         size_t end = at;
         while (end < w->len && w->s[end] != ',') end++;
         if (!hardware_stencil(r->h, w->s + at, end - at)) {
-            Word one = {w->s + at, end - at, w->range};
+            HardwareWord one = {w->s + at, end - at, w->range};
             diag_suggest(r->diags, unknown(r, &one, "stencil"), text_of(r, &one), stencil_at, r->h);
             return false;
         }
@@ -460,8 +465,8 @@ static bool stencils_are_good(Reader *r, const Word *w) {
     return true;
 }
 
-static bool read_param(Reader *r, const PassParam *p, const Word *key, const Word *value,
-                       PassValue *out) {
+static bool read_param(HardwareReader *r, const PassParam *p, const HardwareWord *key,
+                       const HardwareWord *value, PassValue *out) {
     PassValue v = {.given = true, .text = text_of(r, value)};
     bool ok = true;
     switch (p->kind) {
@@ -498,9 +503,9 @@ static bool read_param(Reader *r, const PassParam *p, const Word *key, const Wor
 }
 
 // Reads parameters from word `from` on; `before` receives the label of before=, if there is room.
-static void read_params(Reader *r, int from, PassCall *c, Name *before) {
+static void read_params(HardwareReader *r, int from, PassCall *c, Name *before) {
     for (int i = from; i < r->word.n; i++) {
-        Word key, value;
+        HardwareWord key, value;
         int k = 0;
         if (!split(r, &r->word.at[i], &key, &value)) return;
         if (before && same(&key, "as") && is_name(&value)) {
@@ -523,14 +528,14 @@ static void read_params(Reader *r, int from, PassCall *c, Name *before) {
     }
 }
 
-static Name free_label(Reader *r, const char *base) {
+static Name free_label(HardwareReader *r, const char *base) {
     const char *label = base;
     for (int i = 2; find_label(r->h, label) >= 0; i++)
         label = arena_printf(r->arena, "%s.%d", base, i);
     return name_of(r->names, label);
 }
 
-static void read_pass(Reader *r) {
+static void read_pass(HardwareReader *r) {
     Name name = name_word(r, "the name of a pass"), before = NULL;
     if (!name) return;
     PassCall c = {.pass = pass_find(name)};
@@ -552,7 +557,7 @@ static void read_pass(Reader *r) {
     if (at >= 0) r->h->pass.at[at] = c;
 }
 
-static int known_label(Reader *r) {
+static int known_label(HardwareReader *r) {
     Name label = name_word(r, "the label of a pass");
     int at = label ? find_label(r->h, label) : -1;
     if (label && at < 0)
@@ -561,12 +566,12 @@ static int known_label(Reader *r) {
     return at;
 }
 
-static void read_set(Reader *r) {
+static void read_set(HardwareReader *r) {
     int at = known_label(r);
     if (at >= 0) read_params(r, 2, &r->h->pass.at[at], NULL);
 }
 
-static void read_drop(Reader *r) {
+static void read_drop(HardwareReader *r) {
     int at = known_label(r);
     if (at < 0) return;
     for (int i = at; i + 1 < r->h->pass.n; i++) r->h->pass.at[i] = r->h->pass.at[i + 1];
@@ -575,12 +580,12 @@ static void read_drop(Reader *r) {
 
 // --- Texts ---------------------------------------------------------------------------------------
 
-static void read_text(Reader *r, const Source *source);
+static void read_text(HardwareReader *r, const Source *source);
 
-static void read_machine(Reader *r) {
+static void read_machine(HardwareReader *r) {
     Name name = name_word(r, "the name of the machine");
     if (!name) return;
-    const Word *w = r->word.n > 2 ? &r->word.at[2] : NULL;
+    const HardwareWord *w = r->word.n > 2 ? &r->word.at[2] : NULL;
     if (w && (w->len < 2 || w->s[0] != '"' || w->s[w->len - 1] != '"')) {
         expected(r, w, "a text in double quotes");
         return;
@@ -592,8 +597,8 @@ static void read_machine(Reader *r) {
     r->named |= r->depth == 0;
 }
 
-static void read_include(Reader *r) {
-    const Word *w = r->word.n > 1 ? &r->word.at[1] : NULL;
+static void read_include(HardwareReader *r) {
+    const HardwareWord *w = r->word.n > 1 ? &r->word.at[1] : NULL;
     const char *why = "no such description is shipped, and no file of that name can be read";
     if (!w) {
         expected(r, NULL, "the name of a description");
@@ -628,11 +633,11 @@ static const char *line_at(const void *of, size_t i) {
     return i < LINE_KINDS ? line_name[i] : NULL;
 }
 
-static void read_statement(Reader *r) {
-    static void (*const read[])(Reader *) = {read_memory, read_compute, read_transfer, read_stencil,
-                                             read_index,  read_machine, read_include,  read_pass,
-                                             read_set,    read_drop};
-    const Word *w = &r->word.at[0];
+static void read_statement(HardwareReader *r) {
+    static void (*const read[])(HardwareReader *) = {
+        read_memory,  read_compute, read_transfer, read_stencil, read_index,
+        read_machine, read_include, read_pass,     read_set,     read_drop};
+    const HardwareWord *w = &r->word.at[0];
     for (int k = 0; k < LINE_KINDS; k++)
         if (same(w, line_name[k])) {
             read[k](r);
@@ -641,7 +646,7 @@ static void read_statement(Reader *r) {
     diag_suggest(r->diags, unknown(r, w, "line"), text_of(r, w), line_at, NULL);
 }
 
-static void read_text(Reader *r, const Source *source) {
+static void read_text(HardwareReader *r, const Source *source) {
     r->source = source;
     r->diags->source = source;
     for (uint32_t at = 0; at < source->len && !r->diags->errors;) {
@@ -655,7 +660,8 @@ static void read_text(Reader *r, const Source *source) {
 
 const Hardware *hardware_parse(Arena *arena, Names *names, const Source *source,
                                HardwareInclude *include, void *user, DiagList *diags) {
-    Reader r = {.arena = arena, .names = names, .include = include, .user = user, .diags = diags};
+    HardwareReader r = {
+        .arena = arena, .names = names, .include = include, .user = user, .diags = diags};
     r.h = arena_new(arena, Hardware);
     r.stencil = -1;
     int before = diags->errors;

@@ -18,43 +18,43 @@
 
 enum { MAX_INDICES = 16, MAX_SEEN = 8192, PATIENCE = 512 };
 
-typedef struct Tile {
+typedef struct CandidateTile {
     double cost;
     int number; // in the order of discovery
     int64_t size[MAX_INDICES];
-} Tile;
+} CandidateTile;
 
 // The parameters, read once.
-typedef struct Limits {
+typedef struct TileLimits {
     int64_t max_total, max_input, max_output, max_product, max_count, line;
     double min_size, min_count, min_out_count, input_cost, output_cost, split_factor;
     bool po2, even;
-} Limits;
+} TileLimits;
 
-typedef struct Search {
+typedef struct TileSearch {
     Arena *arena;
     const TileViews *v;
     int n;
     bool pinned[MAX_INDICES]; // whole: an index that is reduced over
     bool output[MAX_INDICES];
-    Limits limit;
-    Tile best, least; // `least`: the first one, for the explanation
+    TileLimits limit;
+    CandidateTile best, least; // `least`: the first one, for the explanation
     bool found;
-    VEC(Tile *) open; // a heap, the cheapest first
-    int nseen, since; // tiles tried; those since the best one
-    Tile *seen[2 * MAX_SEEN];
-} Search;
+    VEC(CandidateTile *) open; // a heap, the cheapest first
+    int nseen, since;          // tiles tried; those since the best one
+    CandidateTile *seen[2 * MAX_SEEN];
+} TileSearch;
 
 typedef enum Fit { FIT_YES, FIT_NO_TOO_MANY, FIT_STOP } Fit;
 
-static double product(const Search *s, const int64_t *size) {
+static double product(const TileSearch *s, const int64_t *size) {
     double p = 1;
     for (int i = 0; i < s->n; i++) p *= (double)size[i];
     return p;
 }
 
-static Fit fits(const Search *s, const int64_t *size) {
-    const Limits *l = &s->limit;
+static Fit fits(const TileSearch *s, const int64_t *size) {
+    const TileLimits *l = &s->limit;
     int64_t total = 0, in = 0, out = 0;
     double count = 1;
     for (int i = 0; i < s->v->n; i++) {
@@ -74,8 +74,8 @@ static Fit fits(const Search *s, const int64_t *size) {
 
 static double shortfall(double wanted, double is) { return is < wanted ? wanted / is : 1; }
 
-static double cost_of_tile(const Search *s, const int64_t *size) {
-    const Limits *l = &s->limit;
+static double cost_of_tile(const TileSearch *s, const int64_t *size) {
+    const TileLimits *l = &s->limit;
     double in = 0, out = 0, count = 1, out_count = 1, waste = 1;
     for (int i = 0; i < s->v->n; i++) {
         const TileView *view = &s->v->at[i];
@@ -95,7 +95,7 @@ static double cost_of_tile(const Search *s, const int64_t *size) {
     return waste * moved / product(s, size) + l->split_factor * log2(count);
 }
 
-static Tile **slot_of(Search *s, const int64_t *size) {
+static CandidateTile **slot_of(TileSearch *s, const int64_t *size) {
     uint64_t hash = 0;
     for (int i = 0; i < s->n; i++) hash = (hash ^ (uint64_t)size[i]) * 0x9E3779B97F4A7C15u;
     size_t at = (size_t)(hash >> 40) % (2 * MAX_SEEN);
@@ -104,11 +104,11 @@ static Tile **slot_of(Search *s, const int64_t *size) {
     return &s->seen[at];
 }
 
-static bool cheaper(const Tile *a, const Tile *b) {
+static bool cheaper(const CandidateTile *a, const CandidateTile *b) {
     return a->cost != b->cost ? a->cost < b->cost : a->number < b->number;
 }
 
-static void push(Search *s, Tile *t) {
+static void push(TileSearch *s, CandidateTile *t) {
     vec_push(s->arena, &s->open, t);
     for (int i = s->open.n - 1, up; i > 0; i = up) {
         up = (i - 1) / 2;
@@ -118,8 +118,8 @@ static void push(Search *s, Tile *t) {
     }
 }
 
-static Tile *pop(Search *s) {
-    Tile *top = s->open.at[0], *last = s->open.at[--s->open.n];
+static CandidateTile *pop(TileSearch *s) {
+    CandidateTile *top = s->open.at[0], *last = s->open.at[--s->open.n];
     for (int i = 0, down; s->open.n; i = down) {
         s->open.at[i] = last;
         down = 2 * i + 1;
@@ -131,10 +131,10 @@ static Tile *pop(Search *s) {
     return top;
 }
 
-static void consider(Search *s, const int64_t *size) {
-    Tile **slot = s->nseen < MAX_SEEN ? slot_of(s, size) : NULL;
+static void consider(TileSearch *s, const int64_t *size) {
+    CandidateTile **slot = s->nseen < MAX_SEEN ? slot_of(s, size) : NULL;
     if (!slot || *slot) return;
-    Tile *t = *slot = arena_new(s->arena, Tile);
+    CandidateTile *t = *slot = arena_new(s->arena, CandidateTile);
     memcpy(t->size, size, (size_t)s->n * sizeof *size);
     t->number = s->nseen++;
     s->since++;
@@ -150,7 +150,7 @@ static void consider(Search *s, const int64_t *size) {
 }
 
 // The next larger size of an index; 0: none. Without a rule it grows by one, then by an eighth.
-static int64_t grown(const Search *s, int i, int64_t size) {
+static int64_t grown(const TileSearch *s, int i, int64_t size) {
     int64_t extent = s->v->b->index[i].extent;
     if (s->pinned[i] || size >= extent) return 0;
     if (s->limit.po2) return size * 2 <= extent ? size * 2 : 0;
@@ -160,12 +160,12 @@ static int64_t grown(const Search *s, int i, int64_t size) {
     return 0;
 }
 
-static void search(Search *s) {
+static void search(TileSearch *s) {
     int64_t size[MAX_INDICES];
     for (int i = 0; i < s->n; i++) size[i] = s->pinned[i] ? s->v->b->index[i].extent : 1;
     consider(s, size);
     while (s->open.n && s->since < PATIENCE) {
-        const Tile *t = pop(s);
+        const CandidateTile *t = pop(s);
         for (int i = 0; i < s->n; i++) {
             memcpy(size, t->size, sizeof size);
             size[i] = grown(s, i, t->size[i]);
@@ -174,21 +174,21 @@ static void search(Search *s) {
     }
 }
 
-static Limits limits_of(const PassRun *r) {
-    Limits l = {.max_total = pass_int(r, "max_total"),
-                .max_input = pass_int(r, "max_input"),
-                .max_output = pass_int(r, "max_output"),
-                .max_product = pass_int(r, "max_product"),
-                .max_count = pass_int(r, "max_count"),
-                .line = pass_int(r, "line"),
-                .min_size = pass_real(r, "min_size"),
-                .min_count = pass_real(r, "min_count"),
-                .min_out_count = pass_real(r, "min_out_count"),
-                .input_cost = pass_real(r, "input_cost"),
-                .output_cost = pass_real(r, "output_cost"),
-                .split_factor = pass_real(r, "split_factor"),
-                .po2 = pass_int(r, "po2"),
-                .even = pass_int(r, "even")};
+static TileLimits limits_of(const PassRun *r) {
+    TileLimits l = {.max_total = pass_int(r, "max_total"),
+                    .max_input = pass_int(r, "max_input"),
+                    .max_output = pass_int(r, "max_output"),
+                    .max_product = pass_int(r, "max_product"),
+                    .max_count = pass_int(r, "max_count"),
+                    .line = pass_int(r, "line"),
+                    .min_size = pass_real(r, "min_size"),
+                    .min_count = pass_real(r, "min_count"),
+                    .min_out_count = pass_real(r, "min_out_count"),
+                    .input_cost = pass_real(r, "input_cost"),
+                    .output_cost = pass_real(r, "output_cost"),
+                    .split_factor = pass_real(r, "split_factor"),
+                    .po2 = pass_int(r, "po2"),
+                    .even = pass_int(r, "even")};
     int unit = (int)pass_int(r, "fits");
     if (unit < 0) return l;
     const MemoryUnit *m = &r->h->memory.at[unit];
@@ -199,7 +199,7 @@ static Limits limits_of(const PassRun *r) {
 }
 
 // Tiles the block by the best tile, and says why.
-static const Tree *apply(PassRun *r, const Tree *t, int loop, const Search *s) {
+static const Tree *apply(PassRun *r, const Tree *t, int loop, const TileSearch *s) {
     const Block *b = tree_loop_at(t, loop);
     if (!s->found) {
         pass_left(r, b, "no tile is within the limits");
@@ -242,8 +242,8 @@ static const Tree *tile_one(PassRun *r, const Tree *t, int loop) {
             pass_left(r, b, "it has no iterations");
             return t;
         }
-    Search *found = arena_new(r->arena, Search);
-    *found = (Search){.arena = r->arena, .v = tile_views(r->arena, t, b), .n = b->nindex};
+    TileSearch *found = arena_new(r->arena, TileSearch);
+    *found = (TileSearch){.arena = r->arena, .v = tile_views(r->arena, t, b), .n = b->nindex};
     found->limit = limits_of(r);
     for (int i = 0; i < found->n; i++) {
         found->output[i] = index_is_output(found->v, i);

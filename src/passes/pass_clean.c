@@ -90,13 +90,13 @@ static int judged(const Affine *a, const Bounds *b) {
     return lo >= 0 ? 1 : hi < 0 ? -1 : 0;
 }
 
-typedef struct Loops {
+typedef struct CleanLoops {
     Arena *arena;
     VEC(int) at;
-} Loops;
+} CleanLoops;
 
 static bool add_constrained(void *user, const Node *node, int depth, const Block *parent) {
-    Loops *l = user;
+    CleanLoops *l = user;
     const Block *b = as_block(node);
     (void)depth, (void)parent;
     if (b && b->nindex && b->nconstraints) vec_push(l->arena, &l->at, b->index[0].id);
@@ -124,7 +124,7 @@ static int reduce_block(const Block *b, const Bounds *bounds, const Affine **kee
 //
 //     for [i:8] where 9 - i >= 0: S  ->  for [i:8]: S
 const Tree *pass_constraints(PassRun *r, const Tree *t) {
-    Loops l = {.arena = r->arena};
+    CleanLoops l = {.arena = r->arena};
     tree_walk(t, add_constrained, &l);
     Bounds bounds = bounds_of(r->arena, t);
     for (int i = 0; i < l.at.n; i++) {
@@ -168,10 +168,10 @@ static bool safe_range(const Affine *a, const Index *x, Bounds bounds, int64_t *
 }
 
 // Blocks whose index bounds a constraint of their own, or of a block further in.
-typedef struct Cut {
+typedef struct IndexCut {
     int index;
     int64_t from, to, extent;
-} Cut;
+} IndexCut;
 
 static bool uses_index(const Affine *a, const Block *b) {
     for (int i = 0; i < b->nindex; i++)
@@ -180,7 +180,7 @@ static bool uses_index(const Affine *a, const Block *b) {
 }
 
 // For every constraint below, narrows the cuts of the block's indices.
-static void find_cuts(const Node *node, const Block *top, const Bounds *bounds, Cut *cut) {
+static void find_cuts(const Node *node, const Block *top, const Bounds *bounds, IndexCut *cut) {
     const Block *b = as_block(node);
     for (int c = 0; b && c < b->nconstraints; c++) {
         const Affine *a = b->constraint[c];
@@ -206,12 +206,12 @@ static void find_cuts(const Node *node, const Block *top, const Bounds *bounds, 
 
 static const Tree *cut_one(PassRun *r, const Tree *t, int loop) {
     const Block *b = tree_loop_at(t, loop);
-    Cut *cut = arena_new_n(r->arena, Cut, b->nindex);
+    IndexCut *cut = arena_new_n(r->arena, IndexCut, b->nindex);
     Bounds bounds = bounds_of(r->arena, t);
     double share = 1;
     bool any = false;
     for (int i = 0; i < b->nindex; i++)
-        cut[i] = (Cut){b->index[i].id, 0, b->index[i].extent, b->index[i].extent};
+        cut[i] = (IndexCut){b->index[i].id, 0, b->index[i].extent, b->index[i].extent};
     find_cuts(&b->node, b, &bounds, cut);
     for (int i = 0; i < b->nindex; i++) {
         any |= cut[i].from > 0 || cut[i].to < cut[i].extent;
@@ -281,13 +281,13 @@ const Tree *pass_prune(PassRun *r, const Tree *t) {
     return strcmp(text_str(&before), text_str(&after)) == 0 ? t : now;
 }
 
-typedef struct Reads {
+typedef struct CleanReads {
     bool *read; // per buffer
-} Reads;
+} CleanReads;
 
 static void mark_read(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    ((Reads *)user)->read[a->tensor] = true;
+    ((CleanReads *)user)->read[a->tensor] = true;
 }
 
 static bool mark_reads(void *user, const Node *node, int depth, const Block *parent) {
@@ -330,7 +330,7 @@ static bool find_dead(void *user, const Node *node, int depth, const Block *pare
 //     T[8]; for [i:8]: T[i] = A[i]; for [i:8]: C[i] = A[i]  ->  for [i:8]: C[i] = A[i]
 const Tree *pass_dead(PassRun *r, const Tree *t) {
     for (;;) {
-        Reads reads = {arena_new_n(r->arena, bool, t->buffers.n + 1)};
+        CleanReads reads = {arena_new_n(r->arena, bool, t->buffers.n + 1)};
         tree_walk(t, mark_reads, &reads);
         bool *dead = arena_new_n(r->arena, bool, t->buffers.n + 1);
         for (int i = t->nargs; i < t->buffers.n; i++) dead[i] = !reads.read[i];

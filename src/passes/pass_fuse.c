@@ -113,11 +113,11 @@ static Runs runs_of(const TileViews *v, const TileView *view, int dim) {
 }
 
 // Pairs of indices, and the tile of each that makes their extents equal.
-typedef struct Plan {
+typedef struct FusePlan {
     int n;
     int a[16], b[16]; // positions
     int64_t tile_a[16], tile_b[16];
-} Plan;
+} FusePlan;
 
 static const TileView *shared_view(const TileViews *v, int buffer) {
     for (int i = 0; i < v->n; i++)
@@ -125,7 +125,7 @@ static const TileView *shared_view(const TileViews *v, int buffer) {
     return NULL;
 }
 
-static void plan_dim(Plan *p, const Block *a, const Block *b, Runs x, Runs y) {
+static void plan_dim(FusePlan *p, const Block *a, const Block *b, Runs x, Runs y) {
     if (x.index < 0 || y.index < 0 || x.coef <= 0 || y.coef <= 0 || p->n == 16) return;
     for (int k = 0; k < p->n; k++)
         if (p->a[k] == x.index || p->b[k] == y.index) return;
@@ -140,12 +140,12 @@ static void plan_dim(Plan *p, const Block *a, const Block *b, Runs x, Runs y) {
     p->tile_b[p->n++] = tb;
 }
 
-static Plan plan_of(const TileViews *va, const TileViews *vb) {
-    Plan best = {0};
+static FusePlan plan_of(const TileViews *va, const TileViews *vb) {
+    FusePlan best = {0};
     for (int i = 0; i < va->n; i++) {
         const TileView *x = &va->at[i], *y = shared_view(vb, x->buffer);
         if (!y || (!x->written && !y->written)) continue;
-        Plan p = {0};
+        FusePlan p = {0};
         for (int d = 0; d < va->t->buffers.at[x->buffer].rank; d++)
             plan_dim(&p, va->b, vb->b, runs_of(va, x, d), runs_of(vb, y, d));
         if (p.n > best.n) best = p;
@@ -176,7 +176,7 @@ static const Tree *tile_for(const Tree *t, const Block *b, const int *at, const 
 }
 
 static const Tree *fuse_pair(PassRun *r, const Tree *t, const Block *a, const Block *b) {
-    Plan p = plan_of(tile_views(r->arena, t, a), tile_views(r->arena, t, b));
+    FusePlan p = plan_of(tile_views(r->arena, t, a), tile_views(r->arena, t, b));
     int la[16], lb[16];
     if (!p.n) {
         pass_left(r, b, "shares no loop with %s", block_name(a));

@@ -58,10 +58,10 @@ static int innermost(const TileViews *v) {
     return best;
 }
 
-typedef enum Part { PART_OUTPUT, PART_REDUCED, PART_SMALL, PART_VECTOR } Part;
+typedef enum LoopPart { PART_OUTPUT, PART_REDUCED, PART_SMALL, PART_VECTOR } LoopPart;
 
 // Which part of the nest each index goes to.
-static void sort_indices(const TileViews *v, int vector, int64_t registers, Part *part) {
+static void sort_indices(const TileViews *v, int vector, int64_t registers, LoopPart *part) {
     int64_t room = registers;
     for (int i = 0; i < v->b->nindex; i++)
         part[i] = i == vector ? PART_VECTOR : index_is_output(v, i) ? PART_OUTPUT : PART_REDUCED;
@@ -76,7 +76,7 @@ static void sort_indices(const TileViews *v, int vector, int64_t registers, Part
 // What becomes of a block: its indices with their parts, and the loop that becomes a vector.
 typedef struct Nest {
     int n, id[64];
-    Part part[64];
+    LoopPart part[64];
     int vector; // -1: none
 } Nest;
 
@@ -108,7 +108,7 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     sort_indices(v, inner, leaves ? pass_int(r, "registers") : 0, nest.part);
     for (int i = 0; i < nest.n; i++) nest.id[i] = b->index[i].id;
     const Tree *now = inner >= 0 ? divide_vector(r, t, v, inner, &nest) : t;
-    for (Part p = PART_OUTPUT; p <= PART_VECTOR; p++)
+    for (LoopPart p = PART_OUTPUT; p <= PART_VECTOR; p++)
         for (int i = 0; i < nest.n; i++) {
             if (nest.part[i] != p) continue;
             id[n] = nest.id[i];

@@ -186,19 +186,19 @@ typedef struct Chunk {
     uint64_t users[MAX_CHILDREN / 64];
 } Chunk;
 
-typedef struct Placer {
+typedef struct MemoryPlacer {
     const Tree *t;
     const Block *home;
     int64_t align;
     int n;
     Chunk chunk[MAX_CHUNKS];
     uint64_t after[MAX_CHILDREN][MAX_CHILDREN / 64]; // the children that each one depends on
-} Placer;
+} MemoryPlacer;
 
 static bool bit(const uint64_t *set, int i) { return set[i / 64] >> (i % 64) & 1; }
 
 // Dependences, with those that they imply; without any known, children may overlap in time.
-static void close_deps(Placer *p) {
+static void close_deps(MemoryPlacer *p) {
     for (int i = 0; i < p->home->nchildren; i++)
         for (int k = 0; k < p->home->child[i]->ndeps; k++) {
             int on = p->home->child[i]->deps[k];
@@ -209,7 +209,7 @@ static void close_deps(Placer *p) {
 }
 
 // All users of the earlier one are done before any user of the later one begins.
-static bool apart(const Placer *p, const Chunk *a, const Chunk *b) {
+static bool apart(const MemoryPlacer *p, const Chunk *a, const Chunk *b) {
     for (int later = 0; later < 2; later++) {
         bool ok = true;
         const Chunk *first = later ? b : a, *second = later ? a : b;
@@ -222,7 +222,7 @@ static bool apart(const Placer *p, const Chunk *a, const Chunk *b) {
 }
 
 // The lowest gap of the right size between chunks that live at the same time.
-static void settle(Placer *p, Chunk *c) {
+static void settle(MemoryPlacer *p, Chunk *c) {
     int64_t best = -1, least = 0;
     for (int k = -1; k < p->n; k++) { // candidates: 0, and behind each placed chunk
         const Chunk *below = k < 0 ? NULL : &p->chunk[k];
@@ -244,7 +244,7 @@ static void settle(Placer *p, Chunk *c) {
     c->at = best;
 }
 
-static void settle_all(Placer *p) {
+static void settle_all(MemoryPlacer *p) {
     for (int i = 0; i < p->n; i++) { // the largest first, equals in order
         Chunk *next = NULL;
         for (int k = 0; k < p->n; k++)
@@ -279,8 +279,8 @@ static Tags with_offset(PassRun *r, const Tree *t, Tags tags, int64_t at) {
 }
 
 static const Tree *place_in(PassRun *r, const Tree *t, const Block *home, int unit) {
-    Placer *p = arena_new(r->arena, Placer);
-    *p = (Placer){.t = t, .home = home, .align = 16};
+    MemoryPlacer *p = arena_new(r->arena, MemoryPlacer);
+    *p = (MemoryPlacer){.t = t, .home = home, .align = 16};
     if (unit >= 0) p->align = max_i64(1, r->h->memory.at[unit].align);
     for (int i = 0; i < home->nallocs && p->n < MAX_CHUNKS; i++) {
         const Buffer *b = &t->buffers.at[home->alloc[i]];

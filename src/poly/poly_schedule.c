@@ -64,13 +64,13 @@ static int index_in(const Cluster *c, const char *tuple) {
     return -1;
 }
 
-typedef struct Member {
+typedef struct ClusterMember {
     Scheduler *s;
     int64_t *row; // of the statement at hand
     bool broken;
-} Member;
+} ClusterMember;
 
-static int64_t take_number(Member *m, isl_val *v) {
+static int64_t take_number(ClusterMember *m, isl_val *v) {
     const Isl *I = m->s->x.I;
     m->broken |= !v || I->val_is_int(v) != isl_bool_true;
     int64_t n = m->broken ? 0 : I->val_get_num_si(v);
@@ -79,7 +79,7 @@ static int64_t take_number(Member *m, isl_val *v) {
 }
 
 static isl_stat read_piece(isl_set *domain, isl_aff *a, void *user) {
-    Member *m = user;
+    ClusterMember *m = user;
     const Isl *I = m->s->x.I;
     int n = (int)I->aff_dim(a, isl_dim_in);
     m->broken |= I->aff_dim(a, isl_dim_div) != 0;
@@ -92,7 +92,7 @@ static isl_stat read_piece(isl_set *domain, isl_aff *a, void *user) {
 }
 
 static isl_stat read_function(isl_pw_aff *f, void *user) {
-    Member *m = user;
+    ClusterMember *m = user;
     const Isl *I = m->s->x.I;
     isl_id *id = I->pw_aff_get_tuple_id(f, isl_dim_in);
     int at = index_in(m->s->c, id ? I->id_get_name(id) : NULL);
@@ -121,7 +121,7 @@ static void write_band(Scheduler *s, isl_schedule_node *node) {
         int from = t->n;
         for (int k = 0; k < s->c->n * s->width; k++) put(t, 0);
         if (t->broken) break;
-        Member m = {.s = s, .row = t->at + from};
+        ClusterMember m = {.s = s, .row = t->at + from};
         isl_union_pw_aff *one = I->multi_union_pw_aff_get_union_pw_aff(all, i);
         if (!one || I->union_pw_aff_foreach_pw_aff(one, read_function, &m) != isl_stat_ok)
             m.broken = true;
@@ -131,13 +131,13 @@ static void write_band(Scheduler *s, isl_schedule_node *node) {
     I->multi_union_pw_aff_free(all);
 }
 
-typedef struct Below {
+typedef struct ClusterBelow {
     Scheduler *s;
     int n, at[MAX_CLUSTER];
-} Below;
+} ClusterBelow;
 
 static isl_stat note_set(isl_set *set, void *user) {
-    Below *b = user;
+    ClusterBelow *b = user;
     int at = index_in(b->s->c, b->s->x.I->set_get_tuple_name(set));
     if (at >= 0 && b->n < MAX_CLUSTER) b->at[b->n++] = at;
     b->s->x.I->set_free(set);
@@ -145,7 +145,7 @@ static isl_stat note_set(isl_set *set, void *user) {
 }
 
 static void write_filter(Scheduler *s, isl_schedule_node *node) {
-    Below b = {.s = s};
+    ClusterBelow b = {.s = s};
     isl_union_set *below = s->x.I->schedule_node_filter_get_filter(node);
     if (!below || s->x.I->union_set_foreach_set(below, note_set, &b) != isl_stat_ok)
         s->tape.broken = true;

@@ -22,7 +22,7 @@ typedef struct Aux {
     int64_t lo, hi;
 } Aux;
 
-typedef struct Build {
+typedef struct SystemBuild {
     const DepQuery *q;
     const DepSide *side[2];
     int base[2];                                        // first variable of a side
@@ -30,15 +30,15 @@ typedef struct Build {
     Aux aux[MAX_AUX];
     int naux;
     bool relaxed; // something was left out
-} Build;
+} SystemBuild;
 
-static int first_aux(const Build *b) { return b->base[1] + b->side[1]->niters; }
+static int first_aux(const SystemBuild *b) { return b->base[1] + b->side[1]->niters; }
 
 // --- Auxiliary variables -----------------------------------------------------------------------
 
 static AtomKind aux_kind(AtomKind kind) { return kind == ATOM_MOD ? ATOM_DIV : kind; }
 
-static int find_aux(const Build *b, int side, const Atom *t) {
+static int find_aux(const SystemBuild *b, int side, const Atom *t) {
     for (int i = 0; i < b->naux; i++) {
         const Aux *x = &b->aux[i];
         if (x->side == side && x->kind == aux_kind(t->kind) && x->a == t->a && x->b == t->b)
@@ -47,7 +47,7 @@ static int find_aux(const Build *b, int side, const Atom *t) {
     return -1;
 }
 
-static bool aux_bounds(const Build *b, Aux *x) {
+static bool aux_bounds(const SystemBuild *b, Aux *x) {
     const int64_t *lo = b->lo[x->side], *hi = b->hi[x->side];
     int64_t amin, amax, bmin, bmax;
     if (!affine_bounds(x->a, lo, hi, &amin, &amax) || !affine_bounds(x->b, lo, hi, &bmin, &bmax))
@@ -70,7 +70,7 @@ static bool aux_bounds(const Build *b, Aux *x) {
 }
 
 // Makes auxiliary variables for everything in `a`; false when it cannot be made linear.
-static bool collect(Build *b, int side, const Affine *a) {
+static bool collect(SystemBuild *b, int side, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
         if (t->kind == ATOM_ITER) continue;
@@ -85,7 +85,8 @@ static bool collect(Build *b, int side, const Affine *a) {
 }
 
 // row += k * a
-static bool add_affine(const Build *b, int64_t *row, int n, int side, const Affine *a, int64_t k) {
+static bool add_affine(const SystemBuild *b, int64_t *row, int n, int side, const Affine *a,
+                       int64_t k) {
     if (!checked_fma(a->constant, k, &row[n])) return false;
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
@@ -108,7 +109,7 @@ static bool add_affine(const Build *b, int64_t *row, int n, int side, const Affi
 
 // --- The system --------------------------------------------------------------------------------
 
-static bool put_aux(const Build *b, Omega *o, int i) {
+static bool put_aux(const SystemBuild *b, Omega *o, int i) {
     const Aux *x = &b->aux[i];
     int v = first_aux(b) + i;
     o->lo[v] = x->lo;
@@ -124,7 +125,7 @@ static bool put_aux(const Build *b, Omega *o, int i) {
     return checked_add(most[o->n], c - 1, &most[o->n]);
 }
 
-static void put_dir(const Build *b, Omega *o, const DepDir *d) {
+static void put_dir(const SystemBuild *b, Omega *o, const DepDir *d) {
     int i = b->base[0] + d->a, j = b->base[1] + d->b;
     int64_t *row = omega_row(o, d->rel == DEP_EQ);
     int64_t up = d->rel == DEP_LT || d->rel == DEP_LE ? 1 : -1; // j - i >= 0, or i - j >= 0
@@ -133,7 +134,7 @@ static void put_dir(const Build *b, Omega *o, const DepDir *d) {
     if (d->rel == DEP_LT || d->rel == DEP_GT) row[o->n] = -1;
 }
 
-static void put_order(const Build *b, Omega *o, const DepOrder *order) {
+static void put_order(const SystemBuild *b, Omega *o, const DepOrder *order) {
     int64_t *row = omega_row(o, order->equal);
     for (int k = 0; k < b->side[0]->niters && order->a; k++) row[b->base[0] + k] = order->a[k];
     for (int k = 0; k < b->side[1]->niters && order->b; k++) row[b->base[1] + k] = order->b[k];
@@ -147,7 +148,7 @@ typedef struct Usable {
     bool *constraint[2];
 } Usable;
 
-static Usable collect_all(Arena *scratch, Build *b) {
+static Usable collect_all(Arena *scratch, SystemBuild *b) {
     Usable u = {0};
     for (int d = 0; d < b->side[0]->rank; d++) {
         u.sub[d] = collect(b, 0, b->side[0]->sub[d]) && collect(b, 1, b->side[1]->sub[d]);
@@ -163,7 +164,7 @@ static Usable collect_all(Arena *scratch, Build *b) {
     return u;
 }
 
-static bool put_all(const Build *b, Omega *o, const Usable *u) {
+static bool put_all(const SystemBuild *b, Omega *o, const Usable *u) {
     for (int s = 0; s < 2; s++)
         for (int k = 0; k < b->side[s]->niters; k++) {
             o->lo[b->base[s] + k] = b->lo[s][k];
@@ -191,7 +192,7 @@ static bool put_all(const Build *b, Omega *o, const Usable *u) {
 // --- Minimum and maximum -----------------------------------------------------------------------
 
 // m is operand `which`, and that is the smaller (the greater) one.
-static bool put_choice(const Build *b, Omega *o, int i, bool second) {
+static bool put_choice(const SystemBuild *b, Omega *o, int i, bool second) {
     const Aux *x = &b->aux[i];
     const Affine *is = second ? x->b : x->a, *other = second ? x->a : x->b;
     int64_t sign = x->kind == ATOM_MIN ? 1 : -1;
@@ -203,7 +204,8 @@ static bool put_choice(const Build *b, Omega *o, int i, bool second) {
            add_affine(b, row, o->n, x->side, is, -sign);
 }
 
-static OmegaAnswer solve_choices(const Build *b, Omega *o, int i, int64_t *x, int64_t *budget) {
+static OmegaAnswer solve_choices(const SystemBuild *b, Omega *o, int i, int64_t *x,
+                                 int64_t *budget) {
     while (i < b->naux && b->aux[i].kind == ATOM_DIV) i++;
     if (i == b->naux) return omega_solve(o, x, budget);
     bool undecided = *budget < 0;
@@ -244,14 +246,14 @@ bool deps_check(const DepQuery *q, DepWitness *w) {
     return true;
 }
 
-static bool check_witness(const Build *b, const int64_t *x, DepWitness *w) {
+static bool check_witness(const SystemBuild *b, const int64_t *x, DepWitness *w) {
     for (int s = 0; s < 2; s++)
         for (int k = 0; k < b->side[s]->niters; k++) (s ? w->b : w->a)[k] = x[b->base[s] + k];
     return deps_check(b->q, w);
 }
 
 // False when a box is empty.
-static bool start(Build *b, const DepQuery *q) {
+static bool start(SystemBuild *b, const DepQuery *q) {
     b->q = q;
     b->side[0] = &q->a;
     b->side[1] = &q->b;
@@ -267,7 +269,7 @@ static bool start(Build *b, const DepQuery *q) {
 }
 
 static DepAnswer answer(Arena *scratch, const DepQuery *q, DepWitness *witness) {
-    Build b;
+    SystemBuild b;
     b.naux = 0;
     b.relaxed = false;
     if (!start(&b, q)) return DEP_NO;

@@ -16,7 +16,8 @@
 
 // --- Setting up --------------------------------------------------------------------------------
 
-static Cons make_cons(Infer *in, const Work *w, const InferRead *r, const Access *access, int d) {
+static Cons make_cons(Infer *in, const InferWork *w, const InferRead *r, const Access *access,
+                      int d) {
     return (Cons){
         .w = w,
         .read = r,
@@ -32,7 +33,7 @@ static Cons make_cons(Infer *in, const Work *w, const InferRead *r, const Access
 
 // Constraints of the reads of tensors whose range is known by now; those of the written tensor
 // itself with `self`.
-static void add_cons(Infer *in, Work *w, bool self) {
+static void add_cons(Infer *in, InferWork *w, bool self) {
     for (int r = 0; r < w->info->nreads; r++) {
         const InferRead *read = &w->info->reads[r];
         int t = read->access->tensor;
@@ -56,7 +57,7 @@ static bool declared(const Infer *in, int t) {
 
 // The range of the written tensor is known already: a bare iterator without range takes it, the
 // rest has to fit.
-static void give_written(Infer *in, Work *w) {
+static void give_written(Infer *in, InferWork *w) {
     const Access *write = w->stmt->write;
     for (int d = 0; d < write->rank; d++) {
         int v = affine_as_iter(write->sub[d]);
@@ -72,7 +73,7 @@ static void give_written(Infer *in, Work *w) {
     }
 }
 
-static void set_up(Infer *in, Work *w) {
+static void set_up(Infer *in, InferWork *w) {
     Stmt *s = w->stmt;
     int max = s->write->rank, before = in->diags->items.n;
     for (int r = 0; r < w->info->nreads; r++) max += w->info->reads[r].access->rank;
@@ -96,7 +97,7 @@ static void set_up(Infer *in, Work *w) {
 
 // --- Rounds ------------------------------------------------------------------------------------
 
-static void start_bounds(Infer *in, Work *w) {
+static void start_bounds(Infer *in, InferWork *w) {
     for (int v = 0; v < w->stmt->niters; v++) {
         if (!(w->unknown >> v & 1)) continue;
         w->var[v].lower.n = w->var[v].upper.n = 0;
@@ -106,7 +107,7 @@ static void start_bounds(Infer *in, Work *w) {
 
 // One round: the iterators that are alone in some constraint. What was found in this round serves
 // the next one only, so the order of constraints does not matter.
-static uint32_t one_round(Infer *in, Work *w) {
+static uint32_t one_round(Infer *in, InferWork *w) {
     uint32_t solved = 0;
     start_bounds(in, w);
     for (int c = 0; c < w->ncons; c++) {
@@ -126,14 +127,14 @@ static uint32_t one_round(Infer *in, Work *w) {
     return solved;
 }
 
-static void rounds(Infer *in, Work *w) {
+static void rounds(Infer *in, InferWork *w) {
     while (w->unknown && one_round(in, w)) continue;
 }
 
 // --- The definitions of one tensor -------------------------------------------------------------
 
 #define EACH_DEFINITION(in, t, w)                                                                  \
-    for (Work *w = (in)->shape[t].first < 0 ? NULL : &(in)->work[(in)->shape[t].first]; w;         \
+    for (InferWork *w = (in)->shape[t].first < 0 ? NULL : &(in)->work[(in)->shape[t].first]; w;    \
          w = w->next < 0 ? NULL : &(in)->work[w->next])
 
 // The least and the greatest of two ends, without a min() or max() that can be avoided.
@@ -223,7 +224,7 @@ static bool adopt(Infer *in, int t) {
 }
 
 // The range of a subscript that is linear in iterators with explicit ranges; NULLs: it is none.
-static void explicit_range(Infer *in, const Work *w, const Affine *sub, const Affine **lo,
+static void explicit_range(Infer *in, const InferWork *w, const Affine *sub, const Affine **lo,
                            const Affine **hi) {
     Exprs *x = in->x;
     const Affine *least = affine_const(x, sub->constant), *most = least;
@@ -247,7 +248,8 @@ static void explicit_range(Infer *in, const Work *w, const Affine *sub, const Af
 }
 
 // Where w writes in dimension d.
-static bool written_range(Infer *in, const Work *w, int d, const Affine **lo, const Affine **hi) {
+static bool written_range(Infer *in, const InferWork *w, int d, const Affine **lo,
+                          const Affine **hi) {
     const Affine *sub = w->stmt->write->sub[d];
     int v = affine_as_iter(sub);
     bool exact;
@@ -314,7 +316,7 @@ static void intersect(Infer *in, int t) {
     }
 }
 
-static bool report_size(Infer *in, const Work *w, int d) {
+static bool report_size(Infer *in, const InferWork *w, int d) {
     int before = in->diags->items.n;
     infer_report_size(in, w, d);
     program_note_calls(in->diags, before, w->stmt->call);
@@ -324,7 +326,7 @@ static bool report_size(Infer *in, const Work *w, int d) {
 static bool range_dimension(Infer *in, int t, int d) {
     Tensor *tensor = &in->p->tensors.at[t];
     const Affine *from = NULL, *to = NULL;
-    const Work *scatter = NULL;
+    const InferWork *scatter = NULL;
     bool clamped = true;
     EACH_DEFINITION(in, t, w) {
         const Affine *lo, *hi;
@@ -395,7 +397,7 @@ static void solve_together(Infer *in, int t) {
     }
 }
 
-static bool complete(Infer *in, Work *w) {
+static bool complete(Infer *in, InferWork *w) {
     if (!w->unknown) return true;
     bool overflow = in->x->overflow || in->x->too_large; // reported at the end
     int before = in->diags->items.n;
@@ -406,7 +408,7 @@ static bool complete(Infer *in, Work *w) {
 }
 
 // Everything that w reads is known, or is what it writes.
-static bool is_ready(const Infer *in, const Work *w) {
+static bool is_ready(const Infer *in, const InferWork *w) {
     for (int r = 0; r < w->info->nreads; r++) {
         int t = w->info->reads[r].access->tensor;
         if (t != w->stmt->write->tensor && !in->shape[t].ranged && !in->shape[t].failed)
@@ -439,7 +441,7 @@ static void solve_tensor(Infer *in, int t, bool in_circle) {
 
 static void find_definitions(Infer *in, const InferStmt *info) {
     Program *p = in->p;
-    in->work = arena_new_n(in->arena, Work, p->stmts.n);
+    in->work = arena_new_n(in->arena, InferWork, p->stmts.n);
     in->shape = arena_new_n(in->arena, Shape, p->tensors.n);
     for (int t = 0; t < p->tensors.n; t++) {
         in->shape[t].first = in->shape[t].last = in->shape[t].extent = -1;
@@ -447,7 +449,7 @@ static void find_definitions(Infer *in, const InferStmt *info) {
     }
     for (int s = 0; s < p->stmts.n; s++) {
         Stmt *stmt = &p->stmts.at[s];
-        in->work[s] = (Work){.stmt = stmt, .info = &info[s], .next = -1};
+        in->work[s] = (InferWork){.stmt = stmt, .info = &info[s], .next = -1};
         Shape *shape = &in->shape[stmt->write->tensor];
         if (shape->first < 0)
             shape->first = s;
@@ -504,7 +506,7 @@ static void wait_for_access(Infer *in, int to, const Access *a) {
 
 static void find_readers(Infer *in) {
     for (int s = 0; s < in->p->stmts.n; s++) {
-        const Work *w = &in->work[s];
+        const InferWork *w = &in->work[s];
         int to = w->stmt->write->tensor;
         for (int r = 0; r < w->info->nreads; r++)
             wait_for(in, to, w->info->reads[r].access->tensor);
@@ -541,7 +543,7 @@ static void solve_all(Infer *in) {
                 vec_push(in->arena, &ready, e->tensor);
     }
     for (int s = 0; s < p->stmts.n; s++) {
-        Work *w = &in->work[s];
+        InferWork *w = &in->work[s];
         if (!w->late || in->shape[w->stmt->write->tensor].failed) continue;
         set_up(in, w);
         add_cons(in, w, true);
@@ -552,7 +554,7 @@ static void solve_all(Infer *in) {
     }
 }
 
-static void write_ranges(Work *w) {
+static void write_ranges(InferWork *w) {
     for (int i = 0; i < w->stmt->niters; i++) {
         w->stmt->iter[i].lo = w->var[i].lo;
         w->stmt->iter[i].hi = w->var[i].hi;
@@ -588,7 +590,7 @@ bool program_infer(Program *p, const InferStmt *stmts, InferExtents extents, Dia
     find_readers(&in);
     solve_all(&in);
     for (int s = 0; s < p->stmts.n; s++) {
-        Work *w = &in.work[s];
+        InferWork *w = &in.work[s];
         bool overflow = p->exprs->overflow || p->exprs->too_large;
         if (!w->set_up || w->unknown || w->tainted || overflow) continue;
         int first = diags->items.n;

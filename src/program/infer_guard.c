@@ -23,14 +23,14 @@ typedef struct Remainder {
     const Affine *mod, *r;
 } Remainder;
 
-typedef struct Facts {
+typedef struct GuardFacts {
     Infer *in;
-    const Work *w;
+    const InferWork *w;
     int n, nremainders, napart;
     const Affine *at[MAX_FACTS];
     Remainder remainder[MAX_FACTS];
     const Affine *apart[MAX_FACTS]; // not 0
-} Facts;
+} GuardFacts;
 
 // Facts are extra: one that overflows is left out, and says nothing about the program.
 static const Affine *exact(Exprs *x, const Affine *a) {
@@ -41,12 +41,12 @@ static const Affine *exact(Exprs *x, const Affine *a) {
 
 // --- Facts of conditions -------------------------------------------------------------------------
 
-static void add_fact(Facts *f, const Affine *a) {
+static void add_fact(GuardFacts *f, const Affine *a) {
     if (exact(f->in->x, a) && f->n < MAX_FACTS) f->at[f->n++] = a;
 }
 
 // x is 0. A remainder is taken out of it.
-static void add_zero(Facts *f, const Affine *x) {
+static void add_zero(GuardFacts *f, const Affine *x) {
     Exprs *e = f->in->x;
     add_fact(f, x);
     add_fact(f, affine_scale(e, x, -1));
@@ -60,7 +60,7 @@ static void add_zero(Facts *f, const Affine *x) {
     }
 }
 
-static void learn_compare(Facts *f, const Expr *e, bool holds) {
+static void learn_compare(GuardFacts *f, const Expr *e, bool holds) {
     Exprs *x = f->in->x;
     const Affine *a = expr_as_affine(x, e->arg[0], NULL, NULL);
     const Affine *b = expr_as_affine(x, e->arg[1], NULL, NULL);
@@ -80,7 +80,7 @@ static void learn_compare(Facts *f, const Expr *e, bool holds) {
     }
 }
 
-static void learn(Facts *f, const Expr *e, bool holds) {
+static void learn(GuardFacts *f, const Expr *e, bool holds) {
     if (e->kind != EXPR_OP) return;
     if (e->op == OP_NOT)
         learn(f, e->arg[0], !holds);
@@ -92,12 +92,12 @@ static void learn(Facts *f, const Expr *e, bool holds) {
 
 // --- Divisions and remainders --------------------------------------------------------------------
 
-static bool is_positive(const Facts *f, const Affine *a) {
+static bool is_positive(const GuardFacts *f, const Affine *a) {
     return infer_proves(f->in, f->w, affine_add_const(f->in->x, a, -1));
 }
 
 // a % b where it is known; NULL: it is not.
-static const Affine *remainder_of(const Facts *f, const Atom *div) {
+static const Affine *remainder_of(const GuardFacts *f, const Atom *div) {
     const Affine *mod = affine_mod(f->in->x, div->a, div->b);
     if (affine_is_const(mod)) return mod;
     for (int i = 0; i < f->nremainders; i++)
@@ -107,7 +107,7 @@ static const Affine *remainder_of(const Facts *f, const Atom *div) {
 
 // k*floor(a/b) + rest >= 0, times b, without the division: implied by the fact, or, with `need`,
 // something that implies it (the same, for a k of 1 or -1).
-static const Affine *without_div(const Facts *f, Term t, const Affine *rest, bool need) {
+static const Affine *without_div(const GuardFacts *f, Term t, const Affine *rest, bool need) {
     Exprs *x = f->in->x;
     const Affine *r = remainder_of(f, t.atom), *a = t.atom->a;
     const Affine *last = affine_add_const(x, t.atom->b, -1);
@@ -120,7 +120,7 @@ static const Affine *without_div(const Facts *f, Term t, const Affine *rest, boo
 }
 
 // The same inequality with its first division or remainder taken out; NULL: it has none.
-static const Affine *simpler(const Facts *f, const Affine *a, bool need) {
+static const Affine *simpler(const GuardFacts *f, const Affine *a, bool need) {
     Exprs *x = f->in->x;
     for (int i = 0; i < a->n; i++) {
         Term t = a->term[i];
@@ -135,7 +135,7 @@ static const Affine *simpler(const Facts *f, const Affine *a, bool need) {
     return NULL;
 }
 
-static void add_simpler(Facts *f) {
+static void add_simpler(GuardFacts *f) {
     for (int i = 0; i < f->n; i++) {
         const Affine *a = simpler(f, f->at[i], false);
         bool known = !a;
@@ -144,13 +144,13 @@ static void add_simpler(Facts *f) {
     }
 }
 
-static void find_facts(Facts *f, Infer *in, const Work *w, const InferGuard *guard) {
-    *f = (Facts){.in = in, .w = w};
+static void find_facts(GuardFacts *f, Infer *in, const InferWork *w, const InferGuard *guard) {
+    *f = (GuardFacts){.in = in, .w = w};
     for (const InferGuard *g = guard; g; g = g->up) learn(f, g->cond, g->holds);
 }
 
 // Unknown iterators start at 0 or later.
-static void add_ranges(Facts *f) {
+static void add_ranges(GuardFacts *f) {
     Exprs *x = f->in->x;
     for (int i = 0; i < f->w->stmt->niters; i++) {
         bool known = !(f->w->unknown >> i & 1);
@@ -163,7 +163,7 @@ static void add_ranges(Facts *f) {
 
 // --- What is left to ask for ---------------------------------------------------------------------
 
-static bool follows(const Facts *f, const Affine *need) {
+static bool follows(const GuardFacts *f, const Affine *need) {
     for (int depth = 0; need && depth < 4; depth++) {
         if (infer_proves_with(f->in, f->w, need, f->at, f->n)) return true;
         need = simpler(f, need, true);
@@ -172,7 +172,7 @@ static bool follows(const Facts *f, const Affine *need) {
 }
 
 // x - 1 >= 0 is asked for and x is not 0: x >= 0 will do.
-static const Affine *use_apart(const Facts *f, const Affine *need) {
+static const Affine *use_apart(const GuardFacts *f, const Affine *need) {
     Exprs *x = f->in->x;
     for (int i = 0; i < f->napart; i++)
         for (int64_t sign = -1; sign <= 1; sign += 2) {
@@ -182,8 +182,9 @@ static const Affine *use_apart(const Facts *f, const Affine *need) {
     return need;
 }
 
-const Affine *infer_beyond_guards(Infer *in, const Work *w, const Cons *c, const Affine *need) {
-    Facts f;
+const Affine *infer_beyond_guards(Infer *in, const InferWork *w, const Cons *c,
+                                  const Affine *need) {
+    GuardFacts f;
     if (in->x->overflow || in->x->too_large) return need;
     find_facts(&f, in, w, c->read->guard);
     need = use_apart(&f, need);
@@ -197,8 +198,8 @@ const Affine *infer_beyond_guards(Infer *in, const Work *w, const Cons *c, const
 // --- Iterators that only guarded reads speak of --------------------------------------------------
 
 // How far v may go where the read is performed; no bounds when nothing limits it.
-static Bounds reach_of_read(Infer *in, Work *w, int r, int v) {
-    Facts f;
+static Bounds reach_of_read(Infer *in, InferWork *w, int r, int v) {
+    GuardFacts f;
     Bounds upper = {0};
     find_facts(&f, in, w, w->info->reads[r].guard);
     Cons *from = NULL;
@@ -217,7 +218,7 @@ static Bounds reach_of_read(Infer *in, Work *w, int r, int v) {
     return upper;
 }
 
-static bool reach_of(Infer *in, Work *w, int v) {
+static bool reach_of(Infer *in, InferWork *w, int v) {
     Var all = {.state = VAR_UNKNOWN};
     vec_push(in->arena, &all.lower, ((Bound){in->zero, NULL}));
     for (int r = 0; r < w->info->nreads; r++) {
@@ -236,7 +237,7 @@ static bool reach_of(Infer *in, Work *w, int v) {
     return true;
 }
 
-bool infer_reach_guarded(Infer *in, Work *w) {
+bool infer_reach_guarded(Infer *in, InferWork *w) {
     uint32_t solved = 0;
     for (int v = 0; v < w->stmt->niters; v++)
         if (w->unknown >> v & 1 && reach_of(in, w, v)) solved |= UINT32_C(1) << v;

@@ -11,11 +11,11 @@
 
 #include "program/infer.h"
 
-typedef struct Work Work;
+typedef struct InferWork InferWork;
 
 // One dimension of one access:  lo <= sub < hi.
 typedef struct Cons {
-    const Work *w;
+    const InferWork *w;
     const InferRead *read; // NULL: the written element
     const Access *access;
     int dim;
@@ -48,7 +48,7 @@ typedef struct Var {
 } Var;
 
 // One statement at work.
-struct Work {
+struct InferWork {
     Stmt *stmt;
     const InferStmt *info;
     Var *var;
@@ -84,7 +84,7 @@ struct Infer {
     Arena *arena;
     DiagList *diags;
     const Affine *zero;
-    Work *work; // per statement
+    InferWork *work; // per statement
     InferExtents extents;
     int *next_extent;     // of the same tensor, -1
     const Affine **found; // per parameter: the extent it stands for, NULL: none, or not known
@@ -94,7 +94,7 @@ struct Infer {
 
     // Facts for the prover. `known` holds always; `assumed` when `assuming` has an instance at all.
     VEC(const Affine *) known, assumed;
-    const Work *assuming;
+    const InferWork *assuming;
     int64_t *param_lo; // per parameter, INT64_MIN: none
     int *param_one;    // per parameter: at least 1 where its entry is `stamp`
     int stamp;
@@ -107,27 +107,29 @@ struct Infer {
 
 // Is a >= 0 whenever parameters are what their kind says and, with `w`, that statement has an
 // instance? False means "not proved".
-bool infer_proves(Infer *in, const Work *w, const Affine *a);
-bool infer_proves_le(Infer *in, const Work *w, const Affine *a, const Affine *b); // a <= b
+bool infer_proves(Infer *in, const InferWork *w, const Affine *a);
+bool infer_proves_le(Infer *in, const InferWork *w, const Affine *a, const Affine *b); // a <= b
 // Is a >= 0 where the facts hold as well? Both may hold iterators.
-bool infer_proves_with(Infer *in, const Work *w, const Affine *a, const Affine *const *fact, int n);
-void infer_init_facts(Infer *in);            // of parameters alone
-void infer_assume(Infer *in, const Work *w); // makes `assumed` what holds where w has an instance
+bool infer_proves_with(Infer *in, const InferWork *w, const Affine *a, const Affine *const *fact,
+                       int n);
+void infer_init_facts(Infer *in); // of parameters alone
+void infer_assume(Infer *in,
+                  const InferWork *w); // makes `assumed` what holds where w has an instance
 
 // --- infer_solve.c -----------------------------------------------------------------------------
 
 // The least (greatest, with `upper`) value of a over the ranges of w's iterators, or something
 // beyond it; NULL when there is none. *exact is cleared when it may not be attained.
-const Affine *infer_bound(Infer *in, const Work *w, const Affine *a, bool upper, bool *exact);
+const Affine *infer_bound(Infer *in, const InferWork *w, const Affine *a, bool upper, bool *exact);
 
 // Solves c for the iterator v, the only unknown one in it, and collects the bounds in v's lists.
 // Tells for either side whether it follows from them.
-void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high);
+void infer_solve(Infer *in, InferWork *w, Cons *c, int v, bool *low, bool *high);
 // f >= 0 solved for v where it holds for some values of the other iterators; adds upper bounds.
-void infer_solve_some(Infer *in, Work *w, Cons *from, int v, const Affine *f, Bounds *upper);
+void infer_solve_some(Infer *in, InferWork *w, Cons *from, int v, const Affine *f, Bounds *upper);
 // Leaves out bounds that others imply (for all sizes, or with `w` where it has an instance) and
 // computes lo and hi.
-void infer_settle(Infer *in, const Work *w, Var *var);
+void infer_settle(Infer *in, const InferWork *w, Var *var);
 
 // The greatest of two ends, without a max() that can be avoided.
 const Affine *infer_hull_hi(Infer *in, const Affine *a, const Affine *b);
@@ -136,9 +138,9 @@ const Affine *infer_hull_hi(Infer *in, const Affine *a, const Affine *b);
 
 // need >= 0 is asked for where the guards of c hold: a weaker condition that will do, NULL when
 // the guards imply it.
-const Affine *infer_beyond_guards(Infer *in, const Work *w, const Cons *c, const Affine *need);
+const Affine *infer_beyond_guards(Infer *in, const InferWork *w, const Cons *c, const Affine *need);
 // Iterators that nothing else bounds take the range in which guarded reads may be performed.
-bool infer_reach_guarded(Infer *in, Work *w);
+bool infer_reach_guarded(Infer *in, InferWork *w);
 
 // --- infer_report.c ----------------------------------------------------------------------------
 
@@ -147,11 +149,11 @@ const Affine *infer_put_in(Infer *in, const Affine *a);
 const Affine *tensor_lo(Infer *in, int tensor, int d);
 const Affine *tensor_hi(Infer *in, int tensor, int d);
 
-void infer_require_positive(Infer *in, const Work *w, const Affine *a, const Cons *c);
-void infer_check_ranges(Infer *in, Work *w);         // none is empty
-void infer_check_accesses(Infer *in, Work *w);       // what was not solved for
-void infer_report_unknown(Infer *in, const Work *w); // iterators without range
-void infer_report_size(Infer *in, const Work *w, int d);
-bool infer_check_where(Infer *in, const Work *w); // explicit ranges are boxes and not empty
+void infer_require_positive(Infer *in, const InferWork *w, const Affine *a, const Cons *c);
+void infer_check_ranges(Infer *in, InferWork *w);         // none is empty
+void infer_check_accesses(Infer *in, InferWork *w);       // what was not solved for
+void infer_report_unknown(Infer *in, const InferWork *w); // iterators without range
+void infer_report_size(Infer *in, const InferWork *w, int d);
+bool infer_check_where(Infer *in, const InferWork *w); // explicit ranges are boxes and not empty
 
 #endif

@@ -1,7 +1,7 @@
 // Is an affine expression of the parameters never negative?
 //
 // A small, incomplete prover, made for what sizes look like. The expression is kept as a short sum
-// (Lin) beside the pool, so that trying things out leaves nothing behind. In order:
+// (LinearForm) beside the pool, so that trying things out leaves nothing behind. In order:
 //   1. add up the least value of every term: sizes are at least 0, or 1 where an instance exists;
 //   2. a term of unlimited negative reach is cancelled by a fact that has it too: H - KH >= 0;
 //   3. min and max become their operands: both, or either one;
@@ -13,20 +13,20 @@
 
 enum { LIN_MAX = 24, BUDGET = 200, DEPTH = 5, RECENT_REQUIRES = 16 };
 
-typedef struct Lin {
+typedef struct LinearForm {
     int64_t constant;
     int n;
     bool lost; // overflow or too many terms: proves nothing
     Term term[LIN_MAX];
-} Lin;
+} LinearForm;
 
 typedef struct Prover {
     Infer *in;
-    const Work *w;
+    const InferWork *w;
     int budget;
 } Prover;
 
-static void lin_term(Lin *l, const Atom *atom, int64_t coef) {
+static void lin_term(LinearForm *l, const Atom *atom, int64_t coef) {
     for (int i = 0; i < l->n; i++)
         if (l->term[i].atom == atom) {
             l->lost |= !checked_add(l->term[i].coef, coef, &l->term[i].coef);
@@ -40,7 +40,7 @@ static void lin_term(Lin *l, const Atom *atom, int64_t coef) {
         l->term[l->n++] = (Term){atom, coef};
 }
 
-static void lin_add(Lin *l, const Affine *a, int64_t k) {
+static void lin_add(LinearForm *l, const Affine *a, int64_t k) {
     l->lost |= !checked_fma(a->constant, k, &l->constant);
     for (int i = 0; i < a->n; i++) {
         int64_t coef;
@@ -49,7 +49,7 @@ static void lin_add(Lin *l, const Affine *a, int64_t k) {
     }
 }
 
-static void lin_scale(Lin *l, int64_t k) {
+static void lin_scale(LinearForm *l, int64_t k) {
     l->lost |= !checked_mul(l->constant, k, &l->constant);
     for (int i = 0; i < l->n; i++) l->lost |= !checked_mul(l->term[i].coef, k, &l->term[i].coef);
 }
@@ -132,10 +132,11 @@ static bool limit_terms(Prover *pr, int64_t constant, const Term *t, int n, bool
 
 // --- The search --------------------------------------------------------------------------------
 
-static bool prove(Prover *pr, const Lin *l, int depth);
+static bool prove(Prover *pr, const LinearForm *l, int depth);
 
-static bool prove_without(Prover *pr, const Lin *l, int at, const Affine *instead, int depth) {
-    Lin m = *l;
+static bool prove_without(Prover *pr, const LinearForm *l, int at, const Affine *instead,
+                          int depth) {
+    LinearForm m = *l;
     int64_t coef = m.term[at].coef;
     m.term[at] = m.term[--m.n];
     lin_add(&m, instead, coef);
@@ -143,7 +144,7 @@ static bool prove_without(Prover *pr, const Lin *l, int at, const Affine *instea
 }
 
 // l - k*fact, with k > 0 chosen to get rid of `term`, or of its negative part.
-static bool prove_with(Prover *pr, const Lin *l, Term term, const Affine *fact, int depth) {
+static bool prove_with(Prover *pr, const LinearForm *l, Term term, const Affine *fact, int depth) {
     for (int i = 0; i < fact->n; i++) {
         int64_t d = fact->term[i].coef;
         if (fact->term[i].atom != term.atom) continue;
@@ -153,14 +154,14 @@ static bool prove_with(Prover *pr, const Lin *l, Term term, const Affine *fact, 
             k += term.coef % d != 0;
         else if (k == 0)
             return false;
-        Lin m = *l;
+        LinearForm m = *l;
         lin_add(&m, fact, -k);
         return prove(pr, &m, depth);
     }
     return false;
 }
 
-static bool prove_with_any(Prover *pr, const Lin *l, Term term, int depth) {
+static bool prove_with_any(Prover *pr, const LinearForm *l, Term term, int depth) {
     Infer *in = pr->in;
     for (int f = 0; f < in->known.n; f++)
         if (prove_with(pr, l, term, in->known.at[f], depth)) return true;
@@ -176,7 +177,7 @@ static bool prove_with_any(Prover *pr, const Lin *l, Term term, int depth) {
 }
 
 // Facts for the first term that nothing limits; when all are limited, for any.
-static bool prove_by_facts(Prover *pr, const Lin *l, int depth) {
+static bool prove_by_facts(Prover *pr, const LinearForm *l, int depth) {
     int64_t v;
     for (int i = 0; i < l->n; i++)
         if (!limit_atom(pr, l->term[i].atom, l->term[i].coef < 0, &v))
@@ -187,7 +188,7 @@ static bool prove_by_facts(Prover *pr, const Lin *l, int depth) {
 }
 
 // Splits the first min or max; relaxes the first division.
-static bool prove_by_parts(Prover *pr, const Lin *l, int depth) {
+static bool prove_by_parts(Prover *pr, const LinearForm *l, int depth) {
     for (int i = 0; i < l->n; i++) {
         const Atom *t = l->term[i].atom;
         if (t->kind != ATOM_MIN && t->kind != ATOM_MAX) continue;
@@ -201,7 +202,7 @@ static bool prove_by_parts(Prover *pr, const Lin *l, int depth) {
         int64_t coef = l->term[i].coef;
         if (t->kind != ATOM_DIV || !affine_is_const(t->b) || t->b->constant < 2) continue;
         int64_t b = t->b->constant;
-        Lin m = *l; // b*l >= 0 follows from b*l >= -(b-1), l being an integer
+        LinearForm m = *l; // b*l >= 0 follows from b*l >= -(b-1), l being an integer
         m.term[i] = m.term[--m.n];
         lin_scale(&m, b);
         lin_add(&m, t->a, coef);
@@ -212,7 +213,7 @@ static bool prove_by_parts(Prover *pr, const Lin *l, int depth) {
     return false;
 }
 
-static bool prove(Prover *pr, const Lin *l, int depth) {
+static bool prove(Prover *pr, const LinearForm *l, int depth) {
     if (l->lost || --pr->budget < 0) return false;
     int64_t least;
     if (limit_terms(pr, l->constant, l->term, l->n, false, &least) && least >= 0) return true;
@@ -240,7 +241,7 @@ static void assume_at_least_one(Infer *in, const Affine *a) {
 }
 
 // Where w has an instance, no tensor it reads and none of its given ranges is empty.
-void infer_assume(Infer *in, const Work *w) {
+void infer_assume(Infer *in, const InferWork *w) {
     if (in->assuming == w) return;
     in->assuming = w;
     in->assumed.n = 0;
@@ -263,35 +264,35 @@ void infer_assume(Infer *in, const Work *w) {
             assume_at_least_one(in, affine_sub(in->x, w->var[i].hi, w->var[i].lo));
 }
 
-bool infer_proves(Infer *in, const Work *w, const Affine *a) {
+bool infer_proves(Infer *in, const InferWork *w, const Affine *a) {
     if (affine_is_const(a)) return a->constant >= 0;
     if (a->has_read || a->has_iter) return false;
     if (w) infer_assume(in, w);
     Prover pr = {in, w, BUDGET};
-    Lin l = {.n = 0};
+    LinearForm l = {.n = 0};
     lin_add(&l, a, 1);
     return prove(&pr, &l, DEPTH);
 }
 
-bool infer_proves_le(Infer *in, const Work *w, const Affine *a, const Affine *b) {
+bool infer_proves_le(Infer *in, const InferWork *w, const Affine *a, const Affine *b) {
     if (a == b) return true;
     if (a->has_read || b->has_read || a->has_iter || b->has_iter) return false;
     if (w) infer_assume(in, w);
     Prover pr = {in, w, BUDGET};
-    Lin l = {.n = 0};
+    LinearForm l = {.n = 0};
     lin_add(&l, b, 1);
     lin_add(&l, a, -1);
     return prove(&pr, &l, DEPTH);
 }
 
-bool infer_proves_with(Infer *in, const Work *w, const Affine *a, const Affine *const *fact,
+bool infer_proves_with(Infer *in, const InferWork *w, const Affine *a, const Affine *const *fact,
                        int n) {
     if (a->has_read) return false;
     infer_assume(in, w);
     int before = in->assumed.n;
     for (int i = 0; i < n; i++) vec_push(in->arena, &in->assumed, fact[i]);
     Prover pr = {in, w, BUDGET};
-    Lin l = {.n = 0};
+    LinearForm l = {.n = 0};
     lin_add(&l, a, 1);
     bool yes = prove(&pr, &l, DEPTH);
     in->assumed.n = before;

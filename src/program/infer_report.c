@@ -27,7 +27,7 @@ static Name *param_names(Infer *in) {
     return in->params;
 }
 
-static const char *show(Infer *in, const Work *w, const Affine *a) {
+static const char *show(Infer *in, const InferWork *w, const Affine *a) {
     Name iters[PROGRAM_MAX_ITERS];
     for (int i = 0; i < w->stmt->niters; i++) iters[i] = w->stmt->iter[i].name;
     Text text = {.arena = in->arena};
@@ -106,8 +106,8 @@ static const Affine *replace(Infer *in, const Affine *a, int at, const Affine *b
     return affine_add(x, rest, affine_scale(x, by, a->term[at].coef));
 }
 
-static void add_require(Infer *in, const Work *w, const Affine *what, const char *why, Range range,
-                        int depth) {
+static void add_require(Infer *in, const InferWork *w, const Affine *what, const char *why,
+                        Range range, int depth) {
     for (int i = 0; i < what->n && depth > 0; i++) {
         const Atom *t = what->term[i].atom;
         bool both = (t->kind == ATOM_MIN && what->term[i].coef > 0) ||
@@ -133,7 +133,7 @@ static void add_require(Infer *in, const Work *w, const Affine *what, const char
 
 enum { PIECES = 6 };
 
-void infer_require_positive(Infer *in, const Work *w, const Affine *a, const Cons *c) {
+void infer_require_positive(Infer *in, const InferWork *w, const Affine *a, const Cons *c) {
     const Affine *what = affine_add_const(in->x, a, -1);
     const char *why =
         arena_printf(in->arena, "'%s' is at least 1 in subscript '%s' of '%s'", show(in, w, a),
@@ -146,13 +146,13 @@ void infer_require_positive(Infer *in, const Work *w, const Affine *a, const Con
     }
 }
 
-static bool never(Infer *in, const Work *w, const Affine *what) {
+static bool never(Infer *in, const InferWork *w, const Affine *what) {
     return infer_proves(in, w, affine_add_const(in->x, affine_scale(in->x, what, -1), -1));
 }
 
 // Does w read a tensor that is empty whatever the sizes are? Then its ranges may be empty too, and
 // it has no instance.
-static bool reads_empty(const Infer *in, const Work *w) {
+static bool reads_empty(const Infer *in, const InferWork *w) {
     for (int r = 0; r < w->info->nreads; r++) {
         const Tensor *t = &in->p->tensors.at[w->info->reads[r].access->tensor];
         for (int d = 0; d < t->rank; d++)
@@ -163,7 +163,8 @@ static bool reads_empty(const Infer *in, const Work *w) {
 
 // --- Ranges ------------------------------------------------------------------------------------
 
-static void note_bound(Infer *in, const Work *w, Diag *diag, int v, const Bound *b, bool upper) {
+static void note_bound(Infer *in, const InferWork *w, Diag *diag, int v, const Bound *b,
+                       bool upper) {
     Name name = w->stmt->iter[v].name;
     const char *at = show(in, w, b->at);
     if (!b->from) {
@@ -176,7 +177,7 @@ static void note_bound(Infer *in, const Work *w, Diag *diag, int v, const Bound 
               tensor_name(in, c->access->tensor), show(in, w, upper ? c->hi : c->lo));
 }
 
-static void report_empty(Infer *in, const Work *w, int v, const Bound *l, const Bound *u) {
+static void report_empty(Infer *in, const InferWork *w, int v, const Bound *l, const Bound *u) {
     Name name = w->stmt->iter[v].name;
     if (u->from && u->from->reported) return;
     if (u->from) u->from->reported = true;
@@ -190,9 +191,9 @@ static void report_empty(Infer *in, const Work *w, int v, const Bound *l, const 
 
 // A bound may come from another definition of the same tensor; what holds where that one has an
 // instance will do.
-static void check_range(Infer *in, const Work *w, int v, const Bound *l, const Bound *u) {
+static void check_range(Infer *in, const InferWork *w, int v, const Bound *l, const Bound *u) {
     const Cons *c = u->from ? u->from : l->from;
-    const Work *source = c ? c->w : w;
+    const InferWork *source = c ? c->w : w;
     if (c && l->at == c->lo && u->at == c->hi && !affine_is_const(c->hi)) return; // all of a tensor
     const Affine *what = affine_sub(in->x, u->at, l->at);
     if (!reads_empty(in, source)) what = affine_add_const(in->x, what, -1);
@@ -206,7 +207,7 @@ static void check_range(Infer *in, const Work *w, int v, const Bound *l, const B
     add_require(in, source, what, why, cons_range(c), PIECES);
 }
 
-static void check_given(Infer *in, const Work *w, int v) {
+static void check_given(Infer *in, const InferWork *w, int v) {
     const Var *var = &w->var[v];
     const Affine *what = affine_sub(in->x, var->hi, var->lo);
     if (infer_proves(in, NULL, what)) return;
@@ -224,7 +225,7 @@ static bool is_size(const Infer *in, const Affine *a) {
 
 // A(i) + B(i) of N and of M elements goes as far as the smaller size. Mostly one size was meant, of
 // which then a part is left out in silence.
-static void warn_sizes(Infer *in, const Work *w, int v) {
+static void warn_sizes(Infer *in, const InferWork *w, int v) {
     const Bounds *upper = &w->var[v].upper;
     const Bound *first = NULL;
     for (int u = 0; u < upper->n; u++) {
@@ -268,7 +269,7 @@ static bool same_place(const Cons *a, const Cons *b) {
 
 // The dimension that c reads, if v moves all reads of it and none stands under a guard. Each
 // dimension comes once, with its first read.
-static bool find_whole(Infer *in, const Work *w, int v, const Cons *c, Whole *out) {
+static bool find_whole(Infer *in, const InferWork *w, int v, const Cons *c, Whole *out) {
     *out = (Whole){c, 0, 0};
     if (!c->read || c->access->tensor == w->stmt->write->tensor) return false;
     for (int i = 0; i < w->ncons; i++) {
@@ -307,7 +308,7 @@ static bool may_narrow(Infer *in, int v, const Bound *b, const Whole *whole) {
     return !bare || !is_size(in, c->hi) || !is_size(in, whole->read->hi); // else warn_sizes
 }
 
-static void expect(Infer *in, const Work *w, int v, const Cons *c, const Whole *whole,
+static void expect(Infer *in, const InferWork *w, int v, const Cons *c, const Whole *whole,
                    const Affine *what) {
     if (infer_proves(in, w, what)) return;
     Name name = w->stmt->iter[v].name, tensor = tensor_name(in, whole->read->access->tensor);
@@ -324,7 +325,7 @@ static void expect(Infer *in, const Work *w, int v, const Cons *c, const Whole *
     vec_push(in->arena, &in->p->requires, r);
 }
 
-static void expect_whole(Infer *in, const Work *w, int v, const Whole *whole) {
+static void expect_whole(Infer *in, const InferWork *w, int v, const Whole *whole) {
     const Var *var = &w->var[v];
     Exprs *x = in->x;
     const Affine *hi = affine_add_const(x, whole->read->hi, -whole->last);
@@ -342,7 +343,7 @@ static void expect_whole(Infer *in, const Work *w, int v, const Whole *whole) {
 }
 
 // What is left out is known when sizes are: a condition then, and a warning.
-static void expect_all(Infer *in, const Work *w, int v) {
+static void expect_all(Infer *in, const InferWork *w, int v) {
     Whole whole;
     if (w->var[v].state == VAR_GIVEN && !w->var[v].declared) return;
     for (int i = 0; i < w->ncons; i++)
@@ -350,7 +351,7 @@ static void expect_all(Infer *in, const Work *w, int v) {
             expect_whole(in, w, v, &whole);
 }
 
-void infer_check_ranges(Infer *in, Work *w) {
+void infer_check_ranges(Infer *in, InferWork *w) {
     for (int v = 0; v < w->stmt->niters; v++) {
         Var *var = &w->var[v];
         if (!in->failed) expect_all(in, w, v);
@@ -365,7 +366,7 @@ void infer_check_ranges(Infer *in, Work *w) {
     }
 }
 
-bool infer_check_where(Infer *in, const Work *w) {
+bool infer_check_where(Infer *in, const InferWork *w) {
     bool ok = true;
     for (int i = 0; i < w->stmt->niters; i++) {
         const Iter *it = &w->stmt->iter[i];
@@ -389,14 +390,14 @@ bool infer_check_where(Infer *in, const Work *w) {
 // --- Accesses ----------------------------------------------------------------------------------
 
 // Where a range came from if nobody wrote it where it is used.
-static const char *because_declared(Infer *in, const Work *w, int v) {
+static const char *because_declared(Infer *in, const InferWork *w, int v) {
     if (!w->var[v].declared) return "";
     return arena_printf(in->arena, ", the declared size of '%s'",
                         tensor_name(in, w->stmt->write->tensor));
 }
 
 // The same for the first such iterator of a constraint, with the way out.
-static const char *blame_declared(Infer *in, const Work *w, const Cons *c) {
+static const char *blame_declared(Infer *in, const InferWork *w, const Cons *c) {
     for (int v = 0; v < w->stmt->niters; v++)
         if (c->iters >> v & 1 && w->var[v].declared)
             return arena_printf(in->arena, "; '%s' runs over %s:%s%s: give less with a 'where'",
@@ -405,7 +406,7 @@ static const char *blame_declared(Infer *in, const Work *w, const Cons *c) {
     return "";
 }
 
-static void report_outside(Infer *in, const Work *w, Cons *c, const Affine *reached) {
+static void report_outside(Infer *in, const InferWork *w, Cons *c, const Affine *reached) {
     if (c->reported) return;
     for (int i = 0; i < w->ncons; i++) // the same element read twice is one mistake
         w->cons[i].reported |= w->cons[i].access == c->access && w->cons[i].dim == c->dim;
@@ -424,7 +425,7 @@ static void report_outside(Infer *in, const Work *w, Cons *c, const Affine *reac
                   tensor);
 }
 
-static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
+static void check_side(Infer *in, const InferWork *w, Cons *c, bool upper) {
     bool exact;
     const Affine *reached = infer_bound(in, w, c->sub, upper, &exact);
     if (!reached) return; // read from a tensor: checked when it runs
@@ -444,7 +445,7 @@ static void check_side(Infer *in, const Work *w, Cons *c, bool upper) {
     in->p->requires.at[i].stmt = 1 + (int)(w - in->work);
 }
 
-void infer_check_accesses(Infer *in, Work *w) {
+void infer_check_accesses(Infer *in, InferWork *w) {
     if (reads_empty(in, w)) return;
     for (int i = 0; i < w->ncons; i++) {
         Cons *c = &w->cons[i];
@@ -459,7 +460,7 @@ void infer_check_accesses(Infer *in, Work *w) {
 // --- Iterators without range -------------------------------------------------------------------
 
 // "'i', 'j' and 'k'"
-static const char *list_iters(Infer *in, const Work *w, uint32_t iters) {
+static const char *list_iters(Infer *in, const InferWork *w, uint32_t iters) {
     Text text = {.arena = in->arena};
     int left = __builtin_popcount(iters);
     for (int v = 0; v < w->stmt->niters; v++) {
@@ -474,7 +475,7 @@ static const char *list_iters(Infer *in, const Work *w, uint32_t iters) {
 }
 
 // The one to suggest a range for: a window (an iterator that is not written) before others.
-static int suggest(const Work *w, uint32_t iters) {
+static int suggest(const InferWork *w, uint32_t iters) {
     uint32_t windows = iters;
     for (int d = 0; d < w->stmt->write->rank; d++)
         windows &= ~affine_iter_mask(w->stmt->write->sub[d]);
@@ -483,7 +484,7 @@ static int suggest(const Work *w, uint32_t iters) {
 
 // How far a written iterator could run: the size of what it subscripts, though that does not bound
 // it (padded reads leave their tensor). NULL when there is no such size.
-static const char *fitting_size(Infer *in, const Work *w, int v) {
+static const char *fitting_size(Infer *in, const InferWork *w, int v) {
     for (int r = 0; r < w->info->nreads; r++) {
         const Access *a = w->info->reads[r].access;
         for (int d = 0; in->shape[a->tensor].ranged && d < a->rank; d++) {
@@ -498,7 +499,7 @@ static const char *fitting_size(Infer *in, const Work *w, int v) {
     return NULL;
 }
 
-static void note_where(Infer *in, const Work *w, Diag *d, uint32_t iters, const Cons *c) {
+static void note_where(Infer *in, const InferWork *w, Diag *d, uint32_t iters, const Cons *c) {
     int v = suggest(w, iters);
     bool size = c && c->hi->n == 1 && c->hi->term[0].atom->kind == ATOM_PARAM;
     bool window = true;
@@ -511,7 +512,7 @@ static void note_where(Infer *in, const Work *w, Diag *d, uint32_t iters, const 
 }
 
 // In no subscript at all: perhaps it was meant as a scalar.
-static bool is_lonely(const Work *w, int v) {
+static bool is_lonely(const InferWork *w, int v) {
     for (int d = 0; d < w->stmt->write->rank; d++)
         if (affine_uses_iter(w->stmt->write->sub[d], v)) return false;
     for (int r = 0; r < w->info->nreads; r++)
@@ -530,7 +531,7 @@ static const char *nth_scalar(const void *of, size_t i) {
     return NULL;
 }
 
-static void report_one(Infer *in, const Work *w, int v, const Cons *c) {
+static void report_one(Infer *in, const InferWork *w, int v, const Cons *c) {
     const Iter *it = &w->stmt->iter[v];
     Diag *d = c ? diag_report(in->diags, cons_range(c), DIAG_INFER_NO_LIMIT, it->name,
                               show_sub(in, c), tensor_name(in, c->access->tensor))
@@ -546,7 +547,7 @@ static void report_one(Infer *in, const Work *w, int v, const Cons *c) {
 }
 
 // One diagnostic for each set of iterators that hang together.
-void infer_report_unknown(Infer *in, const Work *w) {
+void infer_report_unknown(Infer *in, const InferWork *w) {
     uint32_t left = w->unknown;
     for (int v = 0; v < w->stmt->niters; v++) {
         if (!(left >> v & 1)) continue;
@@ -576,7 +577,7 @@ void infer_report_unknown(Infer *in, const Work *w) {
     }
 }
 
-void infer_report_size(Infer *in, const Work *w, int d) {
+void infer_report_size(Infer *in, const InferWork *w, int d) {
     Name tensor = tensor_name(in, w->stmt->write->tensor);
     Diag *diag = diag_report(in->diags, w->stmt->range, DIAG_INFER_SIZE, d, tensor,
                              show(in, w, w->stmt->write->sub[d]));

@@ -30,19 +30,19 @@ static bool holds_iter(const Atom *t, int v) {
 
 // A walk: `seen` are the iterators met so far. Meeting one twice means that its occurrences do not
 // reach their extremes together.
-typedef struct Walk {
+typedef struct InferWalk {
     Infer *in;
-    const Work *w;
+    const InferWork *w;
     const Cons
         *from; // not NULL: a factor of unknown sign is required to be positive, on behalf of it
     bool exact;
     uint32_t seen;
     int depth, steps;
-} Walk;
+} InferWalk;
 
-static const Affine *bound(Walk *k, const Affine *a, bool upper);
+static const Affine *bound(InferWalk *k, const Affine *a, bool upper);
 
-static const Affine *bound_iter(Walk *k, int i, bool upper) {
+static const Affine *bound_iter(InferWalk *k, int i, bool upper) {
     uint32_t bit = UINT32_C(1) << i;
     if (k->w->unknown & bit) return NULL;
     k->exact &= !(k->seen & bit);
@@ -51,19 +51,19 @@ static const Affine *bound_iter(Walk *k, int i, bool upper) {
     return upper ? affine_add_const(k->in->x, v->hi, -1) : v->lo;
 }
 
-static bool positive(Walk *k, const Affine *a) {
+static bool positive(InferWalk *k, const Affine *a) {
     return infer_proves(k->in, k->w, affine_add_const(k->in->x, a, -1));
 }
 
 // Both ends of a; either may come out NULL.
-static void both_ends(Walk *k, const Affine *a, const Affine **lo, const Affine **hi) {
+static void both_ends(InferWalk *k, const Affine *a, const Affine **lo, const Affine **hi) {
     uint32_t seen = k->seen;
     *lo = bound(k, a, false);
     k->seen = seen;
     *hi = bound(k, a, true);
 }
 
-static const Affine *bound_mod(Walk *k, const Atom *t, bool upper) {
+static const Affine *bound_mod(InferWalk *k, const Atom *t, bool upper) {
     Exprs *x = k->in->x;
     if (t->b->has_iter || t->b->has_read || !positive(k, t->b)) return NULL;
     const Affine *last = affine_add_const(x, t->b, -1), *lo, *hi;
@@ -75,7 +75,7 @@ static const Affine *bound_mod(Walk *k, const Atom *t, bool upper) {
 }
 
 // min(a, b) has its least value where a or b has; its greatest is no more than either one's.
-static const Affine *bound_choice(Walk *k, const Atom *t, bool upper) {
+static const Affine *bound_choice(InferWalk *k, const Atom *t, bool upper) {
     uint32_t before = k->seen;
     const Affine *a = bound(k, t->a, upper);
     uint32_t seen_a = k->seen;
@@ -91,7 +91,7 @@ static const Affine *bound_choice(Walk *k, const Atom *t, bool upper) {
     return min ? affine_min(k->in->x, a, b) : affine_max(k->in->x, a, b);
 }
 
-static const Affine *bound_prod(Walk *k, const Atom *t, bool upper) {
+static const Affine *bound_prod(InferWalk *k, const Atom *t, bool upper) {
     Infer *in = k->in;
     Exprs *x = in->x;
     const Affine *p = t->a, *q = t->b, *lo, *hi;
@@ -118,13 +118,13 @@ static const Affine *bound_prod(Walk *k, const Atom *t, bool upper) {
     return upper ? affine_max(x, a, b) : affine_min(x, a, b);
 }
 
-static const Affine *bound_div(Walk *k, const Atom *t, bool upper) {
+static const Affine *bound_div(InferWalk *k, const Atom *t, bool upper) {
     if (t->b->has_iter || t->b->has_read || !positive(k, t->b)) return NULL;
     const Affine *a = bound(k, t->a, upper);
     return a ? affine_div(k->in->x, a, t->b) : NULL;
 }
 
-static const Affine *bound_atom(Walk *k, const Atom *t, bool upper) {
+static const Affine *bound_atom(InferWalk *k, const Atom *t, bool upper) {
     if (++k->steps > BUDGET || k->depth > NESTING) return NULL;
     switch (t->kind) {
     case ATOM_ITER: return bound_iter(k, t->index, upper);
@@ -138,7 +138,8 @@ static const Affine *bound_atom(Walk *k, const Atom *t, bool upper) {
 }
 
 // The terms that are not constant over the iterators replaced by their least or greatest value.
-static const Affine *bound_terms(Walk *k, int64_t constant, const Term *term, int n, bool upper) {
+static const Affine *bound_terms(InferWalk *k, int64_t constant, const Term *term, int n,
+                                 bool upper) {
     Exprs *x = k->in->x;
     Term plain[AFFINE_MAX_TERMS];
     plain[0] = (Term){NULL, 0};
@@ -161,13 +162,13 @@ static const Affine *bound_terms(Walk *k, int64_t constant, const Term *term, in
     return sum ? affine_add(x, sum, rest) : rest;
 }
 
-static const Affine *bound(Walk *k, const Affine *a, bool upper) {
+static const Affine *bound(InferWalk *k, const Affine *a, bool upper) {
     if (!a->has_iter && !a->has_read) return a;
     return bound_terms(k, a->constant, a->term, a->n, upper);
 }
 
-const Affine *infer_bound(Infer *in, const Work *w, const Affine *a, bool upper, bool *exact) {
-    Walk k = {.in = in, .w = w, .exact = true};
+const Affine *infer_bound(Infer *in, const InferWork *w, const Affine *a, bool upper, bool *exact) {
+    InferWalk k = {.in = in, .w = w, .exact = true};
     const Affine *b = bound(&k, a, upper);
     *exact = k.exact;
     return b;
@@ -188,7 +189,7 @@ static void add_bound(Infer *in, Bounds *list, const Affine *at, Cons *from, boo
 }
 
 // Drops every bound that some other one implies.
-static void prune(Infer *in, const Work *w, Bounds *list, bool upper) {
+static void prune(Infer *in, const InferWork *w, Bounds *list, bool upper) {
     if (list->n > MAX_PRUNED) return;
     for (int i = 0; i < list->n && list->n > 1; i++) {
         bool implied = false;
@@ -207,7 +208,7 @@ static void prune(Infer *in, const Work *w, Bounds *list, bool upper) {
 
 // The same on a copy, knowing also that the range itself is not empty. What that costs is required
 // later, of all bounds.
-static Bounds prune_more(Infer *in, const Work *w, const Var *var, bool upper) {
+static Bounds prune_more(Infer *in, const InferWork *w, const Var *var, bool upper) {
     const Bounds *from = upper ? &var->upper : &var->lower;
     if (from->n < 2 || !w) return *from;
     Bounds list = {0};
@@ -226,7 +227,7 @@ static Bounds prune_more(Infer *in, const Work *w, const Var *var, bool upper) {
     return list;
 }
 
-void infer_settle(Infer *in, const Work *w, Var *var) {
+void infer_settle(Infer *in, const InferWork *w, Var *var) {
     prune(in, w, &var->lower, false);
     prune(in, w, &var->upper, true);
     Bounds lower = prune_more(in, w, var, false), upper = prune_more(in, w, var, true);
@@ -239,40 +240,40 @@ void infer_settle(Infer *in, const Work *w, Var *var) {
 
 // --- Solving -----------------------------------------------------------------------------------
 
-typedef struct Solve {
+typedef struct InferSolve {
     Infer *in;
-    Work *w;
+    InferWork *w;
     Cons *from;
     int v;
     int depth;
     bool some; // for some values of the known iterators rather than for all
-} Solve;
+} InferSolve;
 
-static bool solve(Solve *s, const Affine *f);
+static bool solve(InferSolve *s, const Affine *f);
 
-static const Affine *neg(Solve *s, const Affine *a) { return affine_scale(s->in->x, a, -1); }
+static const Affine *neg(InferSolve *s, const Affine *a) { return affine_scale(s->in->x, a, -1); }
 
 // ceil(a / k), k > 0
-static const Affine *ceil_of(Solve *s, const Affine *a, int64_t k) {
+static const Affine *ceil_of(InferSolve *s, const Affine *a, int64_t k) {
     Exprs *x = s->in->x;
     return affine_div(x, affine_add_const(x, a, k - 1), affine_const(x, k));
 }
 
-static const Affine *floor_of(Solve *s, const Affine *a, int64_t k) {
+static const Affine *floor_of(InferSolve *s, const Affine *a, int64_t k) {
     return affine_div(s->in->x, a, affine_const(s->in->x, k));
 }
 
-static void at_least(Solve *s, const Affine *at) {
+static void at_least(InferSolve *s, const Affine *at) {
     add_bound(s->in, &s->w->var[s->v].lower, at, s->from, false);
 }
 
-static void at_most(Solve *s, const Affine *at) {
+static void at_most(InferSolve *s, const Affine *at) {
     add_bound(s->in, &s->w->var[s->v].upper, affine_add_const(s->in->x, at, 1), s->from, true);
 }
 
 // What v is multiplied with in a chain of products; NULL when it is not a plain factor there, or
 // the others are not constant over the iterators.
-static const Affine *cofactor(Solve *s, const Affine *a) {
+static const Affine *cofactor(InferSolve *s, const Affine *a) {
     if (affine_as_iter(a) == s->v) return affine_const(s->in->x, 1);
     if (a->n != 1 || a->constant != 0 || a->term[0].atom->kind != ATOM_PROD) return NULL;
     const Atom *t = a->term[0].atom;
@@ -286,7 +287,7 @@ static const Affine *cofactor(Solve *s, const Affine *a) {
 }
 
 // C*v + low >= 0
-static bool solve_linear(Solve *s, const Affine *c, const Affine *low) {
+static bool solve_linear(InferSolve *s, const Affine *c, const Affine *low) {
     Infer *in = s->in;
     if (affine_is_const(c)) {
         int64_t k = c->constant;
@@ -308,12 +309,12 @@ static bool solve_linear(Solve *s, const Affine *c, const Affine *low) {
 }
 
 // a >= m or a <= m, for an operand a of the atom that v stands in.
-static bool compare(Solve *s, const Affine *a, bool at_most_m, const Affine *m) {
+static bool compare(InferSolve *s, const Affine *a, bool at_most_m, const Affine *m) {
     Exprs *x = s->in->x;
     return solve(s, at_most_m ? affine_sub(x, m, a) : affine_sub(x, a, m));
 }
 
-static bool solve_div(Solve *s, const Atom *t, bool at_most_m, const Affine *m) {
+static bool solve_div(InferSolve *s, const Atom *t, bool at_most_m, const Affine *m) {
     Infer *in = s->in;
     Exprs *x = in->x;
     if (t->b->has_iter || t->b->has_read) return false;
@@ -327,7 +328,7 @@ static bool solve_div(Solve *s, const Atom *t, bool at_most_m, const Affine *m) 
 }
 
 // An operand without v: does it satisfy the comparison by itself?
-static bool free_operand(Solve *s, const Affine *a, bool at_most_m, const Affine *m) {
+static bool free_operand(InferSolve *s, const Affine *a, bool at_most_m, const Affine *m) {
     bool exact;
     const Affine *worst = infer_bound(s->in, s->w, a, at_most_m, &exact);
     if (!worst || s->some) return false;
@@ -335,7 +336,7 @@ static bool free_operand(Solve *s, const Affine *a, bool at_most_m, const Affine
                      : infer_proves_le(s->in, s->w, m, worst);
 }
 
-static bool solve_choice(Solve *s, const Atom *t, bool at_most_m, const Affine *m) {
+static bool solve_choice(InferSolve *s, const Atom *t, bool at_most_m, const Affine *m) {
     bool in_a = affine_iter_mask(t->a) >> s->v & 1, in_b = affine_iter_mask(t->b) >> s->v & 1;
     bool both = (t->kind == ATOM_MAX) == at_most_m; // else either one will do
     if (both) {
@@ -349,7 +350,7 @@ static bool solve_choice(Solve *s, const Atom *t, bool at_most_m, const Affine *
 }
 
 // k*atom + low >= 0
-static bool solve_atom(Solve *s, Term term, const Affine *low) {
+static bool solve_atom(InferSolve *s, Term term, const Affine *low) {
     if (term.coef == INT64_MIN) return false;
     bool at_most_m = term.coef < 0;
     const Affine *m = at_most_m ? floor_of(s, low, -term.coef) : ceil_of(s, neg(s, low), term.coef);
@@ -363,7 +364,7 @@ static bool solve_atom(Solve *s, Term term, const Affine *low) {
 
 // v in one division and beside it:  k*floor(a/b) + c*v = k*floor((a + b*(c/k)*v)/b)  when k divides
 // c.
-static bool join(Solve *s, const Affine *f, const Term *with, int n) {
+static bool join(InferSolve *s, const Affine *f, const Term *with, int n) {
     Exprs *x = s->in->x;
     int d = with[0].atom->kind == ATOM_DIV ? 0 : 1;
     if (n != 2 || with[d].atom->kind != ATOM_DIV || with[!d].atom->kind != ATOM_ITER) return false;
@@ -384,7 +385,7 @@ static bool join(Solve *s, const Affine *f, const Term *with, int n) {
     return compare(s, inside, at_most_m, bm);
 }
 
-static bool solve(Solve *s, const Affine *f) {
+static bool solve(InferSolve *s, const Affine *f) {
     Term with[AFFINE_MAX_TERMS], rest[AFFINE_MAX_TERMS];
     int nwith = 0, nrest = 0;
     if (s->depth++ > NESTING) return false;
@@ -404,7 +405,7 @@ static bool solve(Solve *s, const Affine *f) {
         c = k ? affine_add(s->in->x, c, k) : NULL;
     }
     if (!c && nwith > 1) return join(s, f, with, nwith);
-    Walk k = {.in = s->in, .w = s->w, .from = s->from, .exact = true};
+    InferWalk k = {.in = s->in, .w = s->w, .from = s->from, .exact = true};
     const Affine *low = bound_terms(&k, f->constant, rest, nrest, s->some);
     if (!low) return false;
     return c ? solve_linear(s, c, low) : solve_atom(s, with[0], low);
@@ -412,9 +413,9 @@ static bool solve(Solve *s, const Affine *f) {
 
 // --- All of it -----------------------------------------------------------------------------------
 
-void infer_solve_some(Infer *in, Work *w, Cons *from, int v, const Affine *f, Bounds *upper) {
+void infer_solve_some(Infer *in, InferWork *w, Cons *from, int v, const Affine *f, Bounds *upper) {
     Var before = w->var[v];
-    Solve s = {.in = in, .w = w, .from = from, .v = v, .some = true};
+    InferSolve s = {.in = in, .w = w, .from = from, .v = v, .some = true};
     w->var[v] = (Var){.upper = *upper};
     solve(&s, f);
     *upper = w->var[v].upper;
@@ -422,7 +423,7 @@ void infer_solve_some(Infer *in, Work *w, Cons *from, int v, const Affine *f, Bo
 }
 
 // A factor that is a parameter has to be positive even where the guard leaves nothing to solve.
-static void require_divisors(Solve *s, const Affine *a) {
+static void require_divisors(InferSolve *s, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
         bool symbolic = t->kind == ATOM_DIV && !t->b->has_iter && !t->b->has_read;
@@ -432,8 +433,8 @@ static void require_divisors(Solve *s, const Affine *a) {
     }
 }
 
-void infer_solve(Infer *in, Work *w, Cons *c, int v, bool *low, bool *high) {
-    Solve s = {.in = in, .w = w, .from = c, .v = v};
+void infer_solve(Infer *in, InferWork *w, Cons *c, int v, bool *low, bool *high) {
+    InferSolve s = {.in = in, .w = w, .from = c, .v = v};
     if (c->mode == READ_GUARDED && c->read->guard) {
         require_divisors(&s, c->sub);
         const Affine *above = infer_beyond_guards(in, w, c, affine_sub(in->x, c->sub, c->lo));

@@ -20,22 +20,22 @@
 #include <string.h>
 
 // Where a tensor's elements are.
-typedef struct Place {
+typedef struct ElementPlace {
     char *data;
     Type type;
     int rank;
     int64_t size[PROGRAM_MAX_RANK], origin[PROGRAM_MAX_RANK], stride[PROGRAM_MAX_RANK];
     bool *written; // per element in row-major order; NULL when all are initialised
-} Place;
+} ElementPlace;
 
 // An access of the statement, and how it moves along the row.
-typedef struct Cursor {
+typedef struct RowCursor {
     const Access *access;
-    const Place *place;
+    const ElementPlace *place;
     bool linear;
     bool safe;            // on this row: offset and step may be used unchecked
     int64_t offset, step; // in bytes: at the row's first instance, per instance
-} Cursor;
+} RowCursor;
 
 typedef enum InstrKind {
     DO_CONST,
@@ -67,12 +67,12 @@ typedef struct Interp {
     const Program *p;
     InterpFlags flags;
     DiagList *diags;
-    Place *places; // per tensor
+    ElementPlace *places; // per tensor
     // The statement that runs:
     const Stmt *st;
-    Place before; // what it reads of the tensor it writes
+    ElementPlace before; // what it reads of the tensor it writes
     bool in_place;
-    VEC(Cursor) cursors; // cursors.at[0] is the write
+    VEC(RowCursor) cursors; // cursors.at[0] is the write
     VEC(Instr) code;
     int depth, max_depth; // of the stack
     bool fused;           // += of a product
@@ -83,8 +83,8 @@ typedef struct Interp {
 
 // --- Places ------------------------------------------------------------------------------------
 
-static Place make_place(const Tensor *t) {
-    Place p = {.type = t->type, .rank = t->rank};
+static ElementPlace make_place(const Tensor *t) {
+    ElementPlace p = {.type = t->type, .rank = t->rank};
     int64_t stride = 1;
     for (int d = t->rank - 1; d >= 0; d--) {
         p.size[d] = tensor_size(t, d);
@@ -97,10 +97,10 @@ static Place make_place(const Tensor *t) {
 
 static void make_places(Interp *in, const View *views) {
     const Program *p = in->p;
-    in->places = arena_new_n(in->scratch, Place, p->tensors.n);
+    in->places = arena_new_n(in->scratch, ElementPlace, p->tensors.n);
     for (int i = 0; i < p->tensors.n; i++) {
         const Tensor *t = &p->tensors.at[i];
-        Place *place = &in->places[i];
+        ElementPlace *place = &in->places[i];
         int64_t elements = tensor_elements(t);
         *place = make_place(t);
         if (i < p->ninputs + p->noutputs) {
@@ -119,8 +119,8 @@ static void make_places(Interp *in, const View *views) {
 }
 
 // A dense copy of everything in `from`.
-static Place copy_place(Arena *scratch, const Place *from, const Tensor *t) {
-    Place to = make_place(t);
+static ElementPlace copy_place(Arena *scratch, const ElementPlace *from, const Tensor *t) {
+    ElementPlace to = make_place(t);
     int64_t elements = tensor_elements(t), at[PROGRAM_MAX_RANK] = {0};
     size_t bytes = (size_t)type_info[t->type].bytes;
     to.data = arena_array(scratch, (size_t)elements, bytes);
@@ -182,7 +182,7 @@ static void note_reads(Interp *in, Diag *d, const Affine *a) {
 }
 
 static bool fail_outside(Interp *in, const Access *a, int d, int64_t v) {
-    const Place *p = &in->places[a->tensor];
+    const ElementPlace *p = &in->places[a->tensor];
     if (in->failed) return false;
     in->failed = true;
     Diag *diag = diag_report(in->diags, in->st->range, DIAG_RUN_OUTSIDE, in->st->label, d + 1,
@@ -213,14 +213,14 @@ static bool fail_overflow(Interp *in) {
 
 // --- One element -------------------------------------------------------------------------------
 
-static const Place *read_place(const Interp *in, const Access *a) {
+static const ElementPlace *read_place(const Interp *in, const Access *a) {
     bool own = in->in_place && a->tensor == in->st->write->tensor;
     return own ? &in->before : &in->places[a->tensor];
 }
 
 // The byte offset of the element, and its row-major number, after checking every subscript.
-static bool locate(Interp *in, const Access *a, const Place *p, int64_t *offset, int64_t *number,
-                   int64_t *sub) {
+static bool locate(Interp *in, const Access *a, const ElementPlace *p, int64_t *offset,
+                   int64_t *number, int64_t *sub) {
     *offset = *number = 0;
     for (int d = 0; d < a->rank; d++) {
         if (!evaluate(in, a->sub[d], &sub[d])) return false;
@@ -232,7 +232,7 @@ static bool locate(Interp *in, const Access *a, const Place *p, int64_t *offset,
     return checked_mul(*offset, type_info[p->type].bytes, offset) || fail_overflow(in);
 }
 
-static bool load(Interp *in, const Access *a, const Place *p, Value *out) {
+static bool load(Interp *in, const Access *a, const ElementPlace *p, Value *out) {
     int64_t offset, number, sub[PROGRAM_MAX_RANK];
     if (!locate(in, a, p, &offset, &number, sub)) return false;
     if (p->written && !p->written[number]) return fail_uninitialised(in, a, sub);
@@ -267,10 +267,10 @@ static bool is_linear(const Access *a) {
     return true;
 }
 
-static int add_cursor(Interp *in, const Access *a, const Place *p) {
+static int add_cursor(Interp *in, const Access *a, const ElementPlace *p) {
     for (int i = 1; i < in->cursors.n; i++)
         if (in->cursors.at[i].access == a) return i;
-    Cursor c = {.access = a, .place = p, .linear = is_linear(a) && !p->written};
+    RowCursor c = {.access = a, .place = p, .linear = is_linear(a) && !p->written};
     vec_push(in->scratch, &in->cursors, c);
     return in->cursors.n - 1;
 }
@@ -325,7 +325,7 @@ static void compile(Interp *in, const Expr *e) {
 // --- Running the value -------------------------------------------------------------------------
 
 // Instance number t of the row.
-static bool load_cursor(Interp *in, const Cursor *c, int64_t t, Value *out) {
+static bool load_cursor(Interp *in, const RowCursor *c, int64_t t, Value *out) {
     if (!c->safe) return load(in, c->access, c->place, out);
     *out = type_load(c->place->type, c->place->data + c->offset + t * c->step);
     return true;
@@ -383,7 +383,7 @@ static Value combine(const Interp *in, Value old) {
 }
 
 static bool run_instance(Interp *in, int64_t t) {
-    const Cursor *w = &in->cursors.at[0];
+    const RowCursor *w = &in->cursors.at[0];
     int64_t offset, number = 0, sub[PROGRAM_MAX_RANK];
     if (!run_code(in, t)) return false;
     if (w->safe)
@@ -405,8 +405,8 @@ static bool run_instance(Interp *in, int64_t t) {
 // --- Rows --------------------------------------------------------------------------------------
 
 // Both ends of the row inside the tensor: the cursor may run from one to the other.
-static void aim(Interp *in, Cursor *c, int inner, int64_t trips) {
-    const Place *p = c->place;
+static void aim(Interp *in, RowCursor *c, int inner, int64_t trips) {
+    const ElementPlace *p = c->place;
     int64_t first = 0, step = 0, bytes = type_info[p->type].bytes;
     c->safe = false;
     for (int d = 0; d < c->access->rank; d++) {
@@ -494,7 +494,7 @@ static bool first_point(Interp *in, bool skip_reductions) {
 
 static Value identity(const Interp *in, Type type) { return reduce_start(type, in->st->op); }
 
-static void fill(Place *p, int64_t elements, Value v) {
+static void fill(ElementPlace *p, int64_t elements, Value v) {
     int64_t at[PROGRAM_MAX_RANK] = {0};
     for (int64_t e = 0; e < elements; e++) {
         int64_t offset = 0;
@@ -508,7 +508,7 @@ static void fill(Place *p, int64_t elements, Value v) {
 // Every element that the iterators on the left select starts from the identity; of a scatter, all.
 static bool initialise(Interp *in) {
     const Access *w = in->st->write;
-    Place *p = &in->places[w->tensor];
+    ElementPlace *p = &in->places[w->tensor];
     Value v = identity(in, p->type);
     if (w->has_read) {
         fill(p, tensor_elements(&in->p->tensors.at[w->tensor]), v);
@@ -526,7 +526,7 @@ static bool initialise(Interp *in) {
 
 static void prepare(Interp *in) {
     const Stmt *st = in->st;
-    const Place *target = &in->places[st->write->tensor];
+    const ElementPlace *target = &in->places[st->write->tensor];
     in->in_place = stmt_reads_own(st);
     if (in->in_place)
         in->before = copy_place(in->scratch, target, &in->p->tensors.at[st->write->tensor]);
@@ -534,7 +534,7 @@ static void prepare(Interp *in) {
     in->code.at = NULL;
     in->cursors.n = in->cursors.cap = in->code.n = in->code.cap = 0;
     in->depth = in->max_depth = 0;
-    Cursor write = {.access = st->write, .place = target};
+    RowCursor write = {.access = st->write, .place = target};
     write.linear = is_linear(st->write) && !target->written;
     vec_push(in->scratch, &in->cursors, write);
     const Expr *v = st->value;

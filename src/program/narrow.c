@@ -23,18 +23,18 @@ typedef struct Narrow {
     int fuel;
 } Narrow;
 
-typedef struct Interval {
+typedef struct ValueInterval {
     int64_t lo, hi;
-} Interval;
+} ValueInterval;
 
-static const Interval fits_i32 = {INT32_MIN, INT32_MAX}, fits_u32 = {0, UINT32_MAX};
+static const ValueInterval fits_i32 = {INT32_MIN, INT32_MAX}, fits_u32 = {0, UINT32_MAX};
 
-static bool lies_in(Interval a, Interval b) { return a.lo >= b.lo && a.hi <= b.hi; }
+static bool lies_in(ValueInterval a, ValueInterval b) { return a.lo >= b.lo && a.hi <= b.hi; }
 
 // The values of a type; false: of 64 bits, or no integer.
-static bool type_interval(Type t, Interval *r) {
+static bool type_interval(Type t, ValueInterval *r) {
     int bits = type_info[t].bits;
-    if (t == TYPE_BOOL) return *r = (Interval){0, 1}, true;
+    if (t == TYPE_BOOL) return *r = (ValueInterval){0, 1}, true;
     if (!type_is_integer(t) || bits == 64) return false;
     bool is_signed = type_info[t].class == CLASS_INT;
     r->lo = is_signed ? -((int64_t)1 << (bits - 1)) : 0;
@@ -42,13 +42,13 @@ static bool type_interval(Type t, Interval *r) {
     return true;
 }
 
-static Interval hull(const int64_t *v, int n) {
-    Interval r = {v[0], v[0]};
-    for (int i = 1; i < n; i++) r = (Interval){min_i64(r.lo, v[i]), max_i64(r.hi, v[i])};
+static ValueInterval hull(const int64_t *v, int n) {
+    ValueInterval r = {v[0], v[0]};
+    for (int i = 1; i < n; i++) r = (ValueInterval){min_i64(r.lo, v[i]), max_i64(r.hi, v[i])};
     return r;
 }
 
-static bool product(Interval a, Interval b, Interval *r) {
+static bool product(ValueInterval a, ValueInterval b, ValueInterval *r) {
     int64_t v[4];
     bool ok = checked_mul(a.lo, b.lo, &v[0]) && checked_mul(a.lo, b.hi, &v[1]) &&
               checked_mul(a.hi, b.lo, &v[2]) && checked_mul(a.hi, b.hi, &v[3]);
@@ -61,48 +61,48 @@ static int64_t all_ones(int64_t v) {
     return v ? (int64_t)(UINT64_MAX >> __builtin_clzll((uint64_t)v)) : 0;
 }
 
-static bool shift(ExprOp op, Interval a, Interval count, Interval *r) {
-    if (a.lo < 0 || !lies_in(count, (Interval){0, 62})) return false;
-    if (op == OP_SHR) return *r = (Interval){a.lo >> count.hi, a.hi >> count.lo}, true;
-    return product(a, (Interval){(int64_t)1 << count.lo, (int64_t)1 << count.hi}, r);
+static bool shift(ExprOp op, ValueInterval a, ValueInterval count, ValueInterval *r) {
+    if (a.lo < 0 || !lies_in(count, (ValueInterval){0, 62})) return false;
+    if (op == OP_SHR) return *r = (ValueInterval){a.lo >> count.hi, a.hi >> count.lo}, true;
+    return product(a, (ValueInterval){(int64_t)1 << count.lo, (int64_t)1 << count.hi}, r);
 }
 
 // What an operation on these operands may give, as integers without end.
-static bool combine(ExprOp op, Interval a, Interval b, Interval *r) {
+static bool combine(ExprOp op, ValueInterval a, ValueInterval b, ValueInterval *r) {
     switch (op) {
     case OP_ADD: return checked_add(a.lo, b.lo, &r->lo) && checked_add(a.hi, b.hi, &r->hi);
     case OP_SUB: return checked_sub(a.lo, b.hi, &r->lo) && checked_sub(a.hi, b.lo, &r->hi);
     case OP_MUL: return product(a, b, r);
-    case OP_MIN: return *r = (Interval){min_i64(a.lo, b.lo), min_i64(a.hi, b.hi)}, true;
-    case OP_MAX: return *r = (Interval){max_i64(a.lo, b.lo), max_i64(a.hi, b.hi)}, true;
+    case OP_MIN: return *r = (ValueInterval){min_i64(a.lo, b.lo), min_i64(a.hi, b.hi)}, true;
+    case OP_MAX: return *r = (ValueInterval){max_i64(a.lo, b.lo), max_i64(a.hi, b.hi)}, true;
     case OP_BITAND:
         if (a.lo < 0 && b.lo < 0) return false;
-        *r = (Interval){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : min_i64(a.hi, b.hi)};
+        *r = (ValueInterval){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : min_i64(a.hi, b.hi)};
         return true;
     case OP_BITOR:
     case OP_BITXOR:
         if (a.lo < 0 || b.lo < 0) return false;
-        return *r = (Interval){0, all_ones(a.hi | b.hi)}, true;
+        return *r = (ValueInterval){0, all_ones(a.hi | b.hi)}, true;
     case OP_SHL:
     case OP_SHR: return shift(op, a, b, r);
     case OP_MOD:
         if (b.lo <= 0) return false;
-        return *r = (Interval){0, a.lo >= 0 ? min_i64(a.hi, b.hi - 1) : b.hi - 1}, true;
+        return *r = (ValueInterval){0, a.lo >= 0 ? min_i64(a.hi, b.hi - 1) : b.hi - 1}, true;
     case OP_DIV:
         if (a.lo < 0 || b.lo <= 0) return false;
-        return *r = (Interval){a.lo / b.hi, a.hi / b.lo}, true;
+        return *r = (ValueInterval){a.lo / b.hi, a.hi / b.lo}, true;
     default: return false;
     }
 }
 
-static bool interval_of(Narrow *n, const Expr *e, Interval *r);
+static bool interval_of(Narrow *n, const Expr *e, ValueInterval *r);
 
-static bool op_interval(Narrow *n, const Expr *e, Interval *r) {
-    Interval a, b;
+static bool op_interval(Narrow *n, const Expr *e, ValueInterval *r) {
+    ValueInterval a, b;
     if (e->type == TYPE_U64) return false;
     if (e->op == OP_SELECT) {
         if (!interval_of(n, e->arg[1], &a) || !interval_of(n, e->arg[2], &b)) return false;
-        return *r = (Interval){min_i64(a.lo, b.lo), max_i64(a.hi, b.hi)}, true;
+        return *r = (ValueInterval){min_i64(a.lo, b.lo), max_i64(a.hi, b.hi)}, true;
     }
     if (e->op == OP_CAST) return interval_of(n, e->arg[0], r);
     if (e->n != 2 || op_info[e->op].class != OP_ARITH) return false;
@@ -111,12 +111,12 @@ static bool op_interval(Narrow *n, const Expr *e, Interval *r) {
 }
 
 // Between which values does an integer expression lie? False: not known.
-static bool interval_of(Narrow *n, const Expr *e, Interval *r) {
-    Interval type;
+static bool interval_of(Narrow *n, const Expr *e, ValueInterval *r) {
+    ValueInterval type;
     bool known = false, narrow = type_interval(e->type, &type);
     if (n->fuel-- < 0 || type_is_float(e->type)) return false;
     if (e->kind == EXPR_CONST)
-        known = e->type != TYPE_U64, *r = (Interval){e->value.i, e->value.i};
+        known = e->type != TYPE_U64, *r = (ValueInterval){e->value.i, e->value.i};
     else if (e->kind == EXPR_INDEX)
         known = !e->index->has_read && affine_bounds(e->index, n->lo, n->hi, &r->lo, &r->hi);
     else if (e->kind == EXPR_OP)
@@ -129,12 +129,12 @@ static const Expr *low_bits(Narrow *n, const Expr *e, Type as);
 
 // Operations whose low bits need operands of known size: in u32 or in i32, whichever holds them.
 static const Expr *whole(Narrow *n, const Expr *e, Type as) {
-    Interval a, b = {0, 0};
+    ValueInterval a, b = {0, 0};
     if (!interval_of(n, e->arg[0], &a) || (e->n > 1 && !interval_of(n, e->arg[1], &b))) return NULL;
     Type type = lies_in(a, fits_u32) && lies_in(b, fits_u32)   ? TYPE_U32
                 : lies_in(a, fits_i32) && lies_in(b, fits_i32) ? TYPE_I32
                                                                : TYPE_NONE;
-    if (!type || (e->op == OP_SHR && !lies_in(b, (Interval){0, 31}))) return NULL;
+    if (!type || (e->op == OP_SHR && !lies_in(b, (ValueInterval){0, 31}))) return NULL;
     const Expr *arg[2];
     for (int i = 0; i < e->n; i++) {
         arg[i] = low_bits(n, e->arg[i], type);
@@ -158,7 +158,7 @@ static const Expr *ring(Narrow *n, const Expr *e, Type as) {
 // A value of type `as`, i32 or u32, that equals the integer `e` in its low 32 bits; NULL: none is
 // known.
 static const Expr *low_bits(Narrow *n, const Expr *e, Type as) {
-    Interval count;
+    ValueInterval count;
     if (n->fuel-- < 0) return NULL;
     if (type_info[e->type].bits <= 32 || e->kind == EXPR_CONST) return expr_cast(n->x, as, e);
     if (e->kind == EXPR_INDEX) return e->index->has_read ? NULL : expr_index(n->x, as, e->index);
@@ -174,7 +174,7 @@ static const Expr *low_bits(Narrow *n, const Expr *e, Type as) {
     case OP_BITXOR:
     case OP_SELECT: return ring(n, e, as);
     case OP_SHL:
-        return interval_of(n, e->arg[1], &count) && lies_in(count, (Interval){0, 31})
+        return interval_of(n, e->arg[1], &count) && lies_in(count, (ValueInterval){0, 31})
                    ? ring(n, e, as)
                    : NULL;
     case OP_SHR:
@@ -200,7 +200,7 @@ static bool is_wide(const Expr *e) {
 
 // The same value as an i32, which holds it; NULL: not known to.
 static const Expr *as_i32(Narrow *n, const Expr *e) {
-    Interval r;
+    ValueInterval r;
     return interval_of(n, e, &r) && lies_in(r, fits_i32) ? low_bits(n, e, TYPE_I32) : NULL;
 }
 

@@ -92,15 +92,15 @@ static Wide wide_floor(Wide a, int64_t b) { // b > 0
 }
 
 // What one look at a row finds.
-typedef struct Look {
+typedef struct OmegaLook {
     Wide min, max;
     int count, var; // variables in it; the last one
     int64_t gcd;
-} Look;
+} OmegaLook;
 
 // Puts in variables that have one value only, and adds up.
-static Look look(Omega *o, int64_t *row) {
-    Look k = {0};
+static OmegaLook look(Omega *o, int64_t *row) {
+    OmegaLook k = {0};
     for (int v = 0; v < o->n; v++) {
         if (!row[v]) continue;
         if (o->lo[v] == o->hi[v]) {
@@ -140,7 +140,8 @@ static bool tighten(Omega *o, int v, int64_t c, Wide rest, bool *changed) {
     return lower_hi(o, v, wide_floor(rest, -c), changed);
 }
 
-static bool tighten_row(Omega *o, const int64_t *row, bool equal, const Look *k, bool *changed) {
+static bool tighten_row(Omega *o, const int64_t *row, bool equal, const OmegaLook *k,
+                        bool *changed) {
     for (int v = 0; v < o->n; v++) {
         int64_t c = row[v];
         if (!c || c == INT64_MIN) continue;
@@ -157,7 +158,7 @@ static bool tighten_row(Omega *o, const int64_t *row, bool equal, const Look *k,
 static bool simplify_row(Omega *o, int r, bool *keep, bool *changed) {
     int64_t *row = row_at(o, r);
     bool equal = o->equal[r];
-    Look k = look(o, row);
+    OmegaLook k = look(o, row);
     *keep = false;
     if (k.max < 0 || (equal && k.min > 0)) return false;
     if (k.count == 0 || (!equal && k.min >= 0)) return true;
@@ -285,15 +286,15 @@ static void eliminate_equality(Omega *o, int r, int v) {
 
 // --- Inequalities ------------------------------------------------------------------------------
 
-typedef struct Count {
+typedef struct BoundCount {
     int lower, upper;
     int64_t lower_max, upper_max; // largest coefficients, as absolute values
-} Count;
+} BoundCount;
 
-static bool inexact(const Count *c) { return c->lower_max > 1 && c->upper_max > 1; }
+static bool inexact(const BoundCount *c) { return c->lower_max > 1 && c->upper_max > 1; }
 
-static Count count_rows(const Omega *o, int v) {
-    Count c = {0};
+static BoundCount count_rows(const Omega *o, int v) {
+    BoundCount c = {0};
     for (int r = 0; r < o->nrows; r++) {
         int64_t k = row_at(o, r)[v];
         if (k > 0) c.lower++, c.lower_max = max_i64(c.lower_max, k);
@@ -303,12 +304,12 @@ static Count count_rows(const Omega *o, int v) {
 }
 
 // The variable whose elimination is exact and makes the fewest rows; inexact ones last.
-static int pick_variable(const Omega *o, Count *count) {
+static int pick_variable(const Omega *o, BoundCount *count) {
     int best = -1;
     int64_t least = INT64_MAX;
     for (int v = 0; v < o->n; v++) {
         if (o->gone[v] || o->lo[v] == o->hi[v]) continue;
-        Count c = count_rows(o, v);
+        BoundCount c = count_rows(o, v);
         if (c.lower + c.upper == 0) continue;
         int64_t cost = (int64_t)c.lower * c.upper;
         if (inexact(&c))
@@ -357,7 +358,7 @@ static void put_pair(Omega *o, const int64_t *lower, const int64_t *upper, int v
         o->overflow = true;
 }
 
-static void eliminate(Omega *o, int v, const Count *c, bool dark) {
+static void eliminate(Omega *o, int v, const BoundCount *c, bool dark) {
     size_t stride = (size_t)o->n + 1;
     int n = c->lower + c->upper;
     int64_t *rows = take_rows(o, v, n);
@@ -412,7 +413,7 @@ static OmegaAnswer lift(const Omega *o, int64_t *x) {
 
 // --- The search --------------------------------------------------------------------------------
 
-static OmegaAnswer shadow(const Omega *o, int v, const Count *c, bool dark, int64_t *x,
+static OmegaAnswer shadow(const Omega *o, int v, const BoundCount *c, bool dark, int64_t *x,
                           int64_t *budget) {
     ArenaMark mark = arena_mark(o->arena);
     Omega copy;
@@ -446,7 +447,8 @@ static int64_t splinters_of(int64_t a, int64_t b) { return a > 1 ? (a * b - a - 
 
 // A point outside of the dark shadow lies close above some lower bound, which is tried step by
 // step; or all values of v are, when they are fewer.
-static OmegaAnswer splinters(const Omega *o, int v, const Count *c, int64_t *x, int64_t *budget) {
+static OmegaAnswer splinters(const Omega *o, int v, const BoundCount *c, int64_t *x,
+                             int64_t *budget) {
     OmegaAnswer result = OMEGA_NO;
     int64_t b = c->upper_max, total = 0;
     if (c->lower_max > 1 << 20 || b > 1 << 20) return OMEGA_UNDECIDED;
@@ -466,7 +468,7 @@ static OmegaAnswer splinters(const Omega *o, int v, const Count *c, int64_t *x, 
     return result;
 }
 
-static OmegaAnswer split(const Omega *o, int v, const Count *c, int64_t *x, int64_t *budget) {
+static OmegaAnswer split(const Omega *o, int v, const BoundCount *c, int64_t *x, int64_t *budget) {
     OmegaAnswer real = shadow(o, v, c, false, x, budget);
     if (real != OMEGA_MISS) return real;
     OmegaAnswer dark = shadow(o, v, c, true, x, budget);
@@ -490,7 +492,7 @@ OmegaAnswer omega_solve(Omega *o, int64_t *point, int64_t *budget) {
                    (row_at(o, r)[v] == 1 || row_at(o, r)[v] == -1));
             continue;
         }
-        Count c = {0};
+        BoundCount c = {0};
         v = pick_variable(o, &c);
         if (v < 0) continue; // every variable has one value by now
         if (inexact(&c)) return split(o, v, &c, point, budget);

@@ -239,12 +239,12 @@ static void flag_reductions(Stmt *st) {
 
 // --- Roles -------------------------------------------------------------------------------------
 
-typedef struct Use {
+typedef struct RoleUse {
     Program *p;
     DiagList *diags;
     bool *written; // per tensor
     int stmt;      // the statement looked at
-} Use;
+} RoleUse;
 
 // Is every subscript at which the two differ at a constant distance from the other, in a common
 // serial iterator? Then the read is of another step than the write.
@@ -259,7 +259,7 @@ static bool of_other_step(const Program *p, int common, const Access *write, con
 
 // Does a statement of the group write the tensor in another step than the one that reads it? Then
 // program_bind decides whether that comes first.
-static bool written_in_steps(const Use *u, const Access *a) {
+static bool written_in_steps(const RoleUse *u, const Access *a) {
     const Program *p = u->p;
     for (int k = group_first(p, u->stmt); k < group_end(p, u->stmt); k++) {
         int common = k < u->stmt ? stmts_common(p, k, u->stmt) : stmts_common(p, u->stmt, k);
@@ -271,7 +271,7 @@ static bool written_in_steps(const Use *u, const Access *a) {
 
 static void use_read(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    Use *u = user;
+    RoleUse *u = user;
     Tensor *t = &u->p->tensors.at[a->tensor];
     if (u->written[a->tensor] || written_in_steps(u, a)) return;
     if (t->role == ROLE_OUTPUT) t->role = ROLE_INOUT;
@@ -282,7 +282,7 @@ static void use_read(void *user, const Access *a, bool guarded) {
     u->written[a->tensor] = true; // once is enough
 }
 
-static void use_stmt(Use *u, int number) {
+static void use_stmt(RoleUse *u, int number) {
     const Stmt *st = &u->p->stmts.at[number];
     u->stmt = number;
     expr_visit_accesses(st->value, use_read, u);
@@ -296,7 +296,7 @@ static void use_stmt(Use *u, int number) {
 
 // Outputs that are read before they are written become in-out.
 static void find_roles(Program *p, DiagList *diags) {
-    Use u = {.p = p, .diags = diags, .written = arena_new_n(p->arena, bool, p->tensors.n)};
+    RoleUse u = {.p = p, .diags = diags, .written = arena_new_n(p->arena, bool, p->tensors.n)};
     for (int s = 0; s < p->stmts.n; s++) use_stmt(&u, s);
     for (int i = 0; i < p->tensors.n; i++) {
         const Tensor *t = &p->tensors.at[i];

@@ -19,13 +19,13 @@ enum {
     TRIES = 7,
 };
 
-typedef struct Writer {
+typedef struct PtxWriter {
     char *text;
     size_t len;
-} Writer;
+} PtxWriter;
 
-static void put(Writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(Writer *w, const char *format, ...) {
+static void put(PtxWriter *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(PtxWriter *w, const char *format, ...) {
     va_list args;
     va_start(args, format);
     int n = vsnprintf(w->text + w->len, TEXT_BYTES - w->len, format, args);
@@ -35,7 +35,7 @@ static void put(Writer *w, const char *format, ...) {
 
 // Every kernel has the parameters (in, out, n): two buffers and a number of iterations. %b is the
 // block, %t the thread, %i their number in the grid, %n the parameter.
-static void begin(Writer *w, const char *name) {
+static void begin(PtxWriter *w, const char *name) {
     put(w,
         ".visible .entry %s(.param .u64 in, .param .u64 out, .param .u32 n)\n.maxntid %d,1,1\n{\n"
         ".reg .b32 %%b, %%t, %%i, %%n, %%k, %%s, %%x<%d>;\n.reg .b64 %%in, %%out, %%a, %%o;\n"
@@ -47,12 +47,12 @@ static void begin(Writer *w, const char *name) {
 
 // Stores a value that depends on all results, but only if it is one that never occurs: so the
 // compiler keeps the work.
-static void end(Writer *w) {
+static void end(PtxWriter *w) {
     put(w, "setp.ne.u32 %%p, %%x0, 0x7ead10c5;\n@%%p ret;\n"
            "mad.wide.u32 %%o, %%i, 4, %%out;\nst.global.u32 [%%o], %%x0;\nret;\n}\n");
 }
 
-static void fma_kernel(Writer *w, const char *name, const char *type, const char *reg,
+static void fma_kernel(PtxWriter *w, const char *name, const char *type, const char *reg,
                        const char *constant, int bits) {
     begin(w, name);
     put(w, "cvt.rn.%s.u32 %%%s%d, %%i;\nmov.%s %%%s%d, %s;\n", type, reg, CHAINS, type, reg,
@@ -74,12 +74,12 @@ static void fma_kernel(Writer *w, const char *name, const char *type, const char
     end(w);
 }
 
-static void gather_loads(Writer *w) {
+static void gather_loads(PtxWriter *w) {
     for (int i = 1; i < 4 * LOADS; i++) put(w, "xor.b32 %%x0, %%x0, %%x%d;\n", i);
     put(w, "xor.b32 %%s, %%s, %%x0;\n");
 }
 
-static void shared_kernel(Writer *w) {
+static void shared_kernel(PtxWriter *w) {
     begin(w, "shared");
     put(w, ".shared .align 16 .b8 tile[%d];\n", THREADS * 16 * 2);
     put(w, "mov.u32 %%x1, tile;\nmad.lo.u32 %%x1, %%t, 16, %%x1;\nmov.u32 %%x32, %%x1;\n");
@@ -97,7 +97,7 @@ static void shared_kernel(Writer *w) {
 
 // The blocks together read a buffer, LOADS * 16 bytes per thread, neighbours next to each other;
 // then the whole again, n times, every block another part each time.
-static void read_kernel(Writer *w, const char *name, const char *hint) {
+static void read_kernel(PtxWriter *w, const char *name, const char *hint) {
     begin(w, name);
     put(w, "mov.u32 %%s, 0;\nmov.u32 %%k, 0;\nmov.u32 %%x33, %%nctaid.x;\n$loop_%s:\n", name);
     put(w,
@@ -116,7 +116,7 @@ static void read_kernel(Writer *w, const char *name, const char *hint) {
 }
 
 // One store, or one load and store, of 16 bytes per thread: a flat grid is the fastest.
-static void move_kernel(Writer *w, const char *name, bool loads) {
+static void move_kernel(PtxWriter *w, const char *name, bool loads) {
     begin(w, name);
     put(w, "mad.wide.u32 %%a, %%i, 16, %%in;\nmad.wide.u32 %%o, %%i, 16, %%out;\n");
     if (loads)
@@ -127,7 +127,7 @@ static void move_kernel(Writer *w, const char *name, bool loads) {
     put(w, "ret;\n}\n");
 }
 
-static void write_kernels(Writer *w) {
+static void write_kernels(PtxWriter *w) {
     put(w, ".version 7.0\n.target sm_80\n.address_size 64\n");
     fma_kernel(w, "fma32", "f32", "f", "0f3F000000", 32);
     fma_kernel(w, "fma64", "f64", "d", "0d3FE0000000000000", 64);
@@ -145,7 +145,7 @@ static void write_kernels(Writer *w) {
 typedef struct Bench {
     Device *device;
     DeviceError *error;
-    Writer kernels;
+    PtxWriter kernels;
     uint64_t buffer[2];
     DeviceEvent *event[2];
 } Bench;

@@ -18,9 +18,9 @@
 
 enum { CHUNK = 1 << 20, ALIGN = 64 };
 
-typedef struct Chunk Chunk;
-struct Chunk {
-    Chunk *next;
+typedef struct CodeChunk CodeChunk;
+struct CodeChunk {
+    CodeChunk *next;
     char *run;
     bool shared; // its pages can be mapped again; otherwise written first, then executable
     size_t size, used;
@@ -31,14 +31,14 @@ struct Chunk {
 struct ExecArena {
     pthread_mutex_t lock;
     ForkMark fork;
-    Chunk *chunks; // newest first
+    CodeChunk *chunks; // newest first
     size_t mapped;
     bool private;
 };
 
 struct ExecBlock {
     ExecArena *arena;
-    Chunk *chunk;
+    CodeChunk *chunk;
     void *entry;
     atomic_int references;
 };
@@ -62,7 +62,7 @@ ExecArena *exec_arena_new_private(void) {
 static void lock(ExecArena *a) {
     if (fork_happened(&a->fork)) {
         pthread_mutex_init(&a->lock, NULL);
-        for (Chunk *c = a->chunks; c; c = c->next) c->sealed = true;
+        for (CodeChunk *c = a->chunks; c; c = c->next) c->sealed = true;
         fork_settled(&a->fork);
     }
     pthread_mutex_lock(&a->lock);
@@ -75,7 +75,7 @@ size_t exec_arena_mapped(ExecArena *a) {
     return n;
 }
 
-static void unmap(Chunk *c) {
+static void unmap(CodeChunk *c) {
     munmap(c->run, c->size);
     free(c);
 }
@@ -83,7 +83,7 @@ static void unmap(Chunk *c) {
 void exec_arena_free(ExecArena *a) {
     if (!a) return;
     while (a->chunks) {
-        Chunk *next = a->chunks->next;
+        CodeChunk *next = a->chunks->next;
         unmap(a->chunks);
         a->chunks = next;
     }
@@ -92,7 +92,7 @@ void exec_arena_free(ExecArena *a) {
     free(a);
 }
 
-static bool map_shared(Chunk *c) {
+static bool map_shared(CodeChunk *c) {
     int fd = memfd_create("loopwright", MFD_CLOEXEC);
     if (fd < 0) return false;
     int how = PROT_READ | PROT_EXEC;
@@ -105,8 +105,8 @@ static bool map_shared(Chunk *c) {
     return c->shared;
 }
 
-static Chunk *new_chunk(size_t need, bool private) {
-    Chunk *c = calloc(1, sizeof *c);
+static CodeChunk *new_chunk(size_t need, bool private) {
+    CodeChunk *c = calloc(1, sizeof *c);
     if (!c) return NULL;
     c->size = need > CHUNK ? (need + 4095) & ~(size_t)4095 : CHUNK;
     if (!private && map_shared(c)) return c;
@@ -122,7 +122,7 @@ static Chunk *new_chunk(size_t need, bool private) {
 
 // Writes through a second mapping of the pages, created by mremap of size 0. It exists while the
 // lock is held.
-static bool write_shared(Chunk *c, const void *code, size_t size) {
+static bool write_shared(CodeChunk *c, const void *code, size_t size) {
     size_t first = c->used & ~(size_t)4095, room = c->used - first + size;
     char *to = mremap(c->run + first, 0, room, MREMAP_MAYMOVE);
     if (to == MAP_FAILED) return false;
@@ -132,24 +132,24 @@ static bool write_shared(Chunk *c, const void *code, size_t size) {
     return ok;
 }
 
-static bool write_block(Chunk *c, const void *code, size_t size) {
+static bool write_block(CodeChunk *c, const void *code, size_t size) {
     if (c->shared) return write_shared(c, code, size);
     memcpy(c->run + c->used, code, size);
     return mprotect(c->run, c->size, PROT_READ | PROT_EXEC) == 0;
 }
 
-static void drop_chunk(ExecArena *a, Chunk *c) {
-    Chunk **at = &a->chunks;
+static void drop_chunk(ExecArena *a, CodeChunk *c) {
+    CodeChunk **at = &a->chunks;
     while (*at != c) at = &(*at)->next;
     *at = c->next;
     a->mapped -= c->size;
     unmap(c);
 }
 
-static Chunk *room(ExecArena *a, size_t size) {
-    Chunk *c = a->chunks;
+static CodeChunk *room(ExecArena *a, size_t size) {
+    CodeChunk *c = a->chunks;
     if (c && !c->sealed && c->size - c->used >= size) return c;
-    Chunk *full = c && !c->blocks ? c : NULL; // the newest is kept until there is a newer one
+    CodeChunk *full = c && !c->blocks ? c : NULL; // the newest is kept until there is a newer one
     if (!(c = new_chunk(size, a->private))) return NULL;
     c->next = a->chunks;
     a->chunks = c;
@@ -163,7 +163,7 @@ ExecBlock *exec_add(ExecArena *a, const void *code, size_t size) {
     if (!b) return NULL;
     size_t padded = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     lock(a);
-    Chunk *c = room(a, padded);
+    CodeChunk *c = room(a, padded);
     bool ok = c && write_block(c, code, size);
     if (ok) {
         b->entry = c->run + c->used;
@@ -185,7 +185,7 @@ void exec_release(ExecBlock *b) {
     if (!b || atomic_fetch_sub(&b->references, 1) != 1) return;
     ExecArena *a = b->arena;
     lock(a);
-    Chunk *c = b->chunk;
+    CodeChunk *c = b->chunk;
     if (--c->blocks == 0 && (c != a->chunks || c->sealed)) drop_chunk(a, c);
     pthread_mutex_unlock(&a->lock);
     free(b);

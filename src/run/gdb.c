@@ -64,39 +64,39 @@ static void tell(struct jit_code_entry *e, uint32_t action) {
 // --- The file ------------------------------------------------------------------------------------
 
 // Bytes are counted in a first pass and written in a second one.
-typedef struct Out {
+typedef struct ElfOut {
     char *at; // NULL: only counting
     size_t n;
-} Out;
+} ElfOut;
 
-static void bytes(Out *o, const void *data, size_t size) {
+static void bytes(ElfOut *o, const void *data, size_t size) {
     if (o->at) memcpy(o->at + o->n, data, size);
     o->n += size;
 }
 
-static void u8(Out *o, unsigned v) { bytes(o, &(uint8_t){(uint8_t)v}, 1); }
-static void u16(Out *o, unsigned v) { bytes(o, &(uint16_t){(uint16_t)v}, 2); }
-static void u32(Out *o, size_t v) { bytes(o, &(uint32_t){(uint32_t)v}, 4); }
-static void u64(Out *o, uint64_t v) { bytes(o, &v, 8); }
-static void text(Out *o, const char *s) { bytes(o, s, strlen(s) + 1); }
+static void u8(ElfOut *o, unsigned v) { bytes(o, &(uint8_t){(uint8_t)v}, 1); }
+static void u16(ElfOut *o, unsigned v) { bytes(o, &(uint16_t){(uint16_t)v}, 2); }
+static void u32(ElfOut *o, size_t v) { bytes(o, &(uint32_t){(uint32_t)v}, 4); }
+static void u64(ElfOut *o, uint64_t v) { bytes(o, &v, 8); }
+static void text(ElfOut *o, const char *s) { bytes(o, s, strlen(s) + 1); }
 
-static void uleb(Out *o, uint64_t v) {
+static void uleb(ElfOut *o, uint64_t v) {
     for (; v >= 128; v >>= 7) u8(o, (unsigned)(v & 127) | 128);
     u8(o, (unsigned)v);
 }
 
-static void sleb(Out *o, int64_t v) {
+static void sleb(ElfOut *o, int64_t v) {
     for (; v < -64 || v > 63; v >>= 7) u8(o, (unsigned)(v & 127) | 128);
     u8(o, (unsigned)(v & 127));
 }
 
 // A length before its contents, filled in when these are written.
-static size_t begin_unit(Out *o) {
+static size_t begin_unit(ElfOut *o) {
     u32(o, 0);
     return o->n;
 }
 
-static void end_unit(Out *o, size_t from) {
+static void end_unit(ElfOut *o, size_t from) {
     uint32_t size = (uint32_t)(o->n - from);
     if (o->at) memcpy(o->at + from - 4, &size, 4);
 }
@@ -127,7 +127,7 @@ enum { // DWARF 4
     LNE_SET_ADDRESS = 2,
 };
 
-static void abbreviations(Out *o) {
+static void abbreviations(ElfOut *o) {
     static const uint8_t table[] = {1,
                                     TAG_COMPILE_UNIT,
                                     1,
@@ -166,7 +166,7 @@ static void abbreviations(Out *o) {
     bytes(o, table, sizeof table);
 }
 
-static void info(Out *o, const GdbCode *c) {
+static void info(ElfOut *o, const GdbCode *c) {
     uint64_t at = (uint64_t)(uintptr_t)c->code;
     size_t unit = begin_unit(o);
     u16(o, 4);
@@ -189,7 +189,7 @@ static void info(Out *o, const GdbCode *c) {
     end_unit(o, unit);
 }
 
-static void line_header(Out *o, const GdbCode *c) {
+static void line_header(ElfOut *o, const GdbCode *c) {
     static const uint8_t operands[] = {0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1};
     u16(o, 4);
     size_t header = begin_unit(o);
@@ -209,7 +209,7 @@ static void line_header(Out *o, const GdbCode *c) {
     end_unit(o, header);
 }
 
-static void lines(Out *o, const GdbCode *c) {
+static void lines(ElfOut *o, const GdbCode *c) {
     size_t unit = begin_unit(o);
     line_header(o, c);
     u8(o, 0);
@@ -257,7 +257,7 @@ enum { // DWARF 4 and its numbers of registers
 };
 static const uint8_t kept[] = {RBX, 6, 12, 13, 14, 15};
 
-static void frame_base(Out *o, const KernelFrame *f) {
+static void frame_base(ElfOut *o, const KernelFrame *f) {
     uint64_t above = 8 + 8 * (uint64_t)f->kept;
     if (f->rule != FRAME_SLOT) {
         u8(o, CFA_DEF_CFA);
@@ -266,7 +266,7 @@ static void frame_base(Out *o, const KernelFrame *f) {
         return;
     }
     for (int counting = 1; counting >= 0; counting--) { // the length of the expression first
-        Out count = {0}, *e = counting ? &count : o;
+        ElfOut count = {0}, *e = counting ? &count : o;
         u8(e, OP_BREG_RSP);
         sleb(e, 63);
         u8(e, OP_CONST1S);
@@ -283,7 +283,7 @@ static void frame_base(Out *o, const KernelFrame *f) {
     }
 }
 
-static void frame_rules(Out *o, const GdbCode *c) {
+static void frame_rules(ElfOut *o, const GdbCode *c) {
     uint32_t at = 0;
     int now = 0;
     for (int i = 0; i < c->nframes; i++) {
@@ -296,7 +296,7 @@ static void frame_rules(Out *o, const GdbCode *c) {
     }
 }
 
-static void frames(Out *o, const GdbCode *c) {
+static void frames(ElfOut *o, const GdbCode *c) {
     size_t common = begin_unit(o);
     u32(o, 0xffffffff);
     u8(o, 1);
@@ -329,7 +329,7 @@ static uint32_t section_name(int section) {
     return (uint32_t)at;
 }
 
-static void symbols(Out *o, const GdbCode *c) {
+static void symbols(ElfOut *o, const GdbCode *c) {
     Elf64_Sym s[2] = {{0}, {0}};
     s[1].st_name = 1;
     s[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
@@ -338,7 +338,7 @@ static void symbols(Out *o, const GdbCode *c) {
     bytes(o, s, sizeof s);
 }
 
-static void content(Out *o, const GdbCode *c, int section) {
+static void content(ElfOut *o, const GdbCode *c, int section) {
     switch (section) {
     case S_SYMTAB: symbols(o, c); break;
     case S_STRTAB:
@@ -354,7 +354,7 @@ static void content(Out *o, const GdbCode *c, int section) {
 }
 
 // Header, section headers, contents; `sections` is filled in by counting.
-static void elf(Out *o, const GdbCode *c, Elf64_Shdr *sections) {
+static void elf(ElfOut *o, const GdbCode *c, Elf64_Shdr *sections) {
     Elf64_Ehdr h = {
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
         .e_type = ET_REL,
@@ -399,12 +399,12 @@ static void describe(const GdbCode *c, Elf64_Shdr *sections) {
 
 DebugEntry *gdb_add(const GdbCode *c) {
     Elf64_Shdr sections[S_COUNT];
-    Out count = {0};
+    ElfOut count = {0};
     describe(c, sections);
     elf(&count, c, sections);
     DebugEntry *e = malloc(sizeof *e + count.n);
     if (!e) return NULL;
-    Out out = {.at = e->file};
+    ElfOut out = {.at = e->file};
     elf(&out, c, sections);
     e->entry = (struct jit_code_entry){.symfile_addr = e->file, .symfile_size = out.n};
     lock();

@@ -8,7 +8,7 @@ typedef __int128 Wide;
 enum { MAX_TERMS = 2 * OVERLAP_MAX_RANK };
 
 // low <= Σ coef·x <= high with 0 <= x <= most; coefficients positive.
-typedef struct Equation {
+typedef struct OverlapEquation {
     int n;
     struct Unknown {
         Wide coef, most;
@@ -16,7 +16,7 @@ typedef struct Equation {
     Wide reach[MAX_TERMS + 1]; // largest value of the terms from here on
     Wide gcd[MAX_TERMS + 1];   // divisor of all their values; 0: the only value is 0
     Wide low, high;
-} Equation;
+} OverlapEquation;
 
 static Wide floor_of(Wide a, Wide b) { // b > 0
     Wide q = a / b;
@@ -37,7 +37,7 @@ static Wide gcd_of(Wide a, Wide b) {
 // --- Building ------------------------------------------------------------------------------------
 
 // Adds k·x, 0 <= x <= most, on the left; for a negative k, x is counted from the other end.
-static void add_term(Equation *e, Wide k, Wide most) {
+static void add_term(OverlapEquation *e, Wide k, Wide most) {
     if (k == 0 || most <= 0) return;
     if (k < 0) {
         e->low -= k * most;
@@ -54,12 +54,12 @@ static void add_term(Equation *e, Wide k, Wide most) {
     e->x[at] = (struct Unknown){k, most};
 }
 
-static void remove_term(Equation *e, int i) {
+static void remove_term(OverlapEquation *e, int i) {
     memmove(&e->x[i], &e->x[i + 1], (size_t)(--e->n - i) * sizeof *e->x);
 }
 
 // 12·x + 4·y with y up to 2 or more has all multiples of 4 as values: 4·(3·x + y).
-static void merge(Equation *e) {
+static void merge(OverlapEquation *e) {
     for (int i = e->n - 2; i >= 0; i--) {
         struct Unknown *big = &e->x[i], *small = &e->x[i + 1];
         Wide times = big->coef / small->coef;
@@ -69,7 +69,7 @@ static void merge(Equation *e) {
     }
 }
 
-static void prepare(Equation *e) {
+static void prepare(OverlapEquation *e) {
     merge(e);
     e->reach[e->n] = e->gcd[e->n] = 0;
     for (int i = e->n - 1; i >= 0; i--) {
@@ -81,7 +81,7 @@ static void prepare(Equation *e) {
 // --- Solving -------------------------------------------------------------------------------------
 
 // Whether the sum of the terms from i on has a value in low..high.
-static OverlapAnswer solve(const Equation *e, int i, Wide low, Wide high, int64_t *budget) {
+static OverlapAnswer solve(const OverlapEquation *e, int i, Wide low, Wide high, int64_t *budget) {
     if (low < 0) low = 0;
     if (high > e->reach[i]) high = e->reach[i];
     if (low > high) return OVERLAP_NO;
@@ -111,7 +111,7 @@ static bool is_empty(const StridedArray *a) {
 OverlapAnswer overlap_test(const StridedArray *a, const StridedArray *b, int64_t *budget) {
     if (is_empty(a) || is_empty(b)) return OVERLAP_NO;
     Wide apart = (Wide)b->at - (Wide)a->at;
-    Equation e = {.low = apart - (a->bytes - 1), .high = apart + (b->bytes - 1)};
+    OverlapEquation e = {.low = apart - (a->bytes - 1), .high = apart + (b->bytes - 1)};
     for (int d = 0; d < a->rank; d++) add_term(&e, (Wide)a->stride[d] * a->bytes, a->size[d] - 1);
     for (int d = 0; d < b->rank; d++) add_term(&e, -(Wide)b->stride[d] * b->bytes, b->size[d] - 1);
     prepare(&e);
@@ -126,7 +126,7 @@ OverlapAnswer overlap_itself(const StridedArray *a, int64_t *budget) {
     for (int k = 0; k < a->rank; k++) {
         if (a->size[k] < 2) continue;
         Wide first = (Wide)a->stride[k] * a->bytes;
-        Equation e = {.low = -first - (a->bytes - 1), .high = -first + (a->bytes - 1)};
+        OverlapEquation e = {.low = -first - (a->bytes - 1), .high = -first + (a->bytes - 1)};
         add_term(&e, first, a->size[k] - 2);
         for (int d = k + 1; d < a->rank; d++) {
             Wide step = (Wide)a->stride[d] * a->bytes;

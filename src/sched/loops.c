@@ -70,13 +70,13 @@ const char *loops_name(const Loops *x, Spot spot) {
 typedef struct Above {
     int depth, number; // in the Tree; in the list
 } Above;
-typedef struct Listing {
+typedef struct LoopListing {
     Loops *x;
     VEC(Above) above; // enclosing loops
-} Listing;
+} LoopListing;
 
 static bool list_loop(void *user, const Node *node, int depth, const Block *parent) {
-    Listing *l = user;
+    LoopListing *l = user;
     const Block *b = as_block(node);
     (void)parent;
     while (l->above.n && l->above.at[l->above.n - 1].depth >= depth) l->above.n--;
@@ -97,7 +97,7 @@ bool loops_open(Loops *x, const Schedule *s, DiagList *diags) {
     memset(&x->node, 0, sizeof x->node);
     x->tree = tree_lower_mapped(x->arena, x->p, s, diags, &x->map);
     if (!x->tree) return false;
-    Listing l = {.x = x};
+    LoopListing l = {.x = x};
     tree_walk(x->tree, list_loop, &l);
     x->cursor = x->node.n ? x->node.at[0].spot : none;
     return true;

@@ -102,9 +102,9 @@ static void remove_stmt(Rewrite *r, int at) {
 // --- Reading from another tensor ---------------------------------------------------------------
 
 // A statement reads elements of a tensor at first + step*x only, in each dimension.
-typedef struct Lattice {
+typedef struct StepLattice {
     int64_t step[PROGRAM_MAX_RANK], first[PROGRAM_MAX_RANK];
-} Lattice;
+} StepLattice;
 
 // *first is the subscript with its iterators of one value substituted and the others left out; the
 // result divides the steps of all others (0: there are none).
@@ -123,15 +123,15 @@ static int64_t subscript_step(const Stmt *s, const Affine *sub, int64_t *first) 
     return step;
 }
 
-typedef struct Steps {
+typedef struct WriteSteps {
     const Stmt *s;
     int tensor;
     bool seen;
-    Lattice at;
-} Steps;
+    StepLattice at;
+} WriteSteps;
 
 static void see_steps(void *user, const Access *a, bool guarded) {
-    Steps *t = user;
+    WriteSteps *t = user;
     (void)guarded;
     if (a->tensor != t->tensor) return;
     for (int d = 0; d < a->rank; d++) {
@@ -143,8 +143,8 @@ static void see_steps(void *user, const Access *a, bool guarded) {
     t->seen = true;
 }
 
-static Lattice lattice_of(const Rewrite *r, const Stmt *s, int tensor) {
-    Steps t = {.s = s, .tensor = tensor};
+static StepLattice lattice_of(const Rewrite *r, const Stmt *s, int tensor) {
+    WriteSteps t = {.s = s, .tensor = tensor};
     stmt_visit_reads(s, see_steps, &t);
     for (int d = 0; d < r->p->tensors.at[tensor].rank; d++) {
         t.at.step[d] = max_i64(t.at.step[d], 1);
@@ -156,8 +156,8 @@ static Lattice lattice_of(const Rewrite *r, const Stmt *s, int tensor) {
 typedef struct Redirect {
     int from, to;
     const Stmt *s;
-    const Lattice *at; // NULL: all elements
-    int steps;         // serial iterators that are further dimensions of `to`
+    const StepLattice *at; // NULL: all elements
+    int steps;             // serial iterators that are further dimensions of `to`
 } Redirect;
 
 // (sub - first)/step, an exact division.
@@ -185,7 +185,8 @@ static const Access *redirect(void *user, Exprs *x, const Access *a) {
     return access_make(x, r->to, a->rank + r->steps, sub);
 }
 
-static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const Lattice *at, int steps) {
+static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const StepLattice *at,
+                           int steps) {
     Redirect d = {from, to, s, at, steps};
     Subst with = {.map = redirect, .user = &d};
     s->value = expr_subst(r->x, s->value, &with);
@@ -271,7 +272,7 @@ bool stmt_adds_products(const Program *p, const Stmt *s, Type factor[2]) {
 // to[x, y, ...] = from[x, y, ...] for the whole of `to`, or from[first + step*x, ...] on a lattice,
 // once in every step of the first `serial` iterators. These may be further dimensions of `to`.
 static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int from, int to,
-                      const Lattice *at, int serial) {
+                      const StepLattice *at, int serial) {
     const Tensor *t = &r->p->tensors.at[to];
     int rank = r->p->tensors.at[from].rank;
     Stmt c = {.label = t->name, .niters = rank + serial, .serial = serial, .range = reader->range};
@@ -298,7 +299,7 @@ static Stmt copy_stmt(Rewrite *r, const Stmt *reader, const Access *read, int fr
 }
 
 // Gives a copy room for the elements of the lattice only.
-static void keep_lattice(Rewrite *r, int from, int to, const Lattice *at) {
+static void keep_lattice(Rewrite *r, int from, int to, const StepLattice *at) {
     const Tensor *was = &r->p->tensors.at[from];
     Tensor *t = &r->p->tensors.at[to];
     for (int d = 0; d < was->rank; d++) {
@@ -400,7 +401,7 @@ static int make_copies(Rewrite *r, int i) {
         }
         int to = copy_tensor(r, from, fresh_label(r, s->label, how->tensor), s, steps);
         if (how->as) r->p->tensors.at[to].type = how->as;
-        Lattice at = lattice_of(r, s, from);
+        StepLattice at = lattice_of(r, s, from);
         keep_lattice(r, from, to, &at);
         Stmt c = copy_stmt(r, s, read, from, to, &at, steps), *reader = &r->p->stmts.at[i];
         redirect_reads(r, reader, from, to, &at, steps);
@@ -620,14 +621,14 @@ bool statement_checks(const Stmt *s) {
     return gathers && !s->unchecked;
 }
 
-typedef struct Cover {
+typedef struct ReaderCover {
     const Stmt *def, *reader;
     bool all;
-} Cover;
+} ReaderCover;
 
 // Does the access cover the definition: in each dimension another iterator with all its values?
 static void find_cover(void *user, const Access *a, bool guarded) {
-    Cover *c = user;
+    ReaderCover *c = user;
     const Access *w = c->def->write;
     uint32_t seen = 0;
     if (guarded || c->all || a->tensor != w->tensor) return;
@@ -649,7 +650,7 @@ static void find_cover(void *user, const Access *a, bool guarded) {
 
 bool statement_all_read(const Program *p, int def) {
     for (int k = 0; k < p->stmts.n; k++) {
-        Cover c = {&p->stmts.at[def], &p->stmts.at[k], false};
+        ReaderCover c = {&p->stmts.at[def], &p->stmts.at[k], false};
         bool runs = k != def && !c.reader->nconstraints && !c.reader->post;
         for (int i = 0; i < c.reader->niters; i++) runs &= iter_extent(&c.reader->iter[i]) > 0;
         if (runs) expr_visit_accesses(c.reader->value, find_cover, &c);

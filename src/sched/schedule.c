@@ -142,28 +142,34 @@ void schedule_print(Text *out, const Schedule *s) {
 
 // --- Tokens ------------------------------------------------------------------------------------
 
-typedef enum TokenKind { TOKEN_END, TOKEN_LINE, TOKEN_INDENT, TOKEN_WORD, TOKEN_CHAR } TokenKind;
+typedef enum ScheduleTokenKind {
+    TOKEN_END,
+    TOKEN_LINE,
+    TOKEN_INDENT,
+    TOKEN_WORD,
+    TOKEN_CHAR
+} ScheduleTokenKind;
 
-typedef struct Token {
-    TokenKind kind;
+typedef struct ScheduleToken {
+    ScheduleTokenKind kind;
     char c; // TOKEN_CHAR
     Name word;
     Range range;
-} Token;
+} ScheduleToken;
 
-typedef struct Parser {
+typedef struct ScheduleParser {
     Arena *arena;
     Names *names;
     const Source *src;
     DiagList *diags;
     uint32_t at;
-    Token tok; // the next one
+    ScheduleToken tok; // the next one
     bool failed;
-} Parser;
+} ScheduleParser;
 
 // Lines: a LINE token begins a line in the first column, an INDENT token one that is indented;
 // empty lines and comments give none.
-static void next_line(Parser *p) {
+static void next_line(ScheduleParser *p) {
     const char *t = p->src->text;
     for (;;) {
         uint32_t from = p->at;
@@ -172,19 +178,19 @@ static void next_line(Parser *p) {
         if (p->at < p->src->len && t[p->at] == '#')
             while (p->at < p->src->len && t[p->at] != '\n') p->at++;
         if (p->at >= p->src->len) {
-            p->tok = (Token){.kind = TOKEN_END, .range = {p->at, p->at}};
+            p->tok = (ScheduleToken){.kind = TOKEN_END, .range = {p->at, p->at}};
             return;
         }
         if (t[p->at] != '\n') {
-            p->tok =
-                (Token){.kind = p->at > from ? TOKEN_INDENT : TOKEN_LINE, .range = {p->at, p->at}};
+            p->tok = (ScheduleToken){.kind = p->at > from ? TOKEN_INDENT : TOKEN_LINE,
+                                     .range = {p->at, p->at}};
             return;
         }
         p->at++;
     }
 }
 
-static void next(Parser *p) {
+static void next(ScheduleParser *p) {
     const char *t = p->src->text;
     while (p->at < p->src->len && (t[p->at] == ' ' || t[p->at] == '\t' || t[p->at] == '\r'))
         p->at++;
@@ -203,27 +209,27 @@ static void next(Parser *p) {
         if (end < p->src->len && t[end] == '`' && end > from + 1 &&
             !memchr(t + from, 0, end - from)) {
             p->at = end + 1;
-            p->tok = (Token){
+            p->tok = (ScheduleToken){
                 TOKEN_WORD, 0, name_intern(p->names, t + from + 1, end - from - 1), {from, p->at}};
             return;
         }
     }
     while (p->at < p->src->len && is_word(t[p->at])) p->at++;
     if (p->at > from) {
-        p->tok =
-            (Token){TOKEN_WORD, 0, name_intern(p->names, t + from, p->at - from), {from, p->at}};
+        p->tok = (ScheduleToken){
+            TOKEN_WORD, 0, name_intern(p->names, t + from, p->at - from), {from, p->at}};
         return;
     }
     p->at++;
-    p->tok = (Token){TOKEN_CHAR, t[from], NULL, {from, p->at}};
+    p->tok = (ScheduleToken){TOKEN_CHAR, t[from], NULL, {from, p->at}};
 }
 
-static void fault(Parser *p, Range range, DiagId id, const char *a, const char *b) {
+static void fault(ScheduleParser *p, Range range, DiagId id, const char *a, const char *b) {
     if (!p->failed) diag_report(p->diags, range, id, a, b);
     p->failed = true;
 }
 
-static const char *found(const Parser *p) {
+static const char *found(const ScheduleParser *p) {
     switch (p->tok.kind) {
     case TOKEN_WORD: return arena_printf(p->arena, "'%s'", p->tok.word);
     case TOKEN_CHAR:
@@ -233,19 +239,21 @@ static const char *found(const Parser *p) {
     }
 }
 
-static void expected(Parser *p, const char *what) {
+static void expected(ScheduleParser *p, const char *what) {
     fault(p, p->tok.range, DIAG_SCHEDULE_EXPECTED, what, found(p));
 }
 
-static bool is_char(const Parser *p, char c) { return p->tok.kind == TOKEN_CHAR && p->tok.c == c; }
+static bool is_char(const ScheduleParser *p, char c) {
+    return p->tok.kind == TOKEN_CHAR && p->tok.c == c;
+}
 
-static bool accept(Parser *p, char c) {
+static bool accept(ScheduleParser *p, char c) {
     if (!is_char(p, c)) return false;
     next(p);
     return true;
 }
 
-static Name word(Parser *p, const char *what, Range *range) {
+static Name word(ScheduleParser *p, const char *what, Range *range) {
     if (p->tok.kind != TOKEN_WORD) {
         expected(p, what);
         return NULL;
@@ -256,13 +264,13 @@ static Name word(Parser *p, const char *what, Range *range) {
     return w;
 }
 
-static bool accept_word(Parser *p, const char *w) {
+static bool accept_word(ScheduleParser *p, const char *w) {
     if (p->tok.kind != TOKEN_WORD || strcmp(p->tok.word, w) != 0) return false;
     next(p);
     return true;
 }
 
-static int64_t number(Parser *p, int64_t least, int64_t most) {
+static int64_t number(ScheduleParser *p, int64_t least, int64_t most) {
     Range range;
     const char *what = least > 0 ? "a number of at least 1" : "a number";
     if (most < 10) what = arena_printf(p->arena, "a number from %d to %d", (int)least, (int)most);
@@ -284,7 +292,7 @@ enum { MOST = INT32_MAX, MOST_LEVEL = 4 };
 
 // --- Parsing -----------------------------------------------------------------------------------
 
-static void parse_step(Parser *p, int64_t *step, bool *interleaved) {
+static void parse_step(ScheduleParser *p, int64_t *step, bool *interleaved) {
     *step = 1;
     *interleaved = is_char(p, '%');
     if (is_char(p, '/') || is_char(p, '%')) {
@@ -298,7 +306,7 @@ static const char *nth_mark(const void *of, size_t i) {
     return i < KIND_COUNT ? kind_name[i] : NULL;
 }
 
-static Kind parse_mark(Parser *p) {
+static Kind parse_mark(ScheduleParser *p) {
     Range range;
     Name w = word(p, "a mark", &range);
     for (int k = 0; w && k < KIND_COUNT; k++)
@@ -311,7 +319,7 @@ static Kind parse_mark(Parser *p) {
     return KIND_SERIAL;
 }
 
-static void parse_order(Parser *p, SchedStmt *s) {
+static void parse_order(ScheduleParser *p, SchedStmt *s) {
     VEC(SchedLoop) loops = {0};
     s->stage = -1;
     while (!p->failed && (p->tok.kind == TOKEN_WORD || p->tok.kind == TOKEN_CHAR)) {
@@ -333,14 +341,14 @@ static void parse_order(Parser *p, SchedStmt *s) {
     s->nloops = loops.n;
 }
 
-static LoopRef parse_ref(Parser *p) {
+static LoopRef parse_ref(ScheduleParser *p) {
     LoopRef r = {0};
     r.iter = word(p, "a loop", &r.range);
     if (r.iter) parse_step(p, &r.step, &r.interleaved);
     return r;
 }
 
-static void parse_layout(Parser *p, Storage *s) {
+static void parse_layout(ScheduleParser *p, Storage *s) {
     VEC(LayoutDim) dims = {0};
     if (!accept(p, '(')) {
         expected(p, "'('");
@@ -360,11 +368,11 @@ static void parse_layout(Parser *p, Storage *s) {
 }
 
 // Each option is said once.
-static void once(Parser *p, Range at, bool said, const char *option) {
+static void once(ScheduleParser *p, Range at, bool said, const char *option) {
     if (said) fault(p, at, DIAG_SCHEDULE_OPTION_TWICE, option, NULL);
 }
 
-static void parse_place(Parser *p, Storage *s) {
+static void parse_place(ScheduleParser *p, Storage *s) {
     s->place = p->tok.range;
     for (int h = 0; h < HOME_COUNT; h++)
         if (*home_name[h] && accept_word(p, home_name[h])) {
@@ -375,7 +383,7 @@ static void parse_place(Parser *p, Storage *s) {
 }
 
 // One storage word, if there is one.
-static bool parse_storage(Parser *p, Storage *s) {
+static bool parse_storage(ScheduleParser *p, Storage *s) {
     Range at = p->tok.range;
     if (accept_word(p, "layout")) {
         once(p, at, s->ndims, "layout");
@@ -400,7 +408,7 @@ static bool parse_storage(Parser *p, Storage *s) {
     return !p->failed;
 }
 
-static Type parse_type(Parser *p) {
+static Type parse_type(ScheduleParser *p) {
     Type type = TYPE_NONE;
     if (p->tok.kind == TOKEN_WORD) type = type_by_name(p->tok.word, (int)strlen(p->tok.word));
     if (type)
@@ -410,7 +418,7 @@ static Type parse_type(Parser *p) {
     return type;
 }
 
-static SchedCopy parse_copy(Parser *p) {
+static SchedCopy parse_copy(ScheduleParser *p) {
     SchedCopy c = {.storage.home = HOME_AUTO};
     c.tensor = word(p, "a tensor", &c.range);
     if (accept_word(p, "as")) c.as = parse_type(p);
@@ -419,7 +427,7 @@ static SchedCopy parse_copy(Parser *p) {
     return c;
 }
 
-static SchedPrefetch parse_prefetch(Parser *p) {
+static SchedPrefetch parse_prefetch(ScheduleParser *p) {
     SchedPrefetch f = {.distance = 1, .level = 1};
     f.tensor = word(p, "a tensor", &f.range);
     if (!accept_word(p, "at"))
@@ -446,7 +454,7 @@ static const char *nth_option(const void *of, size_t i) {
     return i < sizeof option_name / sizeof *option_name ? option_name[i] : NULL;
 }
 
-static void unknown_option(Parser *p) {
+static void unknown_option(ScheduleParser *p) {
     Diag *d = diag_report(p->diags, p->tok.range, DIAG_SCHEDULE_UNKNOWN_OPTION, p->tok.word);
     // What spaces and textbooks call it.
     const char *near =
@@ -455,7 +463,7 @@ static void unknown_option(Parser *p) {
     p->failed = true;
 }
 
-static void parse_option(Parser *p, SchedStmt *s, Options *o) {
+static void parse_option(ScheduleParser *p, SchedStmt *s, Options *o) {
     Range at = p->tok.range;
 #define OPTION(name, said) (accept_word(p, name) && (once(p, at, said, name), true))
     if (p->tok.kind != TOKEN_WORD)
@@ -487,12 +495,12 @@ static void parse_option(Parser *p, SchedStmt *s, Options *o) {
 #undef OPTION
 }
 
-static void end_of_line(Parser *p) {
+static void end_of_line(ScheduleParser *p) {
     if (p->tok.kind == TOKEN_WORD || p->tok.kind == TOKEN_CHAR) expected(p, "the end of the line");
 }
 
 // A line that begins with a word, but is none of a statement.
-static void no_section(Parser *p, const SchedStmt *s) {
+static void no_section(ScheduleParser *p, const SchedStmt *s) {
     bool option = false;
     for (size_t i = 0; nth_option(NULL, i); i++) option |= !strcmp(nth_option(NULL, i), s->label);
     Diag *d = diag_report(p->diags, p->tok.range, DIAG_SCHEDULE_EXPECTED, "':'", found(p));
@@ -502,7 +510,7 @@ static void no_section(Parser *p, const SchedStmt *s) {
     p->failed = true;
 }
 
-static const SchedStmt *parse_section(Parser *p) {
+static const SchedStmt *parse_section(ScheduleParser *p) {
     SchedStmt *s = arena_new(p->arena, SchedStmt);
     Options o = {0};
     s->storage.home = HOME_AUTO;
@@ -523,8 +531,8 @@ static const SchedStmt *parse_section(Parser *p) {
 }
 
 // A first line `flatten`, which no statement's section can be: it has no colon.
-static bool parse_flatten(Parser *p, Range *range) {
-    Parser before = *p;
+static bool parse_flatten(ScheduleParser *p, Range *range) {
+    ScheduleParser before = *p;
     if (p->tok.kind == TOKEN_LINE) next(p);
     *range = p->tok.range;
     if (accept_word(p, "flatten") && !is_char(p, ':')) {
@@ -536,7 +544,7 @@ static bool parse_flatten(Parser *p, Range *range) {
 }
 
 Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
-    Parser p = {.arena = arena, .names = names, .src = source, .diags = diags};
+    ScheduleParser p = {.arena = arena, .names = names, .src = source, .diags = diags};
     const Source *before = diags->source;
     VEC(const SchedStmt *) stmts = {0};
     Numbers section = {.arena = arena};

@@ -7,16 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct CompileCall {
+typedef struct JobCompileCall {
     const MeasureSetup *setup;
     Arena *work;
     const Job *job;
     JobCode *code;
     bool ok;
-} CompileCall;
+} JobCompileCall;
 
 static void compile_body(void *arg) {
-    CompileCall *c = arg;
+    JobCompileCall *c = arg;
     c->ok = c->setup->compile(c->setup->user, c->work, c->job, c->code);
 }
 
@@ -49,7 +49,7 @@ void workshop_open(Workshop *w) {
 
 bool job_compile(const MeasureSetup *setup, Workshop *w, const Job *job, double patience,
                  JobCode *out) {
-    CompileCall c = {setup, &w->arena, job, out, false};
+    JobCompileCall c = {setup, &w->arena, job, out, false};
     if (patience < INFINITY) w->until = thread_clock() + patience;
     bool ok = arena_try(&w->arena, compile_body, &c) && c.ok;
     w->until = INFINITY;

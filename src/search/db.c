@@ -492,7 +492,7 @@ const DbEntry *db_nearest(Db *db, Arena *arena, const DbKey *key, const Canon *c
 
 // --- Writing -------------------------------------------------------------------------------------
 
-typedef struct Writing {
+typedef struct DbWriting {
     Db *db;
     const DbKey *key;
     const DbEntry *entries;
@@ -501,7 +501,7 @@ typedef struct Writing {
     const DbTrial *trials;
     int ntrials;
     bool kept;
-} Writing;
+} DbWriting;
 
 int64_t db_kernel_row(Db *db, DbFile *f, const DbKey *key) {
     int64_t id = find_kernel(db, f, key);
@@ -543,7 +543,7 @@ bool db_add_best(Db *db, DbFile *f, int64_t kernel, const DbEntry *e) {
     return db_step(db, f, DB_DROP_WORST);
 }
 
-static bool add_trials(Db *db, DbFile *f, int64_t kernel, const Writing *w) {
+static bool add_trials(Db *db, DbFile *f, int64_t kernel, const DbWriting *w) {
     sqlite3_stmt *s = db_prepare(db, f, DB_ADD_TRIAL);
     if (!s) return false;
     sqlite3_bind_int64(s, 1, kernel);
@@ -569,7 +569,7 @@ static bool add_search(Db *db, DbFile *f, int64_t kernel, const DbSearch *search
 }
 
 static void write_rows(void *arg) {
-    Writing *w = arg;
+    DbWriting *w = arg;
     DbFile *f = &w->db->file[0];
     if (!db_file_open(w->db, f, true) || !db_begin(w->db, f)) return;
     int64_t kernel = db_kernel_row(w->db, f, w->key);
@@ -585,7 +585,7 @@ static void write_rows(void *arg) {
     db_restamp(w->db);
 }
 
-static bool write(Db *db, Arena *scratch, Writing *w) {
+static bool write(Db *db, Arena *scratch, DbWriting *w) {
     if (!db) return false;
     db_locked(db, scratch, write_rows, w);
     return w->kept;
@@ -597,11 +597,11 @@ bool db_record(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entry) {
 
 bool db_record_search(Db *db, Arena *scratch, const DbKey *key, const DbEntry *entries, int n,
                       const DbSearch *search) {
-    Writing w = {.db = db, .key = key, .entries = entries, .nentries = n, .search = search};
+    DbWriting w = {.db = db, .key = key, .entries = entries, .nentries = n, .search = search};
     return write(db, scratch, &w);
 }
 
 bool db_trials(Db *db, Arena *scratch, const DbKey *key, const DbTrial *trials, int n) {
-    Writing w = {.db = db, .key = key, .trials = trials, .ntrials = n};
+    DbWriting w = {.db = db, .key = key, .trials = trials, .ntrials = n};
     return n == 0 || write(db, scratch, &w);
 }

@@ -108,24 +108,24 @@ void db_row_print(Text *out, const DbRow *row) {
 
 // --- Reading -------------------------------------------------------------------------------------
 
-typedef struct Reader {
+typedef struct JsonReader {
     Arena *arena;
     const char *at, *end;
     const char *wrong;
-} Reader;
+} JsonReader;
 
-static void spaces(Reader *r) {
+static void spaces(JsonReader *r) {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\t' || *r->at == '\r')) r->at++;
 }
 
-static bool accept(Reader *r, char c) {
+static bool accept(JsonReader *r, char c) {
     spaces(r);
     if (r->at == r->end || *r->at != c) return false;
     r->at++;
     return true;
 }
 
-static void fail(Reader *r, const char *why) {
+static void fail(JsonReader *r, const char *why) {
     if (!r->wrong) r->wrong = why;
     r->at = r->end;
 }
@@ -137,7 +137,7 @@ static int hex(char c) {
 }
 
 // The character after \u, as UTF-8. Our writer produces no surrogate pairs.
-static void unicode(Reader *r, Text *out) {
+static void unicode(JsonReader *r, Text *out) {
     unsigned c = 0;
     for (int i = 0; i < 4; i++) {
         int digit = r->at < r->end ? hex(*r->at++) : -1;
@@ -157,7 +157,7 @@ static void unicode(Reader *r, Text *out) {
     }
 }
 
-static const char *read_string(Reader *r) {
+static const char *read_string(JsonReader *r) {
     static const char plain[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
     Text out = {.arena = r->arena};
     if (!accept(r, '"')) {
@@ -184,7 +184,7 @@ static const char *read_string(Reader *r) {
     return text_str(&out);
 }
 
-static double read_number(Reader *r) {
+static double read_number(JsonReader *r) {
     double f = 0;
     spaces(r);
     const char *from = r->at;
@@ -194,7 +194,7 @@ static double read_number(Reader *r) {
     return f;
 }
 
-static bool read_word(Reader *r, const char *word) {
+static bool read_word(JsonReader *r, const char *word) {
     size_t n = strlen(word);
     spaces(r);
     if ((size_t)(r->end - r->at) < n || memcmp(r->at, word, n) != 0) return false;
@@ -202,19 +202,19 @@ static bool read_word(Reader *r, const char *word) {
     return true;
 }
 
-static bool read_bool(Reader *r) {
+static bool read_bool(JsonReader *r) {
     bool yes = read_word(r, "true");
     if (!yes && !read_word(r, "false")) fail(r, "true or false was expected");
     return yes;
 }
 
-static int64_t read_integer(Reader *r) {
+static int64_t read_integer(JsonReader *r) {
     double f = read_number(r);
     if (f != floor(f) || fabs(f) > 9e15) fail(r, "a whole number was expected");
     return r->wrong ? 0 : (int64_t)f;
 }
 
-static int64_t read_date(Reader *r) {
+static int64_t read_date(JsonReader *r) {
     struct tm tm = {0};
     const char *text = read_string(r), *rest = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
     if (!rest || *rest) fail(r, "a date was expected, such as 2026-11-15T09:30:00Z");
@@ -222,7 +222,7 @@ static int64_t read_date(Reader *r) {
 }
 
 // Skips an unknown member: a string, number or word.
-static void pass_over(Reader *r) {
+static void pass_over(JsonReader *r) {
     spaces(r);
     if (r->at < r->end && *r->at == '"')
         read_string(r);
@@ -230,7 +230,7 @@ static void pass_over(Reader *r) {
         read_number(r);
 }
 
-static void read_member(Reader *r, const struct Member *m, DbRow *row) {
+static void read_member(JsonReader *r, const struct Member *m, DbRow *row) {
     void *at = (char *)row + m->at;
     switch (m->kind) {
     case TEXT: *(const char **)at = read_string(r); break;
@@ -242,7 +242,7 @@ static void read_member(Reader *r, const struct Member *m, DbRow *row) {
     }
 }
 
-static void read_named(Reader *r, const char *key, DbRow *row) {
+static void read_named(JsonReader *r, const char *key, DbRow *row) {
     if (strcmp(key, "format") == 0) {
         if (read_integer(r) > FORMAT) fail(r, "it was written by a newer version");
         return;
@@ -253,7 +253,7 @@ static void read_named(Reader *r, const char *key, DbRow *row) {
 }
 
 const char *db_row_parse(Arena *arena, const char *line, size_t len, DbRow *row) {
-    Reader r = {.arena = arena, .at = line, .end = line + len};
+    JsonReader r = {.arena = arena, .at = line, .end = line + len};
     *row = (DbRow){.key = {.name = "", .strides = "", .sizes = ""}};
     if (!accept(&r, '{')) return "an object was expected";
     for (bool more = !accept(&r, '}'); more && !r.wrong;) {

@@ -11,18 +11,18 @@ typedef struct Level {
     int n;
 } Level;
 
-typedef struct Walk {
+typedef struct ExhaustiveWalk {
     Search *q;
     Batch *batch;
     VEC(Level *) level; // created on demand
-} Walk;
+} ExhaustiveWalk;
 
-static void ask(Walk *w) {
+static void ask(ExhaustiveWalk *w) {
     batch_measure(w->q, w->batch);
     w->batch->n = 0;
 }
 
-static Level *level_at(Walk *w, int depth) {
+static Level *level_at(ExhaustiveWalk *w, int depth) {
     if (depth == w->level.n) {
         Level *l = arena_new(w->q->arena, Level);
         l->c = search_cand(w->q);
@@ -31,7 +31,7 @@ static Level *level_at(Walk *w, int depth) {
     return w->level.at[depth];
 }
 
-static void see_values(Walk *w, Level *l, const Cand *c, int var) {
+static void see_values(ExhaustiveWalk *w, Level *l, const Cand *c, int var) {
     l->n = 0;
     for (uint64_t left = space_domain(w->q->s, c, var); left; left &= left - 1) {
         space_copy(w->q->s, l->c, c);
@@ -47,7 +47,7 @@ static void see_values(Walk *w, Level *l, const Cand *c, int var) {
     }
 }
 
-static void visit(Walk *w, const Cand *c, int depth, int at) {
+static void visit(ExhaustiveWalk *w, const Cand *c, int depth, int at) {
     Search *q = w->q;
     int var = search_open(q, c, &at);
     if (var < 0) {
@@ -70,7 +70,7 @@ static void visit(Walk *w, const Cand *c, int depth, int at) {
 }
 
 void search_exhaustive(Search *q) {
-    Walk w = {.q = q, .batch = batch_new(q)};
+    ExhaustiveWalk w = {.q = q, .batch = batch_new(q)};
     visit(&w, q->root, 0, 0);
     if (!search_over(q)) ask(&w);
     q->state.proved = q->state.end == SEARCH_RUNNING && !q->state.count[TRIAL_CANCELLED];

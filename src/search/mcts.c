@@ -55,15 +55,15 @@ struct SearchTree {
     MctsChild *child;
 };
 
-typedef struct Walk {
+typedef struct MctsWalk {
     VEC(MctsChild *) path;
-} Walk;
+} MctsWalk;
 
 typedef struct Mcts {
     Search *q;
     Batch *batch;
     MctsChild root;
-    Walk walk[SEARCH_MAX_BATCH];
+    MctsWalk walk[SEARCH_MAX_BATCH];
     Cand *c, *from, *rival;
     Model *model; // NULL: there is no bound
 } Mcts;
@@ -214,7 +214,7 @@ static bool roll_out(Mcts *m) {
 }
 
 // Walks to a candidate in m->c; false: no candidate (a node died, or a dead end).
-static bool walk(Mcts *m, Walk *w) {
+static bool walk(Mcts *m, MctsWalk *w) {
     Search *q = m->q;
     MctsChild *at = &m->root;
     w->path.n = 0;
@@ -248,7 +248,7 @@ static void add_time(MctsChild *k, double time) {
     if (at < TAG_K) k->time[at] = time;
 }
 
-static void back(Mcts *m, Walk *w, double time) {
+static void back(Mcts *m, MctsWalk *w, double time) {
     for (int i = w->path.n - 1; i >= 0; i--) {
         add_time(w->path.at[i], time);
         settle(m, w->path.at[i]);
@@ -271,7 +271,7 @@ static void iterate(Mcts *m) {
     int failed = 0;
     m->batch->n = 0;
     for (; !search_over(q) && !batch_full(q, m->batch) && !m->root.dead;) {
-        Walk *w = &m->walk[m->batch->n];
+        MctsWalk *w = &m->walk[m->batch->n];
         const Trial *known = NULL;
         if (!walk(m, w)) {
             back(m, w, INFINITY);

@@ -13,10 +13,10 @@ enum { LARGEST = 3, PATTERN = 0xa5, LINE = 64 };
 // The largest magnitude of every tensor's elements, as long as all of them are integers that its
 // type holds exactly; INFINITY once that is unknown.
 
-typedef struct Sizes {
+typedef struct Magnitudes {
     const Stmt *stmt;
     double *most; // per tensor
-} Sizes;
+} Magnitudes;
 
 // Integers wrap, exactly; floats round integers that have more bits than their precision.
 static double held(Type t, double size) {
@@ -24,7 +24,7 @@ static double held(Type t, double size) {
     return size <= ldexp(1, type_info[t].precision) ? size : INFINITY;
 }
 
-static double index_size(const Sizes *x, const Affine *a) {
+static double index_size(const Magnitudes *x, const Affine *a) {
     double sum = fabs((double)a->constant);
     if (!a->linear) return INFINITY;
     for (int i = 0; i < a->n; i++) {
@@ -40,9 +40,9 @@ static double const_size(const Expr *e) {
     return e->value.f == floor(e->value.f) ? fabs(e->value.f) : INFINITY;
 }
 
-static double value_size(const Sizes *x, const Expr *e);
+static double value_size(const Magnitudes *x, const Expr *e);
 
-static double op_size(const Sizes *x, const Expr *e) {
+static double op_size(const Magnitudes *x, const Expr *e) {
     double a[4] = {0};
     for (int i = 0; i < e->n && i < 4; i++) {
         a[i] = value_size(x, e->arg[i]);
@@ -73,7 +73,7 @@ static double op_size(const Sizes *x, const Expr *e) {
     return type_is_float(e->type) ? INFINITY : ldexp(1, type_info[e->type].bits);
 }
 
-static double value_size(const Sizes *x, const Expr *e) {
+static double value_size(const Magnitudes *x, const Expr *e) {
     switch (e->kind) {
     case EXPR_CONST: return const_size(e);
     case EXPR_INDEX: return index_size(x, e->index);
@@ -94,7 +94,7 @@ static double terms(const Stmt *s) {
     return n;
 }
 
-static void follow(Sizes *x, const Program *p, const Stmt *s) {
+static void follow(Magnitudes *x, const Program *p, const Stmt *s) {
     double v = value_size(x, s->value), *most = &x->most[s->write->tensor];
     double before = s->init ? 0 : *most;
     if (s->op == REDUCE_ADD)
@@ -118,7 +118,7 @@ static double statement_rounding(const Program *p, const Stmt *s) {
 // Whether every result is exact. *rounding is the sum of the errors of all statements.
 static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *ranges,
                          double *rounding) {
-    Sizes x = {.most = arena_new_n(arena, double, p->tensors.n)};
+    Magnitudes x = {.most = arena_new_n(arena, double, p->tensors.n)};
     bool exact = true;
     int nargs = p->ninputs + p->noutputs;
     for (int i = 0; i < nargs; i++) {

@@ -14,13 +14,13 @@ static int step_of(const ChoiceDesc *c) {
     return 2;
 }
 
-typedef struct Share {
+typedef struct SweepShare {
     double seconds; // end of the step
     int64_t trials;
-} Share;
+} SweepShare;
 
-static Share share(const Search *q, int step) {
-    Share s = {INFINITY, INT64_MAX};
+static SweepShare share(const Search *q, int step) {
+    SweepShare s = {INFINITY, INT64_MAX};
     double left = q->o.seconds - q->state.seconds;
     if (q->o.seconds > 0) s.seconds = q->state.seconds + left / (STEPS - step);
     if (q->o.trials > 0)
@@ -30,7 +30,7 @@ static Share share(const Search *q, int step) {
 }
 
 static void run_step(Search *q, Batch *b, Cand *c, const bool *anew, int step) {
-    Share until = share(q, step);
+    SweepShare until = share(q, step);
     for (int stuck = 0; stuck < NOTHING_NEW && !search_over(q);) {
         if (q->state.seconds >= until.seconds || q->state.trials >= until.trials) return;
         int base = q->state.ntop < KEPT ? q->state.ntop : KEPT;

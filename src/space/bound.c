@@ -296,10 +296,10 @@ static void see_must(Eval *e) {
 }
 
 // Times of statements that cannot share a loop add up; of those that may, the largest counts.
-typedef struct Groups {
+typedef struct BoundGroups {
     int of[MANY_STMTS];
     double own[MANY_STMTS][BOUND_KINDS];
-} Groups;
+} BoundGroups;
 
 // May a statement have loops of its own? Otherwise it costs nothing.
 static bool may_nest(const Eval *e, int stmt) {
@@ -307,7 +307,7 @@ static bool may_nest(const Eval *e, int stmt) {
     return !s->place || e->v[s->place] & CPU_PLACE_NEST;
 }
 
-static void join_groups(const Eval *e, Groups *g) {
+static void join_groups(const Eval *e, BoundGroups *g) {
     const BoundModel *b = e->b;
     for (int i = 0; i < b->nstmts; i++) g->of[i] = i;
     for (int i = 0; i < b->npairs; i++) {
@@ -334,7 +334,7 @@ static double overlap(const Eval *e, int stmt) {
 
 // Statements that need different resources overlap at their ends: one counts whole, the others
 // without that overlap.
-static BoundTerm add_nests(const Eval *e, const Groups *g) {
+static BoundTerm add_nests(const Eval *e, const BoundGroups *g) {
     double sum = 0, more = 0;
     int said = 0, by = -1;
     for (int i = 0; i < e->b->nstmts; i++) {
@@ -352,7 +352,7 @@ static BoundTerm add_nests(const Eval *e, const Groups *g) {
     return (BoundTerm){sum + more, said == 1 ? by : BOUND_SEVERAL};
 }
 
-static void add_groups(Eval *e, const Groups *g) {
+static void add_groups(Eval *e, const BoundGroups *g) {
     int n = e->b->nstmts;
     for (int k = BOUND_LOAD; k < BOUND_KINDS; k++) {
         double sum = 0;
@@ -374,7 +374,7 @@ static void add_groups(Eval *e, const Groups *g) {
 
 double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, BoundPart *parts) {
     BoundTerm local[BOUND_KINDS];
-    Groups groups;
+    BoundGroups groups;
     Eval e = {.b = b, .v = (const uint8_t *)c, .term = terms ? terms : local};
     bool grouped = b->nstmts > 1 && b->nstmts <= MANY_STMTS;
     e.detailed = terms != NULL;

@@ -29,7 +29,7 @@ typedef struct SharedOps {
     VEC(Shared) at;
 } SharedOps;
 
-typedef struct Build {
+typedef struct BoundBuild {
     Arena *arena;
     BoundModel *b;
     const CpuSpace *cs;
@@ -45,9 +45,9 @@ typedef struct Build {
     uint64_t *look; // per tensor: a hash of how it was computed
     SharedOps shared;
     double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any loop order
-} Build;
+} BoundBuild;
 
-static bool is_argument(const Build *x, int tensor) {
+static bool is_argument(const BoundBuild *x, int tensor) {
     return tensor < x->p->ninputs + x->p->noutputs;
 }
 
@@ -72,12 +72,12 @@ static uint32_t own_iters(const Affine *sub, int niters) {
 }
 
 // Strides that are not those of a dense row-major tensor; NULL: they are.
-static const int64_t *strides_of(const Build *x, int tensor) {
+static const int64_t *strides_of(const BoundBuild *x, int tensor) {
     return is_argument(x, tensor) && x->stride ? x->stride[tensor] : NULL;
 }
 
 // Bytes between neighbours of each dimension; 0: they are one element. False: elements may overlap.
-static bool see_pitches(const Build *x, const Tensor *t, int tensor, double *pitch) {
+static bool see_pitches(const BoundBuild *x, const Tensor *t, int tensor, double *pitch) {
     const int64_t *given = strides_of(x, tensor);
     double bytes = type_info[t->type].bytes, dense = bytes, end = 0;
     bool done[PROGRAM_MAX_RANK] = {false};
@@ -131,7 +131,7 @@ static uint32_t iters_of(const Affine *a, int niters) {
 
 // See BoundRef.behind. It has none for an iterator in several subscripts, nor with given strides:
 // another iterator may be contiguous then.
-static const uint32_t *see_behind(Build *x, const Stmt *s, const Access *a) {
+static const uint32_t *see_behind(BoundBuild *x, const Stmt *s, const Access *a) {
     uint32_t *behind = arena_new_n(x->arena, uint32_t, s->niters + 1), inner = 0, seen = 0;
     for (int d = a->rank - 1; d >= 0 && !strides_of(x, a->tensor); d--) {
         uint32_t here = iters_of(a->sub[d], s->niters);
@@ -144,7 +144,7 @@ static const uint32_t *see_behind(Build *x, const Stmt *s, const Access *a) {
     return behind;
 }
 
-static BoundRef ref_of(Build *x, const Stmt *s, const Access *a) {
+static BoundRef ref_of(BoundBuild *x, const Stmt *s, const Access *a) {
     const Tensor *t = &x->p->tensors.at[a->tensor];
     BoundDim *dim = arena_new_n(x->arena, BoundDim, a->rank + 1);
     BoundRef r = {.tensor = a->tensor, .bytes = type_info[t->type].bytes, .dim = dim, .copy = -1};
@@ -183,7 +183,7 @@ static double distinct(const BoundRef *r, const double *extent, bool far_only) {
 static uint32_t place_of(const Space *s, int choice, int object);
 static uint32_t var_place(const Space *s, int var);
 
-static uint32_t pack_place(const Build *x, int stmt, int tensor) {
+static uint32_t pack_place(const BoundBuild *x, int stmt, int tensor) {
     const CpuHost *h = x->cs->host;
     for (int i = 0; i < h->copies.n; i++) {
         const CpuObject *o = &h->object[h->copies.at[i]];
@@ -194,7 +194,7 @@ static uint32_t pack_place(const Build *x, int stmt, int tensor) {
 }
 
 // The loops that two statements may share, and their number.
-static int see_meets(Build *x, int stmt, int other, const BoundMeet **out) {
+static int see_meets(BoundBuild *x, int stmt, int other, const BoundMeet **out) {
     const CpuHost *h = x->cs->host;
     int n = 0;
     BoundMeet *meet =
@@ -217,7 +217,7 @@ static bool value_reads(const StmtFacts *f, int tensor) {
 }
 
 // The other users of a temporary; NULL: it is an argument.
-static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
+static const BoundTemp *see_temp(BoundBuild *x, int stmt, int tensor) {
     if (is_argument(x, tensor)) return NULL;
     BoundTemp *t = arena_new(x->arena, BoundTemp);
     BoundUse *use = arena_new_n(x->arena, BoundUse, x->p->stmts.n);
@@ -235,7 +235,7 @@ static const BoundTemp *see_temp(Build *x, int stmt, int tensor) {
 }
 
 // Returns the reads.
-static BoundRef *see_accesses(Build *x, int stmt) {
+static BoundRef *see_accesses(BoundBuild *x, int stmt) {
     const StmtFacts *f = &x->cs->facts->stmt[stmt];
     const Stmt *s = f->s;
     BoundStmt *b = &x->stmt[stmt];
@@ -263,7 +263,7 @@ static BoundRef *see_accesses(Build *x, int stmt) {
 }
 
 // Copies of operands, as far as their reads are analysed.
-static void see_copies(Build *x, int stmt, BoundRef *read) {
+static void see_copies(BoundBuild *x, int stmt, BoundRef *read) {
     const CpuHost *h = x->cs->host;
     BoundStmt *b = &x->stmt[stmt];
     BoundCopy *copy = arena_new_n(x->arena, BoundCopy, h->copies.n + 1);
@@ -327,7 +327,7 @@ static void add_work(BoundStmt *b, int work, double times) {
 // one for each element of `f(A[i + k])`. So distinct tuples of subscripts count; and of all
 // operations that differ in their subscripts only, the most frequent one.
 
-static void count_op(Build *x, int stmt, uint64_t look, int work, double times) {
+static void count_op(BoundBuild *x, int stmt, uint64_t look, int work, double times) {
     for (int i = 0; i < x->shared.at.n; i++) {
         Shared *s = &x->shared.at.at[i];
         if (s->look != look) continue;
@@ -348,7 +348,7 @@ typedef struct Seen {
 } Seen;
 
 typedef struct Ops {
-    Build *x;
+    BoundBuild *x;
     BoundStmt *b;
     int stmt;
     int n, nsubs;
@@ -448,7 +448,7 @@ static double combined(const Ops *o, const Stmt *s, const Seen *value) {
     return o->fused ? n : most_of(0, n - results);
 }
 
-static void see_arithmetic(Build *x, int stmt) {
+static void see_arithmetic(BoundBuild *x, int stmt) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
     int t = s->write->tensor;
@@ -495,7 +495,7 @@ static double share_of(int64_t extent, int64_t size, int lanes) {
     return (double)vectors / (double)extent;
 }
 
-static void see_loop(Build *x, const BoundStmt *b, int object, BoundLoop *l) {
+static void see_loop(BoundBuild *x, const BoundStmt *b, int object, BoundLoop *l) {
     const CpuObject *o = &x->cs->host->object[object];
     *l = (BoundLoop){.object = object, .iter = o->iter, .top = o->level == 0};
     l->reduction = o->reduction;
@@ -513,7 +513,7 @@ static void see_loop(Build *x, const BoundStmt *b, int object, BoundLoop *l) {
     l->share = share;
 }
 
-static void see_loops(Build *x, int stmt) {
+static void see_loops(BoundBuild *x, int stmt) {
     const CpuHost *h = x->cs->host;
     BoundStmt *b = &x->stmt[stmt];
     int n = h->ndims[stmt], first = h->first_dim[stmt];
@@ -537,7 +537,7 @@ static void see_loops(Build *x, int stmt) {
     }
 }
 
-static void see_pieces(Build *x, BoundStmt *b) {
+static void see_pieces(BoundBuild *x, BoundStmt *b) {
     b->npieces = 1;
     for (int i = 0; i < b->niters; i++) b->npieces *= b->nlevels[i] + 1;
     double bytes = 0;
@@ -551,7 +551,7 @@ static void see_pieces(Build *x, BoundStmt *b) {
 }
 
 // The loops of its reader in which the statement may be computed.
-static void see_window(Build *x, int stmt) {
+static void see_window(BoundBuild *x, int stmt) {
     const CpuHost *h = x->cs->host;
     BoundStmt *b = &x->stmt[stmt];
     int w = h->window[stmt];
@@ -571,7 +571,7 @@ static void see_window(Build *x, int stmt) {
     b->at = at;
 }
 
-static void see_reduction(Build *x, int stmt) {
+static void see_reduction(BoundBuild *x, int stmt) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
     int comp = x->cs->host->comp[stmt];
@@ -623,7 +623,7 @@ static void see_joins(BoundStmt *b) {
 // --- Statements ----------------------------------------------------------------------------------
 
 // Removes the operations of a statement: it is not needed, or is computed in another way.
-static void forget_work(Build *x, int stmt) {
+static void forget_work(BoundBuild *x, int stmt) {
     BoundStmt *b = &x->stmt[stmt];
     memset(b->work, 0, sizeof b->work);
     b->divides = 0;
@@ -634,7 +634,7 @@ static void forget_work(Build *x, int stmt) {
 
 // Products of narrow integers that are added several at a time: copies decide their layout, so
 // loops tell little, and each word takes one operation.
-static void see_words(Build *x, int stmt) {
+static void see_words(BoundBuild *x, int stmt) {
     BoundStmt *b = &x->stmt[stmt];
     Type as, factor[2];
     bool product = stmt_adds_products(x->p, &x->p->stmts.at[stmt], factor);
@@ -646,7 +646,7 @@ static void see_words(Build *x, int stmt) {
     add_work(b, WORK_ANY, b->count);
 }
 
-static void see_stmt(Build *x, int stmt) {
+static void see_stmt(BoundBuild *x, int stmt) {
     const Stmt *s = &x->p->stmts.at[stmt];
     BoundStmt *b = &x->stmt[stmt];
     BoundBox box;
@@ -678,7 +678,7 @@ static void see_stmt(Build *x, int stmt) {
 
 // Iterations that are needed if statements are inlined: all those of arguments, and for temporaries
 // the elements that needed statements read.
-static void see_needs(Build *x) {
+static void see_needs(BoundBuild *x) {
     for (int i = x->p->stmts.n - 1; i >= 0; i--) {
         const Stmt *s = &x->p->stmts.at[i];
         BoundStmt *b = &x->stmt[i];
@@ -729,7 +729,7 @@ static double must_seconds(const BoundModel *b, int p, int level, const Moved *m
 
 // Is every element of the tensor that the statement accesses accessed by one iteration only, and by
 // no other statement?
-static bool is_walked(const Build *x, const BoundStmt *b, const BoundRef *r) {
+static bool is_walked(const BoundBuild *x, const BoundStmt *b, const BoundRef *r) {
     int uses = 0;
     for (int i = 0; i < x->p->stmts.n; i++) {
         const StmtFacts *f = &x->cs->facts->stmt[i];
@@ -739,7 +739,7 @@ static bool is_walked(const Build *x, const BoundStmt *b, const BoundRef *r) {
     return uses == 1 && b->plain && distinct(r, b->extent, false) >= b->box;
 }
 
-static void move_once(Build *x, const BoundStmt *b, const BoundRef *r, double *dense,
+static void move_once(BoundBuild *x, const BoundStmt *b, const BoundRef *r, double *dense,
                       double *lines) {
     double n = distinct(r, b->extent, false) * r->bytes;
     dense[r->tensor] = most_of(dense[r->tensor], n);
@@ -748,7 +748,7 @@ static void move_once(Build *x, const BoundStmt *b, const BoundRef *r, double *d
     x->walked[r->tensor] = is_walked(x, b, r);
 }
 
-static void see_moves(Build *x) {
+static void see_moves(BoundBuild *x) {
     BoundModel *b = x->b;
     int n = x->p->ninputs + x->p->noutputs;
     Moved dense = {0}, lines = {0};
@@ -772,7 +772,7 @@ static void see_moves(Build *x) {
             b->must[p][level] = must_seconds(b, p, level, level ? &lines : &dense);
 }
 
-static void see_pairs(Build *x) {
+static void see_pairs(BoundBuild *x) {
     int n = x->p->stmts.n;
     if (n > MANY_STMTS) return;
     BoundPair *pair = arena_new_n(x->arena, BoundPair, n * n + 1);
@@ -795,7 +795,7 @@ BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
         return NULL;
     int n = cs->program->stmts.n, t = cs->program->tensors.n + 1;
     BoundModel *b = arena_new(arena, BoundModel);
-    Build x = {.arena = arena, .b = b, .cs = cs, .s = cs->space, .p = cs->program, .m = m};
+    BoundBuild x = {.arena = arena, .b = b, .cs = cs, .s = cs->space, .p = cs->program, .m = m};
     x.stride = flat_strides(arena, &cs->flat, o->stride);
     x.stmt = arena_new_n(arena, BoundStmt, n + 1);
     double **array[] = {&x.wanted, &x.in, &x.out, &x.in_lines, &x.out_lines};

@@ -30,15 +30,15 @@ typedef struct Piece {
 
 // --- One piece -----------------------------------------------------------------------------------
 
-typedef struct Moves {
+typedef struct TensorMoves {
     double bytes, lines;
-} Moves;
+} TensorMoves;
 
 // The footprint of a piece; of several accesses to one tensor, the largest. Temporaries that may be
 // small reuse their memory. `first`: the number of the first access.
-static Moves moves_of(const Eval *e, const BoundRef *ref, int n, int first, const double *extent,
-                      double *elements) {
-    Moves all = {0}, last = {0};
+static TensorMoves moves_of(const Eval *e, const BoundRef *ref, int n, int first,
+                            const double *extent, double *elements) {
+    TensorMoves all = {0}, last = {0};
     for (int i = 0; i < n; i++) {
         const BoundRef *r = &ref[i];
         double far = 1, count;
@@ -48,7 +48,7 @@ static Moves moves_of(const Eval *e, const BoundRef *ref, int n, int first, cons
         count = far;
         for (int d = r->nfar; d < r->ndims; d++) count *= dim_values(r, d, extent);
         elements[i] = count;
-        Moves m = {count * r->bytes, far * e->b->line_bytes};
+        TensorMoves m = {count * r->bytes, far * e->b->line_bytes};
         bool packed = r->temp || (r->pack && e->v[r->pack] & CPU_PACK_YES);
         if (packed || m.lines < m.bytes) m.lines = m.bytes;
         if (e->somewhere >> (first + i) & 1) m.lines = 0;
@@ -231,8 +231,9 @@ static void set_cost(const Eval *e, const Piece *x, Cost *c) {
     const BoundStmt *s = e->s;
     int p = e->parallel, inside = x->parallel && p;
     double cores = p ? b->cores : 1;
-    Moves in = moves_of(e, s->read, s->nreads, 0, x->most, c->elements);
-    Moves out = moves_of(e, s->write, s->nwrites, s->nreads, x->most, c->elements + s->nreads);
+    TensorMoves in = moves_of(e, s->read, s->nreads, 0, x->most, c->elements);
+    TensorMoves out =
+        moves_of(e, s->write, s->nwrites, s->nreads, x->most, c->elements + s->nreads);
     c->room = x->kept * b->registers * (inside ? cores : 1);
     c->tile = 1;
     for (int d = 0; s->nwrites && d < s->write->ndims; d++)
@@ -526,11 +527,11 @@ static void fill_columns(const Eval *e, const Lattice *l, const Piece *x, double
 
 // The loops of an iterator that add pieces. A loop of one iteration is in a piece as soon as the
 // loop inside it is; the next loop inherits its requirements.
-typedef struct Steps {
+typedef struct PieceSteps {
     int first;                        // loops in the empty piece
     uint8_t next[CPU_MAX_LEVELS + 1]; // by the number that is inside: the next number; 0: none
     Taken need[CPU_MAX_LEVELS + 1];   // by the next number
-} Steps;
+} PieceSteps;
 
 // The number of loops of one iteration around the innermost n loops of an iterator.
 static int idle_loops(const Inner *inner, int n, int all) {
@@ -541,9 +542,9 @@ static int idle_loops(const Inner *inner, int n, int all) {
     return more - n;
 }
 
-static Steps steps_of(const Eval *e, int iter, const Inner *inner) {
+static PieceSteps steps_of(const Eval *e, int iter, const Inner *inner) {
     const BoundStmt *s = e->s;
-    Steps t = {.first = 0};
+    PieceSteps t = {.first = 0};
     Taken need[CPU_MAX_LEVELS + 1], pending = 0;
     int all = s->nlevels[iter];
     for (int n = 1; n <= all; n++) need[n] = needs_of(e, s->last[iter] - n + 1);
@@ -560,7 +561,7 @@ static Steps steps_of(const Eval *e, int iter, const Inner *inner) {
 }
 
 // All pieces of the orders that are still possible, innermost first.
-static void find_pieces(const Eval *e, const Steps *t, Lattice *l) {
+static void find_pieces(const Eval *e, const PieceSteps *t, Lattice *l) {
     enum { BITS = 9 };
     uint8_t table[1 << BITS] = {0}; // number of a piece; 0: free
     int n = e->s->niters;
@@ -604,7 +605,7 @@ static void find_around(const Eval *e, Inner inner[][CPU_MAX_LEVELS + 1], Lattic
 static bool fill_lattice(const Eval *e, Lattice *l) {
     const BoundStmt *s = e->s;
     Inner inner[PIECE_ITERS][CPU_MAX_LEVELS + 1];
-    Steps steps[PIECE_ITERS];
+    PieceSteps steps[PIECE_ITERS];
     double few = e->b->registers / most_of(1, s->nreads);
     for (int i = 0; i < s->niters; i++) {
         see_inner(e, i, inner[i]);

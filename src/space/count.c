@@ -91,12 +91,12 @@ typedef struct Stratum {
     Cand *member;
 } Stratum;
 
-typedef struct Level {
+typedef struct CountLevel {
     VEC(Stratum) at;
-} Level;
+} CountLevel;
 
 // Joins the stratum with this many open decisions; its representative is drawn by weight.
-static void join(Arena *arena, const Space *s, Level *level, const Cand *c, double weight,
+static void join(Arena *arena, const Space *s, CountLevel *level, const Cand *c, double weight,
                  uint64_t *state) {
     int open = space_count_open(s, c);
     for (int i = 0; i < level->at.n; i++) {
@@ -113,12 +113,12 @@ static void join(Arena *arena, const Space *s, Level *level, const Cand *c, doub
 
 static double chen_once(SpaceWork *w, Arena *arena, const Cand *c, uint64_t *state) {
     const Space *s = w->s;
-    Level now = {0};
+    CountLevel now = {0};
     double leaves = 0;
     Cand *child = space_cand(arena, s);
     join(arena, s, &now, c, 1, state);
     while (now.at.n) {
-        Level next = {0};
+        CountLevel next = {0};
         for (int i = 0; i < now.at.n; i++) {
             const Stratum *x = &now.at.at[i];
             int var = space_open(s, x->member, 0);

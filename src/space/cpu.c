@@ -16,7 +16,7 @@ enum {
     MANY_COPIES = 4,     // of one statement
 };
 
-typedef struct Build {
+typedef struct SpaceBuild {
     Arena *arena;
     const Program *p;
     const CpuOptions *o;
@@ -28,19 +28,19 @@ typedef struct Build {
     int levels;
     int **nlevels; // per statement, per iterator
     int *first_dim, *ndims, *comp, *body, *window, *region, *first_access, *naccesses;
-} Build;
+} SpaceBuild;
 
-static const StmtFacts *stmt_of(const Build *x, int i) { return &x->facts->stmt[i]; }
-static bool is_temp(const Build *x, int tensor) {
+static const StmtFacts *stmt_of(const SpaceBuild *x, int i) { return &x->facts->stmt[i]; }
+static bool is_temp(const SpaceBuild *x, int tensor) {
     return x->p->tensors.at[tensor].role == ROLE_TEMP;
 }
-static const SchedStmt *given(const Build *x, Name label) {
+static const SchedStmt *given(const SpaceBuild *x, Name label) {
     return x->o->given ? schedule_find(x->o->given, label) : NULL;
 }
 
 // --- Levels and sizes ----------------------------------------------------------------------------
 
-static int levels_written(const Build *x, const Stmt *s, int iter) {
+static int levels_written(const SpaceBuild *x, const Stmt *s, int iter) {
     const SchedStmt *g = given(x, s->label);
     int n = 0;
     for (int i = 0; g && i < g->nloops; i++) n += g->loop[i].iter == s->iter[iter].name;
@@ -48,7 +48,7 @@ static int levels_written(const Build *x, const Stmt *s, int iter) {
 }
 
 // A loop over a whole iterator that somebody unrolls: its size is known only if it is not split.
-static bool unrolled_whole(const Build *x, const Stmt *s, int iter) {
+static bool unrolled_whole(const SpaceBuild *x, const Stmt *s, int iter) {
     const SchedStmt *g = x->o->literal ? given(x, s->label) : NULL;
     bool whole = false;
     for (int i = 0; g && i < g->nloops; i++)
@@ -56,7 +56,7 @@ static bool unrolled_whole(const Build *x, const Stmt *s, int iter) {
     return whole && levels_written(x, s, iter) == 1;
 }
 
-static int levels_wanted(const Build *x, const Stmt *s, int iter) {
+static int levels_wanted(const SpaceBuild *x, const Stmt *s, int iter) {
     int64_t extent = iter_extent(&s->iter[iter]);
     bool others = false;
     for (int k = 0; k < s->niters; k++) others |= !s->iter[k].reduction;
@@ -69,13 +69,13 @@ static int levels_wanted(const Build *x, const Stmt *s, int iter) {
     return written > n ? written : n;
 }
 
-static bool may_be_one(const Build *x, int i, int k, int j, int l) {
+static bool may_be_one(const SpaceBuild *x, int i, int k, int j, int l) {
     return stmt_of(x, i)->class[k] == stmt_of(x, j)->class[l] &&
            iter_extent(&stmt_of(x, i)->s->iter[k]) == iter_extent(&stmt_of(x, j)->s->iter[l]);
 }
 
 // A loop that is unrolled as a whole, and those that may be one with it, are not split.
-static void keep_whole(Build *x, int i, int k) {
+static void keep_whole(SpaceBuild *x, int i, int k) {
     x->nlevels[i][k] = 1;
     for (int j = 0; j < x->p->stmts.n; j++)
         for (int l = 0; l < stmt_of(x, j)->s->niters; l++)
@@ -84,7 +84,7 @@ static void keep_whole(Build *x, int i, int k) {
 }
 
 // Iterators of one class and extent have the same number of levels, so that their loops can be one.
-static int plan_levels(Build *x) {
+static int plan_levels(SpaceBuild *x) {
     int total = 0, n = x->p->stmts.n;
     for (int i = 0; i < n; i++)
         for (int k = 0; k < stmt_of(x, i)->s->niters; k++)
@@ -105,12 +105,12 @@ static int plan_levels(Build *x) {
     return total;
 }
 
-typedef struct Sizes {
+typedef struct SplitSizes {
     int64_t at[SPACE_MAX_VALUES];
     int n;
-} Sizes;
+} SplitSizes;
 
-static void add_size(Sizes *s, int64_t v, int64_t extent) {
+static void add_size(SplitSizes *s, int64_t v, int64_t extent) {
     if (v < 1 || v >= extent || s->n == SPACE_MAX_VALUES) return;
     int i = s->n;
     for (int k = 0; k < s->n; k++)
@@ -121,8 +121,8 @@ static void add_size(Sizes *s, int64_t v, int64_t extent) {
 }
 
 // What somebody wrote first; then powers of two, small numbers, divisors, and parts of the extent.
-static void tile_sizes(Build *x, const Stmt *s, int iter, CpuObject *out) {
-    Sizes z = {.at = {1}, .n = 1};
+static void tile_sizes(SpaceBuild *x, const Stmt *s, int iter, CpuObject *out) {
+    SplitSizes z = {.at = {1}, .n = 1};
     int64_t extent = iter_extent(&s->iter[iter]), outer = 0;
     const SchedStmt *g = given(x, s->label);
     for (int i = 0; g && i < g->nloops; i++) {
@@ -143,7 +143,7 @@ static void tile_sizes(Build *x, const Stmt *s, int iter, CpuObject *out) {
 // --- Objects -------------------------------------------------------------------------------------
 
 // A name that the text form can carry.
-static const char *clean(Build *x, const char *name) {
+static const char *clean(SpaceBuild *x, const char *name) {
     char *out = arena_strndup(x->arena, name, strlen(name));
     for (char *c = out; *c; c++) {
         bool word = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
@@ -154,7 +154,7 @@ static const char *clean(Build *x, const char *name) {
 }
 
 // A new object; the host's table grows with it.
-static int object_new(Build *x, const char *name, bool optional, CpuObject like) {
+static int object_new(SpaceBuild *x, const char *name, bool optional, CpuObject like) {
     int n = x->h->nobjects++;
     CpuObject *old = x->h->object;
     if ((n & (n - 1)) == 0) { // the table doubles
@@ -169,7 +169,7 @@ static int object_new(Build *x, const char *name, bool optional, CpuObject like)
 }
 
 // The section of what somebody scheduled by itself: loops, or more than a place and a priority.
-static const SchedStmt *own_section(const Build *x, Name label) {
+static const SchedStmt *own_section(const SpaceBuild *x, Name label) {
     const SchedStmt *g = given(x, label);
     return g && !cpu_section_is_plain(g) ? g : NULL;
 }
@@ -182,8 +182,8 @@ static CpuObject blank(int stmt) {
 static const int64_t accumulator_counts[] = {0, 1, 2, 4, LIMIT_PARTS};
 static const int64_t prefetch_distances[] = {0, 2, 8};
 
-static const int64_t *with_value(Build *x, const int64_t *from, int *n, int64_t value) {
-    Sizes z = {.n = 0};
+static const int64_t *with_value(SpaceBuild *x, const int64_t *from, int *n, int64_t value) {
+    SplitSizes z = {.n = 0};
     for (int i = 0; i < *n; i++) z.at[z.n++] = from[i];
     if (value == 0) return from;
     add_size(&z, value, INT64_MAX);
@@ -192,13 +192,13 @@ static const int64_t *with_value(Build *x, const int64_t *from, int *n, int64_t 
 }
 
 // What carries the loops of a statement, itself or its partial results, if that has prefetches.
-static const SchedStmt *fetching_section(const Build *x, const SchedStmt *g) {
+static const SchedStmt *fetching_section(const SpaceBuild *x, const SchedStmt *g) {
     if (g && g->privatise.iter)
         g = given(x, name_of(x->p->names, arena_printf(x->arena, "%s.part", g->label)));
     return g && g->nprefetches ? g : NULL;
 }
 
-static void make_comp(Build *x, int i) {
+static void make_comp(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     CpuObject o = blank(i);
     const SchedStmt *g = given(x, c->s->label);
@@ -223,7 +223,7 @@ static void make_comp(Build *x, int i) {
 }
 
 // Statements speak of each other by number until all are objects.
-static void link_comps(Build *x) {
+static void link_comps(SpaceBuild *x) {
     for (int i = 0; i < x->p->stmts.n; i++) {
         CpuObject *o = &x->h->object[x->comp[i]];
         if (o->host >= 0) o->host = x->comp[o->host];
@@ -240,7 +240,7 @@ static void link_comps(Build *x) {
 }
 
 // Inlining moves what q reads into its readers: what else that excludes.
-static void relate_inlined(Build *x, int q) {
+static void relate_inlined(SpaceBuild *x, int q) {
     int n = x->p->stmts.n;
     bool *may = arena_new_n(x->arena, bool, 2 * n), *reached = may + n;
     for (int k = 0; k < n; k++) may[k] = x->h->object[x->comp[k]].may_inline;
@@ -258,12 +258,12 @@ static void relate_inlined(Build *x, int q) {
     }
 }
 
-static bool always_nested(const Build *x, int i) {
+static bool always_nested(const SpaceBuild *x, int i) {
     const CpuObject *o = &x->h->object[x->comp[i]];
     return !o->may_follow && !o->may_inline && !o->may_recompute;
 }
 
-static void make_dim(Build *x, int i, int iter, int level) {
+static void make_dim(SpaceBuild *x, int i, int iter, int level) {
     const Stmt *s = stmt_of(x, i)->s;
     CpuObject o = blank(i);
     o.iter = iter;
@@ -290,7 +290,7 @@ static void make_dim(Build *x, int i, int iter, int level) {
     if (o.reduction) backbone_add(x->b, CPU_SET_REDUCTIONS, d);
 }
 
-static void make_nest(Build *x, int i) {
+static void make_nest(SpaceBuild *x, int i) {
     const Stmt *s = stmt_of(x, i)->s;
     bool optional = !always_nested(x, i);
     const char *name = arena_printf(x->arena, "%s.body", clean(x, s->label));
@@ -327,21 +327,21 @@ static bool reused(const StmtFacts *c, int tensor) {
     return !all;
 }
 
-static const SchedCopy *copy_given(const Build *x, Name label, Name tensor) {
+static const SchedCopy *copy_given(const SpaceBuild *x, Name label, Name tensor) {
     const SchedStmt *g = given(x, label);
     for (int i = 0; g && i < g->ncopies; i++)
         if (g->copy[i].tensor == tensor) return &g->copy[i];
     return NULL;
 }
 
-static int64_t bytes_of(const Build *x, int tensor, Type as) {
+static int64_t bytes_of(const SpaceBuild *x, int tensor, Type as) {
     const Tensor *t = &x->p->tensors.at[tensor];
     return eng_mul(tensor_elements(t), type_info[as ? as : t->type].bytes);
 }
 
 static bool is_tiled(const CpuObject *loop) { return loop->level == 0 && loop->nlevels > 1; }
 
-static void relate_reader(Build *x, int window, int reader) {
+static void relate_reader(SpaceBuild *x, int window, int reader) {
     for (int k = 0; k < x->ndims[reader]; k++) {
         int d = x->first_dim[reader] + k;
         backbone_relate(x->b, CPU_SET_READERDIMS, window, d);
@@ -352,7 +352,7 @@ static void relate_reader(Build *x, int window, int reader) {
 }
 
 // Everything whose result the tensor, or what it is made of, depends on.
-static void relate_inputs(Build *x, int window, int tensor, int before, int depth) {
+static void relate_inputs(SpaceBuild *x, int window, int tensor, int before, int depth) {
     for (int k = 0; k < before && depth < 16; k++) {
         const StmtFacts *c = stmt_of(x, k);
         if (c->s->write->tensor != tensor) continue;
@@ -364,13 +364,13 @@ static void relate_inputs(Build *x, int window, int tensor, int before, int dept
 }
 
 // And whatever overwrites it later: that must not happen while the window is in use.
-static void relate_writers(Build *x, int window, int tensor, int after) {
+static void relate_writers(SpaceBuild *x, int window, int tensor, int after) {
     for (int k = after; k < x->p->stmts.n; k++)
         if (stmt_of(x, k)->s->write->tensor == tensor)
             backbone_relate(x->b, CPU_SET_INPUTS, window, x->body[k]);
 }
 
-static void make_copy(Build *x, int i, int tensor) {
+static void make_copy(SpaceBuild *x, int i, int tensor) {
     const StmtFacts *c = stmt_of(x, i);
     const Tensor *t = &x->p->tensors.at[tensor];
     CpuObject o = blank(i);
@@ -409,7 +409,7 @@ static void make_copy(Build *x, int i, int tensor) {
     backbone_add(x->b, CPU_SET_REGIONS, r);
 }
 
-static void make_copies(Build *x, int i) {
+static void make_copies(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     int made = 0;
     for (int t = 0; t < x->p->tensors.n && !cpu_is_apart(c) && c->s->niters; t++) {
@@ -423,7 +423,7 @@ static void make_copies(Build *x, int i) {
     }
 }
 
-static void make_window(Build *x, int i) {
+static void make_window(SpaceBuild *x, int i) {
     const CpuObject *comp = &x->h->object[x->comp[i]];
     const Stmt *s = stmt_of(x, i)->s;
     x->window[i] = -1;
@@ -451,7 +451,7 @@ static bool plain_subscripts(const Access *a) {
     return true;
 }
 
-static void make_region(Build *x, int i) {
+static void make_region(SpaceBuild *x, int i) {
     const Stmt *s = stmt_of(x, i)->s;
     int tensor = s->write->tensor, writers = 0;
     x->region[i] = -1;
@@ -477,7 +477,7 @@ static void make_region(Build *x, int i) {
     backbone_add(x->b, CPU_SET_REGIONS, x->region[i]);
 }
 
-static void make_accesses(Build *x, int i) {
+static void make_accesses(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     x->first_access[i] = x->h->nobjects;
     for (int t = 0; t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
@@ -509,7 +509,7 @@ static void make_accesses(Build *x, int i) {
 
 // --- Relations -----------------------------------------------------------------------------------
 
-static void relate_dims(Build *x, int i) {
+static void relate_dims(SpaceBuild *x, int i) {
     Backbone *b = x->b;
     backbone_relate(b, CPU_SET_BODYOF, x->comp[i], x->body[i]);
     for (int k = 0; k < x->ndims[i]; k++) {
@@ -537,19 +537,19 @@ static void relate_dims(Build *x, int i) {
     }
 }
 
-static bool alike(const Build *x, const CpuObject *d, const CpuObject *e) {
+static bool alike(const SpaceBuild *x, const CpuObject *d, const CpuObject *e) {
     return d->level == e->level && d->nlevels == e->nlevels && d->extent == e->extent &&
            stmt_of(x, d->stmt)->class[d->iter] == stmt_of(x, e->stmt)->class[e->iter];
 }
 
 // Does the first statement initialise what the second uses?
-static bool restarts(const Build *x, int a, int b) {
+static bool restarts(const SpaceBuild *x, int a, int b) {
     const StmtFacts *p = stmt_of(x, a), *q = stmt_of(x, b);
     int t = p->s->write->tensor;
     return p->initialises && (stmt_reads(q, t) || q->s->write->tensor == t);
 }
 
-static void relate_partners(Build *x, bool *partner, int i, int j) {
+static void relate_partners(SpaceBuild *x, bool *partner, int i, int j) {
     int n = x->h->nobjects;
     if (cpu_is_apart(stmt_of(x, i)) || cpu_is_apart(stmt_of(x, j))) return;
     for (int k = 0; k < x->ndims[i]; k++) {
@@ -568,7 +568,7 @@ static void relate_partners(Build *x, bool *partner, int i, int j) {
     }
 }
 
-static void relate_all(Build *x) {
+static void relate_all(SpaceBuild *x) {
     int n = x->h->nobjects, s = x->p->stmts.n;
     bool *partner = arena_new_n(x->arena, bool, (size_t)n *(size_t)n);
     bool *before = arena_new_n(x->arena, bool, (size_t)s *(size_t)s);
@@ -605,7 +605,7 @@ static void relate_all(Build *x) {
 }
 
 // Which merged loops of its host a post-operation leaves alone.
-static void relate_followers(Build *x) {
+static void relate_followers(SpaceBuild *x) {
     int n = x->h->nobjects;
     const bool **ok = arena_new_n(x->arena, const bool *, x->p->stmts.n);
     x->h->follower = ok;
@@ -628,7 +628,7 @@ static void relate_followers(Build *x) {
 }
 
 // The loop whose iterations privatise gives partial results to.
-static void relate_parts(Build *x, int i) {
+static void relate_parts(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     if (c->s->op == REDUCE_ASSIGN || cpu_is_apart(c) || !c->injective || c->s->write->has_read)
         return;
@@ -645,7 +645,7 @@ static void relate_parts(Build *x, int i) {
 
 // --- All of it -----------------------------------------------------------------------------------
 
-static void plan_all(Build *x) {
+static void plan_all(SpaceBuild *x) {
     int s = x->p->stmts.n;
     x->nlevels = arena_new_n(x->arena, int *, s);
     for (int i = 0; i < s; i++)
@@ -658,7 +658,7 @@ static void plan_all(Build *x) {
     while (plan_levels(x) > FEW_OBJECTS && x->levels > 1) x->levels--;
 }
 
-static void share_arrays(Build *x) {
+static void share_arrays(SpaceBuild *x) {
     CpuHost *h = x->h;
     h->comp = x->comp;
     h->body = x->body;
@@ -670,12 +670,12 @@ static void share_arrays(Build *x) {
     h->region = x->region;
 }
 
-static void given_numbers(Build *x) {
+static void given_numbers(SpaceBuild *x) {
     CpuHost *h = x->h;
     h->nunroll = h->ngrain = 1;
     for (int i = 0; x->o->given && i < x->o->given->nstmts; i++) {
         const SchedStmt *g = x->o->given->stmt[i];
-        Sizes u = {.n = 0}, r = {.n = 0};
+        SplitSizes u = {.n = 0}, r = {.n = 0};
         for (int k = 0; k < h->nunroll; k++) u.at[u.n++] = h->unroll[k];
         for (int k = 0; k < h->ngrain; k++) r.at[r.n++] = h->grain[k];
         if (g->unroll_limit && u.n < 8) add_size(&u, g->unroll_limit, INT64_MAX);
@@ -688,7 +688,7 @@ static void given_numbers(Build *x) {
 }
 
 // Copies of a statement that somebody unrolls into, at most.
-static int64_t most_copies(const Build *x) {
+static int64_t most_copies(const SpaceBuild *x) {
     int64_t most = 1;
     for (int i = 0; x->o->given && i < x->p->stmts.n; i++) {
         const SchedStmt *g = given(x, stmt_of(x, i)->s->label);
@@ -702,7 +702,7 @@ static int64_t most_copies(const Build *x) {
 }
 
 CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagList *diags) {
-    Build *x = arena_new(arena, Build);
+    SpaceBuild *x = arena_new(arena, SpaceBuild);
     bool flatten = o->flatten || (o->given && o->given->flatten);
     Flat flat = flatten ? program_flatten(arena, p) : (Flat){p, NULL};
     p = flat.p;

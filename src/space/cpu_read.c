@@ -117,14 +117,14 @@ static int loop_iter(const Read *r, int stmt, const SchedStmt *from, int i, int6
     return stmt_find_iter(s, g->privatise.iter);
 }
 
-typedef struct Steps {
+typedef struct ReadSteps {
     int n;
     int64_t at[CPU_MAX_LEVELS + 1];
     bool interleaved; // the first
-} Steps;
+} ReadSteps;
 
 // The steps of an iterator, outermost first, down to 1; those that cover everything left out.
-static bool steps_of(const Read *r, int stmt, int iter, const SchedStmt *from, Steps *out) {
+static bool steps_of(const Read *r, int stmt, int iter, const SchedStmt *from, ReadSteps *out) {
     int64_t left = iter_extent(&r->p->stmts.at[stmt].iter[iter]), step;
     out->n = 0;
     out->interleaved = false;
@@ -144,7 +144,7 @@ static bool steps_of(const Read *r, int stmt, int iter, const SchedStmt *from, S
 
 static void read_sizes(Read *r, int stmt, const SchedStmt *from) {
     for (int k = 0; k < r->p->stmts.at[stmt].niters; k++) {
-        Steps steps;
+        ReadSteps steps;
         int top = first_dim(r, stmt, k);
         if (!steps_of(r, stmt, k, from, &steps)) {
             left_open(r, from->range, from->label, "a split");

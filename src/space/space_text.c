@@ -63,18 +63,20 @@ void removal_print(Text *out, const Space *s, const Removal *r) {
 
 // --- Reading -------------------------------------------------------------------------------------
 
-typedef struct Reader {
+typedef struct SpaceReader {
     Arena *arena;
     const Space *s;
     const Source *source;
     DiagList *diags;
     uint32_t at;
     bool failed;
-} Reader;
+} SpaceReader;
 
-static char peek(const Reader *r) { return r->at < r->source->len ? r->source->text[r->at] : 0; }
+static char peek(const SpaceReader *r) {
+    return r->at < r->source->len ? r->source->text[r->at] : 0;
+}
 
-static void blanks(Reader *r) {
+static void blanks(SpaceReader *r) {
     while (peek(r) == ' ' || peek(r) == '\t') r->at++;
 }
 
@@ -83,7 +85,7 @@ static bool word_char(char c) {
            c == '.' || c == '~' || c == '-';
 }
 
-static Range word(Reader *r) {
+static Range word(SpaceReader *r) {
     blanks(r);
     Range range = {r->at, r->at};
     while (word_char(peek(r))) r->at++;
@@ -91,16 +93,16 @@ static Range word(Reader *r) {
     return range;
 }
 
-static bool is(const Reader *r, Range range, const char *name) {
+static bool is(const SpaceReader *r, Range range, const char *name) {
     size_t n = range.to - range.from;
     return strlen(name) == n && memcmp(r->source->text + range.from, name, n) == 0;
 }
 
-static const char *spelled(Reader *r, Range range) {
+static const char *spelled(SpaceReader *r, Range range) {
     return arena_strndup(r->arena, r->source->text + range.from, range.to - range.from);
 }
 
-static bool take(Reader *r, const char *mark) {
+static bool take(SpaceReader *r, const char *mark) {
     size_t n = strlen(mark);
     blanks(r);
     if (r->source->len - r->at < n || memcmp(r->source->text + r->at, mark, n)) return false;
@@ -108,7 +110,7 @@ static bool take(Reader *r, const char *mark) {
     return true;
 }
 
-static void need(Reader *r, const char *mark) {
+static void need(SpaceReader *r, const char *mark) {
     if (r->failed || take(r, mark)) return;
     Range here = {r->at, r->at};
     while (here.to < r->source->len && r->source->text[here.to] != '\n' && here.to - here.from < 12)
@@ -158,7 +160,7 @@ static const char *nth_decision(const void *of, size_t i) {
 }
 
 // An object of the set that this choice is about.
-static int object(Reader *r, int choice, int n) {
+static int object(SpaceReader *r, int choice, int n) {
     Range range = word(r);
     for (int o = 0; o < r->s->nobjects; o++)
         if (is(r, range, r->s->name[o])) return o;
@@ -171,7 +173,7 @@ static int object(Reader *r, int choice, int n) {
 }
 
 // choice(a, b): the variable, and whether values have to be turned round.
-static int variable(Reader *r, bool *flipped) {
+static int variable(SpaceReader *r, bool *flipped) {
     Range name = word(r);
     int choice = -1, o[2] = {-1, -1}, n = 0;
     for (int k = 0; k < r->s->desc->nchoices; k++)
@@ -206,7 +208,7 @@ static uint64_t bound(const Space *s, int var, int64_t k, bool above) {
     return out;
 }
 
-static uint64_t value(Reader *r, int var, int how) {
+static uint64_t value(SpaceReader *r, int var, int how) {
     const ChoiceDesc *c = &r->s->desc->choice[r->s->var[var].choice];
     Range range = word(r);
     char *end;
@@ -233,7 +235,7 @@ static uint64_t value(Reader *r, int var, int how) {
     return 0;
 }
 
-static Decision line(Reader *r) {
+static Decision line(SpaceReader *r) {
     bool flipped = false, not = false;
     Decision d = {variable(r, &flipped), 0};
     int how = 0;
@@ -263,7 +265,7 @@ static Decision line(Reader *r) {
 }
 
 Decision *space_parse(Arena *arena, const Space *s, const Source *source, DiagList *diags, int *n) {
-    Reader r = {arena, s, source, diags, 0, false};
+    SpaceReader r = {arena, s, source, diags, 0, false};
     VEC(Decision) all = {0};
     const Source *old = diags->source;
     diags->source = source;

@@ -325,19 +325,19 @@ static bool same_elements(const Lifter *l, const Stmt *a, const Stmt *b) {
     return access_substitute(l->p->exprs, a->write, iters, NULL, NULL, NULL) == b->write;
 }
 
-typedef struct Touches {
+typedef struct LiftTouches {
     int tensor;
     bool found;
-} Touches;
+} LiftTouches;
 
 static void note_access(void *user, const Access *a, bool guarded) {
-    Touches *t = user;
+    LiftTouches *t = user;
     (void)guarded;
     t->found |= a->tensor == t->tensor;
 }
 
 static bool reads(const Stmt *st, int tensor) {
-    Touches t = {tensor, false};
+    LiftTouches t = {tensor, false};
     expr_visit_accesses(st->value, note_access, &t);
     for (int d = 0; d < st->write->rank; d++)
         affine_visit_accesses(st->write->sub[d], note_access, &t);

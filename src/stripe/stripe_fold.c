@@ -14,16 +14,16 @@
 
 #include "base/checked.h"
 
-typedef struct Kept {
+typedef struct FoldKept {
     const Access *of, *in;
-} Kept;
+} FoldKept;
 
 typedef struct Fold {
     StripeParser *p;
     StripeScope *s;
     int at;               // the statement at hand
     int buffer;           // that it writes
-    VEC(Kept) kept;       // while rewriting: elements and the buffers that keep them
+    VEC(FoldKept) kept;   // while rewriting: elements and the buffers that keep them
     const Affine **iters; // what scalars stand for in subscripts, or NULL
 } Fold;
 
@@ -142,7 +142,7 @@ static void note_read(void *user, const Access *a, bool guarded) {
     if (a->tensor != f->buffer) return;
     for (int i = 0; i < f->kept.n; i++)
         if (f->kept.at[i].of == a) return;
-    vec_push(f->p->arena, &f->kept, ((Kept){a, NULL}));
+    vec_push(f->p->arena, &f->kept, ((FoldKept){a, NULL}));
 }
 
 static const Access *kept_instead(void *user, Exprs *x, const Access *a) {

@@ -13,12 +13,12 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-typedef struct Scalar {
+typedef struct PrintedScalar {
     const void *what; // an Expr, or the Access of a gathered subscript
     Name name;
-} Scalar;
+} PrintedScalar;
 
-typedef struct Printer {
+typedef struct StripePrinter {
     Text *out;
     Planner *p;
     const Tree *t;
@@ -26,12 +26,12 @@ typedef struct Printer {
     const PrintBlock *pb;
     int number; // of the next statement
     int depth;
-    VEC(Name) taken;    // names of scalars in this block
-    int temporaries;    // numbered scalars in this block
-    VEC(Scalar) scalar; // of the leaf at hand
-} Printer;
+    VEC(Name) taken;           // names of scalars in this block
+    int temporaries;           // numbered scalars in this block
+    VEC(PrintedScalar) scalar; // of the leaf at hand
+} StripePrinter;
 
-static void indent(Printer *w, int more) { text_fill(w->out, ' ', 4 * (w->depth + more)); }
+static void indent(StripePrinter *w, int more) { text_fill(w->out, ' ', 4 * (w->depth + more)); }
 
 static void print_name(Text *out, const char *name) {
     bool plain = stripe_plain(name);
@@ -46,9 +46,9 @@ static void print_name(Text *out, const char *name) {
 
 // --- Affines -----------------------------------------------------------------------------------
 
-static void print_affine(Printer *w, const Affine *a);
+static void print_affine(StripePrinter *w, const Affine *a);
 
-static Name scalar_of(const Printer *w, const void *what) {
+static Name scalar_of(const StripePrinter *w, const void *what) {
     for (int i = 0; i < w->scalar.n; i++)
         if (w->scalar.at[i].what == what) return w->scalar.at[i].name;
     return NULL;
@@ -56,21 +56,21 @@ static Name scalar_of(const Printer *w, const void *what) {
 
 // Sums and products are sorted by what is printed, not by the numbers that indices happen to have:
 // indices in the order of the block's list, then everything else by its text.
-typedef struct Part {
+typedef struct PrintedPart {
     int rank;
     const char *text;
     int64_t coef;
     bool compound; // needs parentheses behind a factor
-} Part;
-typedef VEC(Part) Parts;
+} PrintedPart;
+typedef VEC(PrintedPart) Parts;
 
 static int by_order(const void *a, const void *b) {
-    const Part *x = a, *y = b;
+    const PrintedPart *x = a, *y = b;
     if ((x->coef < 0) != (y->coef < 0)) return x->coef < 0 ? 1 : -1;
     return x->rank != y->rank ? x->rank - y->rank : strcmp(x->text, y->text);
 }
 
-static int rank_of(const Printer *w, const Atom *t) {
+static int rank_of(const StripePrinter *w, const Atom *t) {
     const PrintBlock *pb = w->pb;
     Name name = t->kind == ATOM_ITER ? stripe_index_name(w->p, pb, t->index) : NULL;
     for (int i = 0; name && i < pb->b->nindex; i++)
@@ -87,7 +87,7 @@ static bool is_factor(const Affine *a) {
            (kind == ATOM_ITER || kind == ATOM_READ || kind == ATOM_MIN || kind == ATOM_MAX);
 }
 
-static const char *affine_text(Printer *w, const Affine *a, bool factor) {
+static const char *affine_text(StripePrinter *w, const Affine *a, bool factor) {
     Text text = {.arena = w->arena}, *out = w->out;
     bool parens = factor && !is_factor(a);
     w->out = &text;
@@ -99,19 +99,19 @@ static const char *affine_text(Printer *w, const Affine *a, bool factor) {
 }
 
 // x*(y*z) is x*y*z.
-static void factors(Printer *w, const Affine *a, Parts *out) {
+static void factors(StripePrinter *w, const Affine *a, Parts *out) {
     bool product =
         a->n == 1 && a->constant == 0 && a->term[0].coef == 1 && a->term[0].atom->kind == ATOM_PROD;
     if (product) {
         factors(w, a->term[0].atom->a, out);
         factors(w, a->term[0].atom->b, out);
     } else {
-        Part part = {.text = affine_text(w, a, true)};
+        PrintedPart part = {.text = affine_text(w, a, true)};
         vec_push(w->arena, out, part);
     }
 }
 
-static void print_product(Printer *w, const Atom *t) {
+static void print_product(StripePrinter *w, const Atom *t) {
     Parts part = {0};
     factors(w, t->a, &part);
     factors(w, t->b, &part);
@@ -119,14 +119,14 @@ static void print_product(Printer *w, const Atom *t) {
     for (int i = 0; i < part.n; i++) text_printf(w->out, "%s%s", i ? "*" : "", part.at[i].text);
 }
 
-static void print_extremum(Printer *w, const Atom *t) {
+static void print_extremum(StripePrinter *w, const Atom *t) {
     const char *a = affine_text(w, t->a, false), *b = affine_text(w, t->b, false);
     bool swap = strcmp(a, b) > 0;
     text_printf(w->out, "%s(%s, %s)", t->kind == ATOM_MIN ? "min" : "max", swap ? b : a,
                 swap ? a : b);
 }
 
-static void print_atom(Printer *w, const Atom *t) {
+static void print_atom(StripePrinter *w, const Atom *t) {
     Name name;
     switch (t->kind) {
     case ATOM_ITER:
@@ -152,20 +152,20 @@ static void print_atom(Printer *w, const Atom *t) {
     }
 }
 
-static Part part_of(Printer *w, const Term *term) {
+static PrintedPart part_of(StripePrinter *w, const Term *term) {
     Text text = {.arena = w->arena}, *out = w->out;
     AtomKind kind = term->atom->kind;
     w->out = &text;
     print_atom(w, term->atom);
     w->out = out;
-    return (Part){.rank = rank_of(w, term->atom),
-                  .text = text_str(&text),
-                  .coef = term->coef,
-                  .compound = kind == ATOM_DIV || kind == ATOM_MOD || kind == ATOM_PROD};
+    return (PrintedPart){.rank = rank_of(w, term->atom),
+                         .text = text_str(&text),
+                         .coef = term->coef,
+                         .compound = kind == ATOM_DIV || kind == ATOM_MOD || kind == ATOM_PROD};
 }
 
 // " + 2*i"; the first without blanks.
-static void print_part(Printer *w, const Part *p, bool first) {
+static void print_part(StripePrinter *w, const PrintedPart *p, bool first) {
     text_add(w->out, first ? (p->coef < 0 ? "-" : "") : p->coef < 0 ? " - " : " + ");
     uint64_t k = p->coef < 0 ? 0 - (uint64_t)p->coef : (uint64_t)p->coef;
     bool parens = p->text && p->compound && (k != 1 || p->coef < 0);
@@ -177,8 +177,8 @@ static void print_part(Printer *w, const Part *p, bool first) {
 
 // Positive terms, then the rest, then the constant, which comes first when everything else is
 // negative.
-static void print_affine(Printer *w, const Affine *a) {
-    Part part[AFFINE_MAX_TERMS], constant = {.coef = a->constant};
+static void print_affine(StripePrinter *w, const Affine *a) {
+    PrintedPart part[AFFINE_MAX_TERMS], constant = {.coef = a->constant};
     bool first = true;
     for (int i = 0; i < a->n; i++) part[i] = part_of(w, &a->term[i]);
     qsort(part, (size_t)a->n, sizeof *part, by_order);
@@ -199,7 +199,7 @@ static bool plain_value(const char *s) {
     return true;
 }
 
-static void print_tag(Printer *w, const char *name, const char *value) {
+static void print_tag(StripePrinter *w, const char *name, const char *value) {
     text_char(w->out, '#');
     print_name(w->out, name);
     if (value) {
@@ -214,15 +214,15 @@ static void print_tag(Printer *w, const char *name, const char *value) {
     text_char(w->out, ' ');
 }
 
-static void print_tags(Printer *w, const Tags *tags) {
+static void print_tags(StripePrinter *w, const Tags *tags) {
     for (int i = 0; i < tags->n; i++) print_tag(w, tags->at[i].name, tags->at[i].value);
 }
 
-static void print_number_tag(Printer *w, const char *name, int64_t n) {
+static void print_number_tag(StripePrinter *w, const char *name, int64_t n) {
     if (n) print_tag(w, name, arena_printf(w->arena, "%lld", (long long)n));
 }
 
-static void print_place(Printer *w, const Place *place) {
+static void print_place(StripePrinter *w, const Place *place) {
     if (!place->n) return;
     text_char(w->out, '<');
     for (int i = 0; i < place->n; i++) {
@@ -242,29 +242,29 @@ static void print_place(Printer *w, const Place *place) {
 
 // --- Scalar statements -------------------------------------------------------------------------
 
-static bool scalar_taken(const Printer *w, Name name) {
+static bool scalar_taken(const StripePrinter *w, Name name) {
     for (int i = 0; i < w->taken.n; i++)
         if (w->taken.at[i] == name) return true;
     return false;
 }
 
-static Name new_scalar(Printer *w, const void *what, Name like) {
+static Name new_scalar(StripePrinter *w, const void *what, Name like) {
     Name name = like;
     if (!like || !stripe_plain(like) || scalar_taken(w, like))
         name = name_of(w->t->names, arena_printf(w->arena, "%d", w->temporaries++));
     vec_push(w->arena, &w->taken, name);
-    vec_push(w->arena, &w->scalar, ((Scalar){what, name}));
+    vec_push(w->arena, &w->scalar, ((PrintedScalar){what, name}));
     return name;
 }
 
-static void begin_statement(Printer *w) {
+static void begin_statement(StripePrinter *w) {
     indent(w, 0);
     text_printf(w->out, "%d", w->number++);
 }
 
-static void load_subscripts(Printer *w, const Access *a);
+static void load_subscripts(StripePrinter *w, const Access *a);
 
-static void print_element(Printer *w, const Access *a, bool write) {
+static void print_element(StripePrinter *w, const Access *a, bool write) {
     const PrintView *v = &w->pb->view.at[stripe_pick(w->t, w->pb, a, write)];
     bool origin = true;
     for (int d = 0; d < a->rank; d++) origin &= affine_is(stripe_relative(w->t, v, a, d), 0);
@@ -278,7 +278,7 @@ static void print_element(Printer *w, const Access *a, bool write) {
     text_char(w->out, ']');
 }
 
-static void print_load(Printer *w, const void *what, const Access *a) {
+static void print_load(StripePrinter *w, const void *what, const Access *a) {
     if (scalar_of(w, what)) return;
     load_subscripts(w, a);
     begin_statement(w);
@@ -288,7 +288,7 @@ static void print_load(Printer *w, const void *what, const Access *a) {
     text_add(w->out, ")\n");
 }
 
-static void load_affine(Printer *w, const Affine *a) {
+static void load_affine(StripePrinter *w, const Affine *a) {
     if (!a->has_read) return;
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
@@ -298,7 +298,7 @@ static void load_affine(Printer *w, const Affine *a) {
     }
 }
 
-static void load_subscripts(Printer *w, const Access *a) {
+static void load_subscripts(StripePrinter *w, const Access *a) {
     for (int d = 0; d < a->rank; d++) load_affine(w, a->sub[d]);
 }
 
@@ -307,7 +307,7 @@ static void print_literal(Text *out, Type type, Value v) {
     value_print(out, type, v);
 }
 
-static void print_operation(Printer *w, const Expr *e) {
+static void print_operation(StripePrinter *w, const Expr *e) {
     if (e->op == OP_CAST)
         text_printf(w->out, "as_%s(", type_info[e->type].stripe);
     else
@@ -317,7 +317,7 @@ static void print_operation(Printer *w, const Expr *e) {
     text_char(w->out, ')');
 }
 
-static void print_scalar(Printer *w, const Expr *e) {
+static void print_scalar(StripePrinter *w, const Expr *e) {
     if (scalar_of(w, e)) return;
     if (e->kind == EXPR_READ) {
         print_load(w, e, e->access);
@@ -342,7 +342,7 @@ static void print_scalar(Printer *w, const Expr *e) {
 // --- Nodes -------------------------------------------------------------------------------------
 
 // `last` has the number of the statement that each child ended with.
-static void print_deps(Printer *w, const Node *n, const int *last) {
+static void print_deps(StripePrinter *w, const Node *n, const int *last) {
     if (n->ndeps >= 0) {
         text_char(w->out, '[');
         for (int i = 0; i < n->ndeps; i++) {
@@ -363,7 +363,7 @@ static bool is_post(const Tree *t, const Leaf *l) {
             t->program->stmts.at[l->stmt].post);
 }
 
-static void print_leaf(Printer *w, const Leaf *l, const int *last) {
+static void print_leaf(StripePrinter *w, const Leaf *l, const int *last) {
     w->scalar.n = 0;
     print_scalar(w, l->value);
     load_subscripts(w, l->write);
@@ -383,13 +383,13 @@ static void print_leaf(Printer *w, const Leaf *l, const int *last) {
     text_char(w->out, '\n');
 }
 
-static void print_operand(Printer *w, const BlockView *v) {
+static void print_operand(StripePrinter *w, const BlockView *v) {
     int at = stripe_operand(w->pb, v);
     if (at < 0) bug("a special works on what its block does not have");
     print_name(w->out, w->pb->view.at[at].name);
 }
 
-static void print_special(Printer *w, const Special *s, const int *last) {
+static void print_special(StripePrinter *w, const Special *s, const int *last) {
     begin_statement(w);
     print_deps(w, &s->node, last);
     print_tags(w, &s->node.tags);
@@ -410,7 +410,7 @@ static void print_special(Printer *w, const Special *s, const int *last) {
     text_add(w->out, ")\n");
 }
 
-static void print_indices(Printer *w, const PrintBlock *pb) {
+static void print_indices(StripePrinter *w, const PrintBlock *pb) {
     const Block *b = pb->b;
     int64_t points = 1;
     bool known = true;
@@ -440,7 +440,7 @@ static void print_indices(Printer *w, const PrintBlock *pb) {
     if (known) text_printf(w->out, ":%lld", (long long)points);
 }
 
-static void print_prefetch_tags(Printer *w, const PrintBlock *pb, const PrintView *v) {
+static void print_prefetch_tags(StripePrinter *w, const PrintBlock *pb, const PrintView *v) {
     for (int i = 0; i < w->t->prefetches.n; i++) {
         const Prefetch *f = &w->t->prefetches.at[i];
         if (f->at == pb->b && f->buffer == v->buffer)
@@ -448,7 +448,7 @@ static void print_prefetch_tags(Printer *w, const PrintBlock *pb, const PrintVie
     }
 }
 
-static void print_dims(Printer *w, const PrintView *v, const Buffer *b) {
+static void print_dims(StripePrinter *w, const PrintView *v, const Buffer *b) {
     text_printf(w->out, " %s(", type_info[b->type].stripe);
     for (int d = 0; d < b->rank; d++)
         text_printf(w->out, d == b->bank_dim ? "%s{%lld}" : "%s%lld", d ? ", " : "",
@@ -459,7 +459,7 @@ static void print_dims(Printer *w, const PrintView *v, const Buffer *b) {
     text_char(w->out, ')');
 }
 
-static void print_view(Printer *w, const PrintBlock *pb, const PrintView *v) {
+static void print_view(StripePrinter *w, const PrintBlock *pb, const PrintView *v) {
     static const char *const dir[] = {"none", "in", "out", "inout"};
     const Buffer *b = &w->t->buffers.at[v->buffer];
     indent(w, 1);
@@ -492,16 +492,16 @@ static bool has_loop(const Block *b) {
     return false;
 }
 
-static void print_block_tags(Printer *w, const Block *b) {
+static void print_block_tags(StripePrinter *w, const Block *b) {
     if (b->kind != KIND_ANY && has_loop(b)) print_tag(w, kind_name[b->kind], NULL);
     print_number_tag(w, "unroll_limit", b->unroll_limit);
     print_number_tag(w, "grain", b->grain);
     print_tags(w, &b->node.tags);
 }
 
-static void print_body(Printer *w, const PrintBlock *pb);
+static void print_body(StripePrinter *w, const PrintBlock *pb);
 
-static void print_block(Printer *w, const PrintBlock *pb) {
+static void print_block(StripePrinter *w, const PrintBlock *pb) {
     const Block *b = pb->b;
     w->pb = pb;
     print_block_tags(w, b);
@@ -528,14 +528,15 @@ static void print_block(Printer *w, const PrintBlock *pb) {
     text_add(w->out, "}\n");
 }
 
-static void print_child_block(Printer *w, const PrintBlock *child, const int *last) {
+static void print_child_block(StripePrinter *w, const PrintBlock *child, const int *last) {
     begin_statement(w);
     print_deps(w, &child->b->node, last);
-    Printer inner = {.out = w->out, .p = w->p, .t = w->t, .arena = w->arena, .depth = w->depth};
+    StripePrinter inner = {
+        .out = w->out, .p = w->p, .t = w->t, .arena = w->arena, .depth = w->depth};
     print_block(&inner, child);
 }
 
-static void print_body(Printer *w, const PrintBlock *pb) {
+static void print_body(StripePrinter *w, const PrintBlock *pb) {
     const Block *b = pb->b;
     int *last = arena_new_n(w->arena, int, b->nchildren);
     for (int i = 0; i < b->nchildren; i++) {
@@ -552,6 +553,6 @@ static void print_body(Printer *w, const PrintBlock *pb) {
 void stripe_print(Text *out, const Tree *t) {
     Arena *arena = out->arena;
     Planner *p = stripe_planner(arena, t);
-    Printer w = {.out = out, .p = p, .t = t, .arena = arena};
+    StripePrinter w = {.out = out, .p = p, .t = t, .arena = arena};
     print_block(&w, stripe_plan_with(p));
 }

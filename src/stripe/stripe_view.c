@@ -17,12 +17,12 @@
 
 // --- Indices -----------------------------------------------------------------------------------
 
-typedef struct Ranges {
+typedef struct ViewRanges {
     Planner *p;
-} Ranges;
+} ViewRanges;
 
 static bool note_indices(void *user, const Node *node, int depth, const Block *parent) {
-    Planner *p = ((Ranges *)user)->p;
+    Planner *p = ((ViewRanges *)user)->p;
     const Block *b = as_block(node);
     (void)depth, (void)parent;
     for (int i = 0; b && i < b->nindex; i++) {
@@ -47,7 +47,7 @@ Planner *stripe_planner(Arena *arena, const Tree *t) {
     p->hi = arena_new_n(arena, int64_t, t->nindices);
     p->scope = arena_new_n(arena, bool, t->nindices);
     p->used = arena_new_n(arena, bool, t->nindices);
-    Ranges r = {p};
+    ViewRanges r = {p};
     tree_walk(t, note_indices, &r);
     return p;
 }
@@ -93,10 +93,10 @@ typedef struct ViewTouch {
     Span *span;   // per dimension; NULL: not touched
 } ViewTouch;
 
-typedef struct Collect {
+typedef struct ViewCollect {
     Planner *p;
     ViewTouch *touch; // per buffer
-} Collect;
+} ViewCollect;
 
 static bool all_in_scope(const Planner *p, const Affine *a) {
     for (int id = 0; id < p->t->nindices; id++)
@@ -146,7 +146,7 @@ static void widen(Span *to, Span s, bool first) {
     }
 }
 
-static ViewTouch *touch_access(Collect *c, const Access *a) {
+static ViewTouch *touch_access(ViewCollect *c, const Access *a) {
     ViewTouch *t = &c->touch[a->tensor];
     bool first = !t->span;
     if (first) t->span = arena_new_n(c->p->arena, Span, a->rank);
@@ -156,7 +156,7 @@ static ViewTouch *touch_access(Collect *c, const Access *a) {
 
 // A read that a condition keeps inside its buffer tells no box: it takes what is seen around.
 static void touch_read(void *user, const Access *a, bool guarded) {
-    Collect *c = user;
+    ViewCollect *c = user;
     ViewTouch *t = touch_access(c, a);
     t->read = true;
     for (int d = 0; d < a->rank && guarded; d++) {
@@ -168,7 +168,7 @@ static void touch_read(void *user, const Access *a, bool guarded) {
     }
 }
 
-static void touch_view(Collect *c, const BlockView *v, bool write) {
+static void touch_view(ViewCollect *c, const BlockView *v, bool write) {
     ViewTouch *t = &c->touch[v->buffer];
     bool first = !t->span;
     int rank = c->p->t->buffers.at[v->buffer].rank;
@@ -181,7 +181,7 @@ static void touch_view(Collect *c, const BlockView *v, bool write) {
         t->read = true;
 }
 
-static void collect(Collect *c, const Node *node) {
+static void collect(ViewCollect *c, const Node *node) {
     if (node->kind == NODE_BLOCK) {
         const Block *b = (const Block *)node;
         for (int i = 0; i < b->nchildren; i++) collect(c, b->child[i]);
@@ -333,7 +333,7 @@ static bool has_view(const PrintBlock *pb, int buffer) {
 
 static void plan_views(Planner *p, PrintBlock *pb) {
     const Block *b = pb->b;
-    Collect c = {p, arena_new_n(p->arena, ViewTouch, p->t->buffers.n)};
+    ViewCollect c = {p, arena_new_n(p->arena, ViewTouch, p->t->buffers.n)};
     collect(&c, &b->node);
     for (int i = 0; !pb->up && i < p->t->nargs; i++)
         add_whole(p, pb, i, argument_dir(p, i, &c.touch[i]));

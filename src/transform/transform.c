@@ -127,16 +127,16 @@ const Tree *tree_interchange(const Tree *t, int loop, const TreeEdit *e) {
 }
 
 // A node's parent and place.
-typedef struct Spot {
+typedef struct NodeSpot {
     const Node *node;
     const Block *parent;
     int at;
-} Spot;
+} NodeSpot;
 
-static bool find_leaf(const Block *b, int *n, Spot *out) {
+static bool find_leaf(const Block *b, int *n, NodeSpot *out) {
     for (int i = 0; i < b->nchildren; i++) {
         if (as_leaf(b->child[i]) && (*n)-- == 0) {
-            *out = (Spot){b->child[i], b, i};
+            *out = (NodeSpot){b->child[i], b, i};
             return true;
         }
         const Block *c = as_block(b->child[i]);
@@ -145,7 +145,7 @@ static bool find_leaf(const Block *b, int *n, Spot *out) {
     return false;
 }
 
-static bool spot_of(const Tree *t, TreeRef ref, Spot *out) {
+static bool spot_of(const Tree *t, TreeRef ref, NodeSpot *out) {
     if (ref.loop < 0) return find_leaf(t->root, &ref.leaf, out);
     const Block *b = find_loop(t, ref.loop, &out->parent, &out->at);
     out->node = b ? &b->node : NULL;
@@ -162,7 +162,7 @@ static void with_children(EditWork *w, const Block *b, const Node *const *child,
 
 const Tree *tree_move(const Tree *t, TreeRef node, int by, const TreeEdit *e) {
     EditWork w = work_begin(t, "move", e);
-    Spot s;
+    NodeSpot s;
     if (!spot_of(t, node, &s)) return refuse(&w, "there is no such node");
     int other = s.at + by;
     if ((by != 1 && by != -1) || other < 0 || other >= s.parent->nchildren)
@@ -180,7 +180,7 @@ const Tree *tree_sink(const Tree *t, int leaf, int loop, const TreeEdit *e) {
     const Block *parent;
     int at;
     const Block *b = find_loop(t, loop, &parent, &at);
-    Spot s;
+    NodeSpot s;
     if (!is_single(b) || !spot_of(t, (TreeRef){-1, leaf}, &s))
         return refuse(&w, "there is no such node");
     bool front = s.at == at - 1;

@@ -5,26 +5,26 @@
 
 #include "base/bug.h"
 
-typedef struct Count {
+typedef struct LeafSearch {
     int left;
     const Leaf *found;
-} Count;
+} LeafSearch;
 
 static bool count_leaf(void *user, const Node *node, int depth, const Block *parent) {
     (void)depth, (void)parent;
-    Count *c = user;
+    LeafSearch *c = user;
     if (as_leaf(node) && c->left-- == 0) c->found = as_leaf(node);
     return true;
 }
 
 const Leaf *tree_leaf_at(const Tree *t, int n) {
-    Count c = {n, NULL};
+    LeafSearch c = {n, NULL};
     tree_walk(t, count_leaf, &c);
     return n < 0 ? NULL : c.found;
 }
 
 int tree_leaves(const Tree *t) {
-    Count c = {-1, NULL};
+    LeafSearch c = {-1, NULL};
     tree_walk(t, count_leaf, &c);
     return -1 - c.left;
 }

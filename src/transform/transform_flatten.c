@@ -8,10 +8,10 @@
 
 // --- Flat blocks ---------------------------------------------------------------------------------
 
-typedef struct Path {
+typedef struct FlattenPath {
     int depth;
     const Block *at[TREE_MAX_DEPTH + 1];
-} Path;
+} FlattenPath;
 
 // Allocations and kinds that ask for something are decisions: such a nest stays.
 static bool is_plain(const Node *node, int depth) {
@@ -32,7 +32,7 @@ static int count_leaves(const Node *node) {
 }
 
 // Guards of initialisations and post-operations: -i >= 0 is i = 0, i - 7 >= 0 in 8 is i = 7.
-static bool is_fixed(const Path *p, const Index *x, int64_t *value) {
+static bool is_fixed(const FlattenPath *p, const Index *x, int64_t *value) {
     for (int i = 0; i < p->depth; i++)
         for (int k = 0; k < p->at[i]->nconstraints; k++) {
             const Affine *c = p->at[i]->constraint[k];
@@ -45,7 +45,7 @@ static bool is_fixed(const Path *p, const Index *x, int64_t *value) {
 }
 
 // One block over all indices around the leaf that vary, where all constraints around it hold.
-static const Node *flat_block(EditWork *w, const Path *p, const Node *leaf, Kind kind) {
+static const Node *flat_block(EditWork *w, const FlattenPath *p, const Node *leaf, Kind kind) {
     Rename *r = rename_new(w, false);
     Index index[4 * TREE_MAX_DEPTH];
     Block like = {.node.ndeps = -1, .kind = kind};
@@ -81,7 +81,7 @@ static const Node *flat_block(EditWork *w, const Path *p, const Node *leaf, Kind
     return &tree_block(w->t, &like, &body, 1)->node;
 }
 
-static void flat_blocks(EditWork *w, Path *p, const Node *node, Kind kind, const Node **out,
+static void flat_blocks(EditWork *w, FlattenPath *p, const Node *node, Kind kind, const Node **out,
                         int *n) {
     const Block *b = as_block(node);
     if (!b) {
@@ -114,7 +114,7 @@ static const Tree *flattened(const Tree *t, int only, Kind kind, const TreeEdit 
             child[n++] = root->child[i];
             continue;
         }
-        Path p = {0};
+        FlattenPath p = {0};
         flat_blocks(&w, &p, root->child[i], kind, child, &n);
     }
     w.t->root = tree_block(w.t, root, child, n);

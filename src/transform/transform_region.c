@@ -8,7 +8,7 @@
 #include "transform/edit.h"
 
 // The box of a buffer that the children of a block touch, relative to indices around them.
-typedef struct Box {
+typedef struct TouchedBox {
     EditWork *w;
     const TreeFacts *f; // bounds of indices
     const bool *below;  // per index id: of a block below
@@ -19,10 +19,11 @@ typedef struct Box {
     bool read, assigned, reduced;
     bool starts; // an initialisation of an argument, which accumulating runs leave out
     Reduce op;
-} Box;
+} TouchedBox;
 
 // base + [min, max] of one subscript; false: it cannot be told.
-static bool spread(Box *g, const Affine *sub, const Affine **base, int64_t *min, int64_t *max) {
+static bool spread(TouchedBox *g, const Affine *sub, const Affine **base, int64_t *min,
+                   int64_t *max) {
     Exprs *x = g->w->x;
     *base = affine_const(x, 0);
     if (!sub->linear) return false;
@@ -36,7 +37,7 @@ static bool spread(Box *g, const Affine *sub, const Affine **base, int64_t *min,
 
 static void include(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    Box *g = user;
+    TouchedBox *g = user;
     if (a->tensor != g->buffer || !g->ok) return;
     for (int d = 0; d < a->rank && g->ok; d++) {
         const Affine *base;
@@ -51,12 +52,12 @@ static void include(void *user, const Access *a, bool guarded) {
 }
 
 static void see_read(void *user, const Access *a, bool guarded) {
-    Box *g = user;
+    TouchedBox *g = user;
     g->read |= a->tensor == g->buffer;
     include(user, a, guarded);
 }
 
-static void include_node(Box *g, const Node *node) {
+static void include_node(TouchedBox *g, const Node *node) {
     const Block *b = as_block(node);
     const Leaf *leaf = as_leaf(node);
     if (leaf) {
@@ -82,10 +83,10 @@ static void mark(const Node *node, bool *below) {
     for (int i = 0; b && i < b->nchildren; i++) mark(b->child[i], below);
 }
 
-static Box box_of(EditWork *w, const Block *b, int buffer) {
+static TouchedBox box_of(EditWork *w, const Block *b, int buffer) {
     TreeFacts *f = arena_new(w->arena, TreeFacts);
     bool *below = arena_new_n(w->arena, bool, w->old->nindices + 1);
-    Box g = {.w = w, .f = f, .below = below, .buffer = buffer, .ok = true};
+    TouchedBox g = {.w = w, .f = f, .below = below, .buffer = buffer, .ok = true};
     facts_collect(f, w->arena, w->old);
     g.rank = w->old->buffers.at[buffer].rank;
     for (int i = 0; i < b->nchildren; i++) mark(b->child[i], below);
@@ -108,7 +109,7 @@ static const Access *shift_access(void *user, Exprs *x, const Access *a) {
 }
 
 // A buffer for the box, row-major.
-static int box_buffer(EditWork *w, const Box *g, const char *name, Place place, int64_t odd,
+static int box_buffer(EditWork *w, const TouchedBox *g, const char *name, Place place, int64_t odd,
                       Shift *s) {
     Buffer b = w->old->buffers.at[g->buffer];
     int64_t *size = arena_new_n(w->arena, int64_t, g->rank), step = 1;
@@ -170,7 +171,7 @@ const Tree *tree_block_localize(const Tree *t, int loop, int buffer, const TreeE
     const Node *none = NULL;
     work_replace(&probe, &b->node, &none, 0);
     if (subtree_uses(&probe.t->root->node, buffer)) return refuse(&w, "it is used elsewhere too");
-    Box g = box_of(&w, b, buffer);
+    TouchedBox g = box_of(&w, b, buffer);
     if (!g.any || !g.ok) return refuse(&w, "the part that an iteration uses is no box");
     Shift s;
     const Buffer *old = &t->buffers.at[buffer];
@@ -208,7 +209,7 @@ static const Expr *start_of(EditWork *w, Type type, Reduce op) {
 }
 
 // for [x, y]: T[x, y] = A[corner + (x, y)], or the reverse, inside of A where that is in doubt.
-static const Node *copy_block(EditWork *w, const Box *g, const Shift *s, CopyKind kind,
+static const Node *copy_block(EditWork *w, const TouchedBox *g, const Shift *s, CopyKind kind,
                               Place mover) {
     const Buffer *whole = &w->old->buffers.at[g->buffer], *part = &w->t->buffers.at[s->to];
     const Affine *near[TREE_MAX_RANK], *far[TREE_MAX_RANK];
@@ -255,7 +256,7 @@ static const Node *copy_block(EditWork *w, const Box *g, const Shift *s, CopyKin
 static const Tree *cached(const Tree *t, const Block *b, const CacheHow *how, bool load,
                           const TreeEdit *e) {
     EditWork w = work_begin(t, "cache", e);
-    Box g = box_of(&w, b, how->buffer);
+    TouchedBox g = box_of(&w, b, how->buffer);
     if (!g.any) return refuse(&w, "the block does not use it");
     if (!g.ok) return refuse(&w, "the part that an iteration uses is no box");
     if (g.starts) return refuse(&w, "it initialises an argument");
@@ -292,7 +293,7 @@ const Tree *tree_block_cache(const Tree *t, int loop, const CacheHow *how, const
         return refuse(&w, "there is no such block or buffer");
     if (home_of(b, how->buffer)) return refuse(&w, "it is allocated inside");
     if (b->kind == KIND_VECTOR) return refuse(&w, "it is a vector");
-    Box g = box_of(&w, b, how->buffer);
+    TouchedBox g = box_of(&w, b, how->buffer);
     DiagList quiet = {.arena = e->diags->arena};
     TreeEdit first = {.diags = &quiet, .unchecked = e->unchecked};
     const Tree *now = g.assigned && !e->unchecked ? cached(t, b, how, false, &first) : NULL;

@@ -292,14 +292,14 @@ const BlockCost *cost_of(const TreeCost *c, const Node *node) {
 
 // --- Leaf executions, one by one where it has to be ----------------------------------------------
 
-typedef struct Count {
+typedef struct ExecutionCount {
     bool *matters;  // per index: some constraint depends on it
     bool more;      // of these, found in this walk
     int64_t *value; // per index that matters
     int64_t budget; // points to look at
-} Count;
+} ExecutionCount;
 
-static void note_uses(Count *c, const Affine *a) {
+static void note_uses(ExecutionCount *c, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
         if (atom->kind == ATOM_ITER && !c->matters[atom->index])
@@ -313,7 +313,7 @@ static bool note_constraints(void *user, const Node *node, int depth, const Bloc
     const Block *b = as_block(node);
     (void)depth, (void)parent;
     for (int i = 0; b && i < b->nconstraints; i++) note_uses(user, b->constraint[i]);
-    const Count *c = user;
+    const ExecutionCount *c = user;
     for (int i = 0; b && i < b->nindex; i++)
         if (b->index[i].passed && c->matters[b->index[i].id]) note_uses(user, b->index[i].passed);
     return true;
@@ -322,9 +322,9 @@ static bool note_constraints(void *user, const Node *node, int depth, const Bloc
 static int64_t add(int64_t a, int64_t b) { return checked_add(a, b, &a) ? a : INT64_MAX; }
 static int64_t times(int64_t a, int64_t b) { return checked_mul(a, b, &a) ? a : INT64_MAX; }
 
-static int64_t count_node(Count *c, const Node *node);
+static int64_t count_node(ExecutionCount *c, const Node *node);
 
-static int64_t count_body(Count *c, const Block *b) {
+static int64_t count_body(ExecutionCount *c, const Block *b) {
     int64_t v, sum = 0;
     c->budget--;
     for (int i = 0; i < b->nconstraints; i++)
@@ -333,7 +333,7 @@ static int64_t count_body(Count *c, const Block *b) {
     return sum;
 }
 
-static int64_t count_from(Count *c, const Block *b, int at) {
+static int64_t count_from(ExecutionCount *c, const Block *b, int at) {
     if (at == b->nindex) return count_body(c, b);
     const Index *x = &b->index[at];
     int64_t sum = 0;
@@ -349,12 +349,12 @@ static int64_t count_from(Count *c, const Block *b, int at) {
     return sum;
 }
 
-static int64_t count_node(Count *c, const Node *node) {
+static int64_t count_node(ExecutionCount *c, const Node *node) {
     return as_block(node) ? count_from(c, (const Block *)node, 0) : 1;
 }
 
 int64_t tree_instances(Arena *scratch, const Tree *t) {
-    Count c = {.more = true, .budget = 4000000};
+    ExecutionCount c = {.more = true, .budget = 4000000};
     c.matters = arena_new_n(scratch, bool, t->nindices);
     c.value = arena_new_n(scratch, int64_t, t->nindices);
     while (c.more) {

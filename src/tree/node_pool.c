@@ -27,13 +27,13 @@ int pool_indices(const TreePool *pool) { return pool->nindices; }
 
 // --- Numbers -----------------------------------------------------------------------------------
 
-typedef struct Key {
+typedef struct NodeKey {
     IndexKey key;
     int id;
-} Key;
+} NodeKey;
 
 static bool same_key(const void *a, const void *b) {
-    const IndexKey *x = a, *y = &((const Key *)b)->key;
+    const IndexKey *x = a, *y = &((const NodeKey *)b)->key;
     return x->stmt == y->stmt && x->role == y->role && x->at == y->at && x->again == y->again;
 }
 
@@ -42,11 +42,11 @@ int pool_index(TreePool *pool, IndexKey key) {
                           (uint64_t)key.role << 32 | (uint64_t)key.again);
     void **slot = set_find(pool->arena, &pool->keys, h, &key, same_key);
     if (!*slot) {
-        Key *k = *slot = arena_new(pool->arena, Key);
-        *k = (Key){key, pool->nindices++};
+        NodeKey *k = *slot = arena_new(pool->arena, NodeKey);
+        *k = (NodeKey){key, pool->nindices++};
         pool->keys.n++;
     }
-    return ((Key *)*slot)->id;
+    return ((NodeKey *)*slot)->id;
 }
 
 // --- Nodes -------------------------------------------------------------------------------------
@@ -112,13 +112,13 @@ const Block **pool_block(TreePool *pool, const Block *like, const Node *const *c
 }
 
 // A leaf with the number of its iterators.
-typedef struct Kept {
+typedef struct PooledNode {
     const Leaf *leaf;
     int niters;
-} Kept;
+} PooledNode;
 
 static bool same_leaf(const void *key, const void *item) {
-    const Kept *k = key, *other = item;
+    const PooledNode *k = key, *other = item;
     const Leaf *a = k->leaf, *b = other->leaf;
     return a->role == b->role && a->op == b->op && a->write == b->write && a->value == b->value &&
            a->stmt == b->stmt && a->unchecked == b->unchecked && a->nontemporal == b->nontemporal &&
@@ -128,7 +128,7 @@ static bool same_leaf(const void *key, const void *item) {
 }
 
 const Leaf *pool_leaf(TreePool *pool, const Leaf *like, int niters) {
-    Kept key = {like, niters};
+    PooledNode key = {like, niters};
     uint64_t h = hash_mix((uint64_t)(uintptr_t)like->write, (uint64_t)(uintptr_t)like->value);
     h = hash_mix(h, (uint64_t)like->stmt << 8 | (uint64_t)like->role);
     if (like->iter) h = hash_pointers(h, like->iter, niters);
@@ -138,10 +138,10 @@ const Leaf *pool_leaf(TreePool *pool, const Leaf *like, int niters) {
         leaf->node.kind = NODE_LEAF;
         if (like->iter)
             leaf->iter = arena_copy(pool->arena, like->iter, (size_t)niters * sizeof *like->iter);
-        Kept *k = arena_new(pool->arena, Kept);
-        *k = (Kept){leaf, niters};
+        PooledNode *k = arena_new(pool->arena, PooledNode);
+        *k = (PooledNode){leaf, niters};
         *slot = k;
         pool->leaves.n++;
     }
-    return ((Kept *)*slot)->leaf;
+    return ((PooledNode *)*slot)->leaf;
 }

@@ -124,15 +124,15 @@ const char *special_check(Arena *arena, const Tree *t, const Special *s) {
 
 // --- Building ----------------------------------------------------------------------------------
 
-typedef struct Loops {
+typedef struct SpecialLoops {
     int n;
     Index index[TREE_MAX_RANK];
     const Affine *at[TREE_MAX_RANK];
-} Loops;
+} SpecialLoops;
 
 // One index per dimension of the view.
-static Loops loops_over(Tree *t, const BlockView *v) {
-    Loops l = {.n = rank_of(t, v)};
+static SpecialLoops loops_over(Tree *t, const BlockView *v) {
+    SpecialLoops l = {.n = rank_of(t, v)};
     for (int d = 0; d < l.n; d++) {
         l.index[d] = tree_index(t, name_of(t->names, "x"), v->size[d]);
         l.at[d] = affine_iter(t->exprs, l.index[d].id);
@@ -140,7 +140,7 @@ static Loops loops_over(Tree *t, const BlockView *v) {
     return l;
 }
 
-static const Node *around(Tree *t, const Loops *l, const Node *node) {
+static const Node *around(Tree *t, const SpecialLoops *l, const Node *node) {
     if (l->n == 0) return node;
     Block b = {.node.ndeps = -1, .kind = KIND_ANY, .nindex = l->n, .index = l->index};
     return &tree_block(t, &b, &node, 1)->node;
@@ -169,13 +169,13 @@ static const Node *write_of(Tree *t, LeafRole role, Reduce op, const BlockView *
 }
 
 static const Node *fill(Tree *t, const BlockView *v, LeafRole role, Value value) {
-    Loops l = loops_over(t, v);
+    SpecialLoops l = loops_over(t, v);
     const Expr *e = expr_const(t->exprs, type_of(t, v), value);
     return around(t, &l, write_of(t, role, REDUCE_ASSIGN, v, l.at, e));
 }
 
 static const Node *copy(Tree *t, const BlockView *to, const BlockView *from) {
-    Loops l = loops_over(t, to);
+    SpecialLoops l = loops_over(t, to);
     return around(t, &l, write_of(t, LEAF_UPDATE, REDUCE_ASSIGN, to, l.at, read_of(t, from, l.at)));
 }
 
@@ -193,7 +193,7 @@ static void unravel(Tree *t, const BlockView *v, const Affine *n, const Affine *
 
 static const Node *reshape(Tree *t, const BlockView *to, const BlockView *from) {
     Exprs *x = t->exprs;
-    Loops l = loops_over(t, to);
+    SpecialLoops l = loops_over(t, to);
     const Affine *n = affine_const(x, 0), *at[TREE_MAX_RANK];
     for (int d = 0; d < l.n; d++)
         n = affine_add(x, affine_scale(x, n, max_i64(to->size[d], 1)), l.at[d]);
@@ -207,9 +207,9 @@ static const Node *group(Tree *t, const Node *const *nodes, int n) {
 }
 
 // Loops over `rows`; the subscripts that this means for the table.
-static Loops gather_loops(Tree *t, const Special *s, const BlockView *table, const BlockView *rows,
-                          const Affine **at) {
-    Loops l = loops_over(t, rows);
+static SpecialLoops gather_loops(Tree *t, const Special *s, const BlockView *table,
+                                 const BlockView *rows, const Affine **at) {
+    SpecialLoops l = loops_over(t, rows);
     int axis = axis_of(s), nx = rank_of(t, &s->in[1]);
     for (int d = 0; d < rank_of(t, table); d++)
         at[d] = d < axis ? l.at[d] : d > axis ? l.at[d + nx - 1] : NULL;
@@ -219,7 +219,7 @@ static Loops gather_loops(Tree *t, const Special *s, const BlockView *table, con
 
 static const Node *gather(Tree *t, const Special *s) {
     const Affine *at[TREE_MAX_RANK];
-    Loops l = gather_loops(t, s, &s->in[0], &s->out[0], at);
+    SpecialLoops l = gather_loops(t, s, &s->in[0], &s->out[0], at);
     const Expr *value = read_of(t, &s->in[0], at);
     return around(t, &l, write_of(t, LEAF_UPDATE, REDUCE_ASSIGN, &s->out[0], l.at, value));
 }
@@ -227,7 +227,7 @@ static const Node *gather(Tree *t, const Special *s) {
 static const Node *scatter(Tree *t, const Special *s) {
     const Affine *at[TREE_MAX_RANK];
     const BlockView *out = &s->out[0];
-    Loops l = gather_loops(t, s, out, &s->in[0], at);
+    SpecialLoops l = gather_loops(t, s, out, &s->in[0], at);
     const Expr *value = read_of(t, &s->in[0], l.at);
     const Node *add = around(t, &l, write_of(t, LEAF_UPDATE, REDUCE_ADD, out, at, value));
     if (out->dir == VIEW_INOUT) return add;

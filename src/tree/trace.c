@@ -27,17 +27,17 @@ typedef struct Event {
     const Moment *at;
 } Event;
 
-typedef struct Element {
+typedef struct TraceElement {
     VEC(Event) events;
     bool written;
     int64_t holds; // which element of the tensor; -1: not known
-} Element;
+} TraceElement;
 
-typedef struct Memory {
+typedef struct TraceMemory {
     bool traced; // something writes it
     int64_t n;
-    Element *at;
-} Memory;
+    TraceElement *at;
+} TraceMemory;
 
 // Instances of a statement that ran: per point of its box a count.
 typedef struct Domain {
@@ -50,7 +50,7 @@ typedef struct Trace {
     const Tree *t;
     const Program *p;
     DiagList *diags;
-    Memory *mem;
+    TraceMemory *mem;
     Domain *domain; // per statement
     Moment *now;
     bool moves; // the leaf that runs is a copy and read something unwritten
@@ -223,14 +223,14 @@ static void compare(Trace *t, int buffer, int64_t number, const Event *a, const 
 
 // --- What elements hold ------------------------------------------------------------------------
 
-typedef struct Wanted {
+typedef struct WantedElement {
     Trace *t;
     int tensor;
     int64_t holds;
     const int64_t *iter;
     int before; // the statement that asks
     bool found;
-} Wanted;
+} WantedElement;
 
 // The number of the tensor's element; -1 when reads decide.
 static int64_t tensor_element(const Program *p, const Access *a, const int64_t *iter) {
@@ -245,7 +245,7 @@ static int64_t tensor_element(const Program *p, const Access *a, const int64_t *
 
 // Is that element (-1: not known which) the one at hand, or a copy of it? A copy may have been
 // dropped since.
-static bool is_wanted(const Wanted *w, int tensor, int64_t element, int before) {
+static bool is_wanted(const WantedElement *w, int tensor, int64_t element, int before) {
     const Program *p = w->t->p;
     if (tensor == w->tensor) return element < 0 || element == w->holds;
     for (int k = before - 1; k >= 0; k--) {
@@ -266,7 +266,7 @@ static bool is_wanted(const Wanted *w, int tensor, int64_t element, int before) 
 
 static void look_for(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    Wanted *w = user;
+    WantedElement *w = user;
     if (!w->found)
         w->found = is_wanted(w, a->tensor, tensor_element(w->t->p, a, w->iter), w->before);
 }
@@ -282,13 +282,13 @@ static bool iterators(const Trace *t, const Leaf *leaf, const int64_t *value, in
     return true;
 }
 
-static void check_content(Trace *t, const Element *e, int buffer, int64_t number,
+static void check_content(Trace *t, const TraceElement *e, int buffer, int64_t number,
                           const int64_t *value) {
     const Leaf *leaf = t->now->leaf;
     int64_t iter[PROGRAM_MAX_ITERS];
     int tensor = t->t->buffers.at[buffer].tensor;
     if (e->holds < 0 || tensor < 0 || !iterators(t, leaf, value, iter)) return;
-    Wanted w = {t, tensor, e->holds, iter, leaf->stmt, false};
+    WantedElement w = {t, tensor, e->holds, iter, leaf->stmt, false};
     const Stmt *s = &t->p->stmts.at[leaf->stmt];
     expr_visit_accesses(s->value, look_for, &w);
     for (int d = 0; d < s->write->rank; d++) affine_visit_accesses(s->write->sub[d], look_for, &w);
@@ -313,8 +313,8 @@ static int64_t written_element(const Trace *t, int buffer, const int64_t *value)
 static void on_enter(void *user, const Block *b) {
     Trace *t = user;
     for (int i = 0; i < b->nallocs; i++) {
-        Memory *m = &t->mem[b->alloc[i]];
-        for (int64_t e = 0; m->traced && e < m->n; e++) m->at[e] = (Element){.holds = -1};
+        TraceMemory *m = &t->mem[b->alloc[i]];
+        for (int64_t e = 0; m->traced && e < m->n; e++) m->at[e] = (TraceElement){.holds = -1};
     }
 }
 
@@ -346,9 +346,9 @@ static bool is_copy(const Leaf *leaf) {
 
 static void on_access(void *user, int buffer, int64_t number, bool write, const int64_t *value) {
     Trace *t = user;
-    Memory *m = &t->mem[buffer];
+    TraceMemory *m = &t->mem[buffer];
     if (!m->traced || !t->now || t->failed) return;
-    Element *e = &m->at[number];
+    TraceElement *e = &m->at[number];
     const Leaf *leaf = t->now->leaf;
     EventKind kind = !write ? EVENT_READ : leaf->op == REDUCE_ASSIGN ? EVENT_ASSIGN : EVENT_REDUCE;
     Event event = {kind, t->now};
@@ -384,16 +384,16 @@ static bool mark_written(void *user, const Node *node, int depth, const Block *p
 static void start_memory(Trace *t) {
     for (int b = 0; b < t->t->buffers.n; b++) {
         const Buffer *buffer = &t->t->buffers.at[b];
-        Memory *m = &t->mem[b];
+        TraceMemory *m = &t->mem[b];
         m->traced |= b >= t->t->nargs;
         if (!m->traced) continue;
         m->n = 1;
         for (int d = 0; d < buffer->rank; d++) m->n *= buffer->size[d];
-        m->at = arena_new_n(t->arena, Element, m->n);
+        m->at = arena_new_n(t->arena, TraceElement, m->n);
         bool full = b < t->t->nargs;
         if (full && t->p && b < t->p->tensors.n && t->p->tensors.at[b].role == ROLE_OUTPUT)
             full = false;
-        for (int64_t e = 0; e < m->n; e++) m->at[e] = (Element){.holds = -1, .written = full};
+        for (int64_t e = 0; e < m->n; e++) m->at[e] = (TraceElement){.holds = -1, .written = full};
     }
 }
 
@@ -419,7 +419,7 @@ bool tree_trace(Arena *scratch, const Tree *tree, const View *views, TraceCount 
                 DiagList *diags) {
     Trace t = {.arena = scratch, .t = tree, .diags = diags};
     t.p = tree->program && tree->program->stmts.n ? tree->program : NULL;
-    t.mem = arena_new_n(scratch, Memory, tree->buffers.n);
+    t.mem = arena_new_n(scratch, TraceMemory, tree->buffers.n);
     tree_walk(tree, mark_written, &t);
     start_memory(&t);
     start_domains(&t);

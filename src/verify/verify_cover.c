@@ -33,7 +33,7 @@ typedef struct Server {
     VEC(const Affine *) need; // each >= 0
 } Server;
 
-typedef struct Cover {
+typedef struct TreeCover {
     Verifier *v;
     System s;
     Point y;
@@ -42,17 +42,17 @@ typedef struct Cover {
     int64_t lo[DEP_MAX_ITERS], hi[DEP_MAX_ITERS]; // of the system, inclusive
     int nservers, asked;
     Server server[MAX_WRITERS];
-} Cover;
+} TreeCover;
 
-static const Use *use_of(const Cover *c, const Touch *t) { return &c->v->f.use.at[t->use]; }
-static Exprs *pool(const Cover *c) { return c->v->f.x; }
+static const Use *use_of(const TreeCover *c, const Touch *t) { return &c->v->f.use.at[t->use]; }
+static Exprs *pool(const TreeCover *c) { return c->v->f.x; }
 
-static bool bounds(const Cover *c, const Affine *a, int64_t *min, int64_t *max) {
+static bool bounds(const TreeCover *c, const Affine *a, int64_t *min, int64_t *max) {
     return affine_bounds(a, c->lo, c->hi, min, max);
 }
 
 // A condition, unless it always holds.
-static void need(Cover *c, Server *w, const Affine *a) {
+static void need(TreeCover *c, Server *w, const Affine *a) {
     int64_t min, max;
     if (bounds(c, a, &min, &max) && min >= 0) return;
     for (int i = 0; i < c->s.least.n; i++)
@@ -69,20 +69,20 @@ typedef struct Quotient {
     const Affine *value;
 } Quotient;
 
-typedef struct Solve {
-    Cover *c;
+typedef struct TreeSolve {
+    TreeCover *c;
     Server *w;
     const Affine **x; // per index id; NULL: not known
     Quotient quotient[MAX_QUOTIENTS];
     int nquotients;
-} Solve;
+} TreeSolve;
 
-static bool is_unknown(const Solve *s, int id) { return !s->x[id]; }
+static bool is_unknown(const TreeSolve *s, int id) { return !s->x[id]; }
 
-static const Index *index_of(const Solve *s, int id) { return s->c->v->f.index[id]; }
+static const Index *index_of(const TreeSolve *s, int id) { return s->c->v->f.index[id]; }
 
 // floor(rest / size), at most the last value of the index.
-static const Affine *digit(Solve *s, const Affine *rest, int64_t size, const Index *i) {
+static const Affine *digit(TreeSolve *s, const Affine *rest, int64_t size, const Index *i) {
     Exprs *x = pool(s->c);
     const Affine *q = size == 1 ? rest : affine_div(x, rest, affine_const(x, size));
     int64_t min, max;
@@ -97,14 +97,14 @@ static int by_coef(const void *a, const void *b) {
 }
 
 // Are all indices in it known?
-static bool is_known(const Solve *s, const Use *p, const Affine *a) {
+static bool is_known(const TreeSolve *s, const Use *p, const Affine *a) {
     for (int i = 0; i < p->nindex; i++)
         if (is_unknown(s, p->index[i]->id) && affine_uses_iter(a, p->index[i]->id)) return false;
     return true;
 }
 
 // The value of a division of unknown indices: what some subscript says, else 0; checked in the end.
-static const Affine *quotient(Solve *s, const Atom *t) {
+static const Affine *quotient(TreeSolve *s, const Atom *t) {
     for (int i = 0; i < s->nquotients; i++)
         if (s->quotient[i].atom == t) return s->quotient[i].value;
     if (s->nquotients == MAX_QUOTIENTS) return NULL;
@@ -113,7 +113,7 @@ static const Affine *quotient(Solve *s, const Atom *t) {
 }
 
 // f = value: its unknown indices, the one with the largest coefficient first.
-static bool solve_equation(Solve *s, const Use *p, const Affine *f, const Affine *value) {
+static bool solve_equation(TreeSolve *s, const Use *p, const Affine *f, const Affine *value) {
     Exprs *x = pool(s->c);
     Term term[AFFINE_MAX_TERMS];
     int n = 0;
@@ -150,9 +150,9 @@ static bool solve_equation(Solve *s, const Use *p, const Affine *f, const Affine
     return true;
 }
 
-typedef struct Equation {
+typedef struct TreeEquation {
     const Affine *f, *value;
-} Equation;
+} TreeEquation;
 
 // Is `f` one division (modulo)?
 static const Atom *only(const Affine *f, AtomKind kind) {
@@ -162,7 +162,7 @@ static const Atom *only(const Affine *f, AtomKind kind) {
 }
 
 // a/c = v and a%c = w  ->  a = c*v + w, as blocked layouts have it.
-static int join_digits(Solve *s, Equation *e, int n) {
+static int join_digits(TreeSolve *s, TreeEquation *e, int n) {
     Exprs *x = pool(s->c);
     for (bool more = true; more;) {
         more = false;
@@ -171,7 +171,7 @@ static int join_digits(Solve *s, Equation *e, int n) {
                 int64_t c;
                 const Affine *a = facts_digits(x, e[i].f, e[j].f, &c);
                 if (!a) continue;
-                e[i] = (Equation){a, affine_add(x, affine_scale(x, e[i].value, c), e[j].value)};
+                e[i] = (TreeEquation){a, affine_add(x, affine_scale(x, e[i].value, c), e[j].value)};
                 need(s->c, s->w, e[j].value);
                 need(s->c, s->w, affine_add_const(x, affine_scale(x, e[j].value, -1), c - 1));
                 e[j] = e[--n];
@@ -182,18 +182,18 @@ static int join_digits(Solve *s, Equation *e, int n) {
 }
 
 // a%c = v  ->  a = v, the first of them, if v is a remainder.
-static Equation least_remainder(Solve *s, Equation e) {
+static TreeEquation least_remainder(TreeSolve *s, TreeEquation e) {
     Exprs *x = pool(s->c);
     const Atom *r = only(e.f, ATOM_MOD);
     if (!r || !affine_is_const(r->b) || r->b->constant < 1) return e;
     need(s->c, s->w, e.value);
     need(s->c, s->w, affine_add_const(x, affine_scale(x, e.value, -1), r->b->constant - 1));
-    return (Equation){r->a, e.value};
+    return (TreeEquation){r->a, e.value};
 }
 
 // Shared indices outside of `level`: y's value, or the only one that the writer's guards allow,
 // which must not come later. False: in the same iteration of all of them the writer comes later.
-static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed, int level) {
+static bool place_shared(TreeSolve *s, const Use *p, const Use *r, int fixed, int level) {
     Exprs *x = pool(s->c);
     Common common = facts_common(p, r);
     bool sooner = common.blocks && p->child[common.blocks - 1] < r->child[common.blocks - 1];
@@ -212,7 +212,7 @@ static bool place_shared(Solve *s, const Use *p, const Use *r, int fixed, int le
 }
 
 // Divisions last: what is still unknown in a/c = v is taken from a = c*v, and v is the quotient.
-static bool solve_quotients(Solve *s, const Use *p) {
+static bool solve_quotients(TreeSolve *s, const Use *p) {
     Exprs *x = pool(s->c);
     for (int i = 0; i < s->nquotients; i++) {
         const Atom *t = s->quotient[i].atom;
@@ -228,7 +228,7 @@ static bool solve_quotients(Solve *s, const Use *p) {
 }
 
 // Per index id that is passed in: over those that are not.
-static const Affine **expand_passed(const Cover *c, const Use *p) {
+static const Affine **expand_passed(const TreeCover *c, const Use *p) {
     const Affine **to = arena_new_n(c->v->f.arena, const Affine *, c->v->f.t->nindices);
     for (int i = 0; i < p->nindex; i++)
         if (p->index[i]->passed)
@@ -238,17 +238,17 @@ static const Affine **expand_passed(const Cover *c, const Use *p) {
 
 // x(y) for one writer; false when it cannot be named. Indices shared outside of number `level` are
 // equal; that one, if it is shared, is less than y's.
-static bool solve(Cover *c, Server *w, const Touch *writer, int level) {
+static bool solve(TreeCover *c, Server *w, const Touch *writer, int level) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
     const Access *a = writer->access;
-    Solve s = {.c = c, .w = w};
+    TreeSolve s = {.c = c, .w = w};
     s.x = arena_new_n(c->v->f.arena, const Affine *, c->v->f.t->nindices);
     *w = (Server){.touch = writer};
     if (!place_shared(&s, p, r, facts_fixed(&c->v->f, r, a->tensor), level)) return false;
-    Equation e[TREE_MAX_RANK];
+    TreeEquation e[TREE_MAX_RANK];
     const Affine **proper = expand_passed(c, p);
     for (int d = 0; d < a->rank; d++)
-        e[d] = (Equation){affine_substitute(pool(c), a->sub[d], proper, NULL), c->element[d]};
+        e[d] = (TreeEquation){affine_substitute(pool(c), a->sub[d], proper, NULL), c->element[d]};
     int n = join_digits(&s, e, a->rank);
     for (int i = 0; i < n; i++)
         if (!is_known(&s, p, e[i].f)) e[i] = least_remainder(&s, e[i]);
@@ -289,7 +289,7 @@ static bool solve(Cover *c, Server *w, const Touch *writer, int level) {
 
 // Is there a y, in what is left of the system, that no writer from number `from` on serves? DEP_YES
 // leaves it in c->s.point.
-static DepAnswer unserved(Cover *c, int from) {
+static DepAnswer unserved(TreeCover *c, int from) {
     bool undecided = false;
     if (c->asked++ > MAX_ASKED) return DEP_UNDECIDED;
     if (from == c->nservers) return ask(c->v, &c->s);
@@ -308,7 +308,7 @@ static DepAnswer unserved(Cover *c, int from) {
 }
 
 // Does some write come before the read at c->s.point, whatever it is made of?
-static bool maybe_written(Cover *c, const Touch *writer) {
+static bool maybe_written(TreeCover *c, const Touch *writer) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
     Common common = facts_common(p, r);
     int fixed = facts_fixed(&c->v->f, r, writer->access->tensor);
@@ -346,7 +346,7 @@ static bool maybe_written(Cover *c, const Touch *writer) {
 }
 
 // False: it may have been written.
-static bool report_unwritten(Cover *c, int buffer) {
+static bool report_unwritten(TreeCover *c, int buffer) {
     const Leaf *leaf = use_of(c, c->read)->leaf;
     for (int i = c->v->f.first[buffer]; i >= 0; i = c->v->f.touch.at[i].next) {
         const Touch *w = &c->v->f.touch.at[i];
@@ -373,7 +373,7 @@ typedef struct Data {
     int n;
 } Data;
 
-static const Affine *datum(Cover *c, Data *data, const Atom *read) {
+static const Affine *datum(TreeCover *c, Data *data, const Atom *read) {
     enum { MOST_BITS = 40 }; // whatever is larger is no index
     for (int i = 0; i < data->n; i++)
         if (data->atom[i] == read) return data->value[i];
@@ -388,7 +388,7 @@ static const Affine *datum(Cover *c, Data *data, const Atom *read) {
 }
 
 // A subscript over the system's variables, with a further one for each integer that is read.
-static const Affine *any_data(Cover *c, Data *data, const Affine *a) {
+static const Affine *any_data(TreeCover *c, Data *data, const Affine *a) {
     Exprs *x = pool(c);
     if (!a->has_read) return a;
     const Affine *sum = affine_const(x, a->constant);
@@ -408,7 +408,7 @@ static const Affine *any_data(Cover *c, Data *data, const Affine *a) {
     return sum;
 }
 
-static bool enter(Cover *c) {
+static bool enter(TreeCover *c) {
     const Access *a = c->read->access;
     const Buffer *b = &c->v->f.t->buffers.at[a->tensor];
     Data data = {.n = 0};
@@ -436,7 +436,7 @@ static bool enter(Cover *c) {
 
 // A writer in the same iteration of all loops around both; or in an earlier one of each loop that
 // is in index order, the innermost first. True: it serves every y.
-static bool add_servers(Cover *c, const Touch *writer, bool carried) {
+static bool add_servers(TreeCover *c, const Touch *writer, bool carried) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
     int common = facts_common(p, r).indices, last = common;
     if (carried) last = facts_fixed(&c->v->f, r, writer->access->tensor);
@@ -451,7 +451,7 @@ static bool add_servers(Cover *c, const Touch *writer, bool carried) {
 }
 
 // Is there a y that no writer serves, carried ones counted or not?
-static DepAnswer ask_writers(Cover *c, bool carried) {
+static DepAnswer ask_writers(TreeCover *c, bool carried) {
     const TreeFacts *f = &c->v->f;
     c->asked = 0;
     for (int i = f->first[c->read->access->tensor]; i >= 0; i = f->touch.at[i].next) {
@@ -464,7 +464,7 @@ static DepAnswer ask_writers(Cover *c, bool carried) {
 
 // False: not decided.
 static bool check_read(Verifier *v, const Touch *read) {
-    Cover c;
+    TreeCover c;
     c.v = v;
     c.read = read;
     c.nservers = c.asked = 0;

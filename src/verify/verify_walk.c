@@ -13,14 +13,14 @@
 enum { WALK_STEPS = 1 << 18, WALK_ELEMENTS = 1 << 22 };
 
 // A block or leaf with what it touches of the buffer; others are left out.
-typedef struct Spot {
+typedef struct WalkNode {
     const Block *block; // NULL: a leaf
     int nchildren, ntouches;
-    struct Spot **child;
+    struct WalkNode **child;
     const Touch **touch; // reads first
-} Spot;
+} WalkNode;
 
-typedef struct Walk {
+typedef struct TreeWalk {
     Verifier *v;
     const Buffer *buffer;
     const Block *home; // NULL: an argument
@@ -32,12 +32,12 @@ typedef struct Walk {
     bool *written;
     bool open; // something could not be decided
     int64_t *at;
-} Walk;
+} TreeWalk;
 
-static Spot *spot_of(Walk *w, const Node *node);
+static WalkNode *spot_of(TreeWalk *w, const Node *node);
 
-static Spot *leaf_spot(Walk *w) {
-    Spot s = {0};
+static WalkNode *leaf_spot(TreeWalk *w) {
+    WalkNode s = {0};
     Arena *arena = w->v->f.arena;
     int use = w->uses++;
     s.touch = arena_new_n(arena, const Touch *, w->v->f.touch.n);
@@ -50,27 +50,27 @@ static Spot *leaf_spot(Walk *w) {
     return s.ntouches ? arena_copy(arena, &s, sizeof s) : NULL;
 }
 
-static Spot *spot_of(Walk *w, const Node *node) {
+static WalkNode *spot_of(TreeWalk *w, const Node *node) {
     const Block *b = as_block(node);
     if (!b) return node->kind == NODE_LEAF ? leaf_spot(w) : NULL;
     Arena *arena = w->v->f.arena;
-    Spot s = {.block = b};
-    s.child = arena_new_n(arena, Spot *, b->nchildren);
+    WalkNode s = {.block = b};
+    s.child = arena_new_n(arena, WalkNode *, b->nchildren);
     for (int i = 0; i < b->nchildren; i++) {
-        Spot *child = spot_of(w, b->child[i]);
+        WalkNode *child = spot_of(w, b->child[i]);
         if (child) s.child[s.nchildren++] = child;
     }
     return s.nchildren ? arena_copy(arena, &s, sizeof s) : NULL;
 }
 
 // The value at this point; false: data or an overflow is in the way.
-static bool value_at(const Walk *w, const Affine *a, int64_t *out) {
+static bool value_at(const TreeWalk *w, const Affine *a, int64_t *out) {
     return !a->has_read && affine_eval(a, w->at, NULL, NULL, NULL, out);
 }
 
 // Is every element written that an access may mean here, from dimension d on? A subscript from data
 // may be anything inside. What is outside is another question.
-static bool is_written(const Walk *w, const Access *a, int d, int64_t n) {
+static bool is_written(const TreeWalk *w, const Access *a, int d, int64_t n) {
     int64_t x;
     if (d == a->rank) return w->written[n];
     int64_t size = w->buffer->size[d];
@@ -82,7 +82,7 @@ static bool is_written(const Walk *w, const Access *a, int d, int64_t n) {
 }
 
 // -1: outside, or not known.
-static int64_t element_at(const Walk *w, const Access *a) {
+static int64_t element_at(const TreeWalk *w, const Access *a) {
     int64_t n = 0;
     for (int d = 0; d < a->rank; d++) {
         int64_t x;
@@ -93,7 +93,7 @@ static int64_t element_at(const Walk *w, const Access *a) {
 }
 
 // Does the access happen here? What is not known counts as yes for reads and as no for writes.
-static bool happens(const Walk *w, const Touch *t) {
+static bool happens(const TreeWalk *w, const Touch *t) {
     for (int i = 0; i < t->nfacts; i++) {
         int64_t x;
         if (value_at(w, t->fact[i], &x) ? x < 0 : t->kind == TOUCH_ASSIGN) return false;
@@ -101,7 +101,7 @@ static bool happens(const Walk *w, const Touch *t) {
     return t->whole || t->kind != TOUCH_ASSIGN;
 }
 
-static void visit_leaf(Walk *w, const Spot *s, bool sure) {
+static void visit_leaf(TreeWalk *w, const WalkNode *s, bool sure) {
     for (int i = 0; i < s->ntouches && !w->open; i++) {
         const Touch *t = s->touch[i];
         if (!happens(w, t)) continue;
@@ -114,9 +114,9 @@ static void visit_leaf(Walk *w, const Spot *s, bool sure) {
     }
 }
 
-static void visit(Walk *w, const Spot *s, bool sure);
+static void visit(TreeWalk *w, const WalkNode *s, bool sure);
 
-static void visit_children(Walk *w, const Spot *s, bool sure) {
+static void visit_children(TreeWalk *w, const WalkNode *s, bool sure) {
     for (int i = 0; i < s->block->nconstraints; i++) {
         int64_t x;
         if (!value_at(w, s->block->constraint[i], &x))
@@ -128,7 +128,7 @@ static void visit_children(Walk *w, const Spot *s, bool sure) {
     for (int i = 0; i < s->nchildren && !w->open; i++) visit(w, s->child[i], sure);
 }
 
-static void visit_indices(Walk *w, const Spot *s, int k, bool sure) {
+static void visit_indices(TreeWalk *w, const WalkNode *s, int k, bool sure) {
     if (w->left-- <= 0) w->open = true;
     if (w->open) return;
     if (k == s->block->nindex) {
@@ -147,7 +147,7 @@ static void visit_indices(Walk *w, const Spot *s, int k, bool sure) {
     }
 }
 
-static void visit(Walk *w, const Spot *s, bool sure) {
+static void visit(TreeWalk *w, const WalkNode *s, bool sure) {
     if (s->block)
         visit_indices(w, s, 0, sure);
     else
@@ -155,7 +155,7 @@ static void visit(Walk *w, const Spot *s, bool sure) {
 }
 
 bool verify_walk(Verifier *v, int buffer, const bool *open) {
-    Walk w = {.v = v, .buffer = &v->f.t->buffers.at[buffer], .home = v->f.home[buffer]};
+    TreeWalk w = {.v = v, .buffer = &v->f.t->buffers.at[buffer], .home = v->f.home[buffer]};
     w.number = buffer;
     w.asked = open;
     w.left = WALK_STEPS;
@@ -165,7 +165,7 @@ bool verify_walk(Verifier *v, int buffer, const bool *open) {
     if (w.elements > WALK_ELEMENTS || !v->f.t->root) return false;
     w.written = arena_new_n(v->f.arena, bool, w.elements + 1);
     w.at = arena_new_n(v->f.arena, int64_t, v->f.t->nindices + 1);
-    Spot *root = spot_of(&w, &v->f.t->root->node);
+    WalkNode *root = spot_of(&w, &v->f.t->root->node);
     if (root) visit(&w, root, true);
     return !w.open;
 }

@@ -134,9 +134,9 @@ static const char *affine_text(CWriter *w, const Affine *a) {
 
 // --- Bounds ------------------------------------------------------------------------------------
 
-typedef struct Bounds {
+typedef struct LoopBounds {
     const Affine *from, *to; // half-open
-} Bounds;
+} LoopBounds;
 
 // The index of `b` that the constraint bounds: the last of its own that occurs, linearly; -1: none.
 static int bounded_index(const Block *b, const Affine *c) {
@@ -156,7 +156,7 @@ static int bounded_index(const Block *b, const Affine *c) {
     return -1;
 }
 
-static void narrow(CWriter *w, Bounds *b, const Affine *c, const Index *x) {
+static void narrow(CWriter *w, LoopBounds *b, const Affine *c, const Index *x) {
     Exprs *pool = w->t->exprs;
     int64_t coef = affine_coef(c, x->id), lo, hi;
     const Affine *rest = affine_sub(pool, c, affine_scale(pool, affine_iter(pool, x->id), coef));
@@ -180,17 +180,17 @@ static void narrow(CWriter *w, Bounds *b, const Affine *c, const Index *x) {
 // --- Iterations that meet ----------------------------------------------------------------------
 
 // An update of an element, as seen along one dimension from one parallel index.
-typedef struct Reach {
+typedef struct LoopReach {
     int64_t coef;   // of the index
     int64_t lo, hi; // what the constant and everything else inside of the loop adds
     int64_t gcd;    // of the coefficients inside
     const Affine *outside;
-} Reach;
+} LoopReach;
 
 // False when the subscript is not linear or has passed indices of the loop.
-static bool reach_of(CWriter *w, const Affine *sub, int id, int depth, Reach *out) {
+static bool reach_of(CWriter *w, const Affine *sub, int id, int depth, LoopReach *out) {
     Exprs *x = w->t->exprs;
-    *out = (Reach){.lo = sub->constant, .hi = sub->constant};
+    *out = (LoopReach){.lo = sub->constant, .hi = sub->constant};
     const Affine *outside = affine_const(x, 0);
     if (!sub->linear) return false;
     for (int i = 0; i < sub->n; i++) {
@@ -218,10 +218,10 @@ static bool reach_of(CWriter *w, const Affine *sub, int id, int depth, Reach *ou
 
 // Do different values of the index always mean different elements in dimension d?
 static bool apart_in(CWriter *w, const Leaves *all, int buffer, int d, int id, int depth) {
-    Reach sum = {0};
+    LoopReach sum = {0};
     int n = 0;
     for (int i = 0; i < all->n; i++) {
-        Reach r;
+        LoopReach r;
         const Leaf *leaf = all->at[i];
         if (leaf->write->tensor != buffer || leaf->op == REDUCE_ASSIGN) continue;
         if (!reach_of(w, leaf->write->sub[d], id, depth, &r) || !r.coef) return false;
@@ -510,7 +510,7 @@ static int64_t copies_of(const Node *n) {
     return b ? copies_inside(b, -1) : 1;
 }
 
-static void write_loop(CWriter *w, const Block *b, int i, const Bounds *at) {
+static void write_loop(CWriter *w, const Block *b, int i, const LoopBounds *at) {
     const Index *x = &b->index[i];
     int64_t times = b->kind == KIND_UNROLL ? unrolled(b, i, copies_inside(b, i)) : 1;
     if (times > 1) {
@@ -526,10 +526,10 @@ static void write_loop(CWriter *w, const Block *b, int i, const Bounds *at) {
 
 static void write_loops(CWriter *w, const Block *b) {
     Exprs *x = w->t->exprs;
-    Bounds *bounds = arena_new_n(w->arena, Bounds, b->nindex + 1);
+    LoopBounds *bounds = arena_new_n(w->arena, LoopBounds, b->nindex + 1);
     Conditions inside = {0};
     for (int i = 0; i < b->nindex; i++)
-        bounds[i] = (Bounds){affine_const(x, 0), affine_const(x, b->index[i].extent)};
+        bounds[i] = (LoopBounds){affine_const(x, 0), affine_const(x, b->index[i].extent)};
     for (int i = 0; i < b->nconstraints; i++) {
         const Affine *c = b->constraint[i];
         if (is_settled(w, c)) continue;

@@ -37,17 +37,17 @@ typedef struct Tail {
     int64_t never, full;    // of `bound`: it holds nowhere up to `never`, everywhere from `full` on
 } Tail;
 
-typedef struct Case {
+typedef struct TailCase {
     double weight; // the share of the region's work
     int64_t value[MAX_TAILS];
     int64_t first, last; // of the one loop that decides
-} Case;
+} TailCase;
 
 typedef struct TailGroup {
     int ntails, nouter, ncases;
     Tail tail[MAX_TAILS];
     PNode *outer[MAX_OUTER];
-    Case *at;      // the one where nothing is cut off first, then by weight
+    TailCase *at;  // the one where nothing is cut off first, then by weight
     bool exact;    // every case needs code of its own: lanes run along a loop
     bool counts;   // all loops are machine loops, which can count at run time
     bool by_index; // two cases, distinguished by the index of the deciding loop
@@ -139,7 +139,7 @@ static int exists(const Gen *g, const TailGroup *group, const TailBox *box) {
 
 // ---- Cases
 
-static bool add_case(TailGroup *group, const Case *c) {
+static bool add_case(TailGroup *group, const TailCase *c) {
     int i = 0;
     size_t size = sizeof(int64_t) * (size_t)group->ntails;
     while (i < group->ncases && memcmp(group->at[i].value, c->value, size)) i++;
@@ -148,7 +148,7 @@ static bool add_case(TailGroup *group, const Case *c) {
         group->at[group->ncases++] = *c;
         return true;
     }
-    Case *is = &group->at[i];
+    TailCase *is = &group->at[i];
     is->weight += c->weight;
     is->first = min_i64(is->first, c->first);
     is->last = max_i64(is->last, c->last);
@@ -156,7 +156,7 @@ static bool add_case(TailGroup *group, const Case *c) {
 }
 
 // The work of a case, as far as these loops tell.
-static double weight_of(const TailGroup *group, const Case *c, const TailBox *box) {
+static double weight_of(const TailGroup *group, const TailCase *c, const TailBox *box) {
     double weight = 1;
     for (int i = 0; i < group->nouter; i++) weight *= (double)(box->hi[i] - box->lo[i] + 1);
     for (int i = 0; i < group->ntails; i++)
@@ -189,7 +189,7 @@ static bool find_cases(const Gen *g, TailGroup *group, const TailBox *box, int *
     if (--*budget < 0) return false;
     int there = exists(g, group, box);
     if (!there) return true;
-    Case c = {.first = box->lo[0], .last = box->hi[0]};
+    TailCase c = {.first = box->lo[0], .last = box->hi[0]};
     bool one = there >= 0;
     for (int i = 0; i < group->ntails; i++) {
         int64_t hi;
@@ -207,7 +207,7 @@ static bool find_cases(const Gen *g, TailGroup *group, const TailBox *box, int *
     return find_cases(g, group, &half[0], budget) && find_cases(g, group, &half[1], budget);
 }
 
-static bool is_whole(const TailGroup *group, const Case *c) {
+static bool is_whole(const TailGroup *group, const TailCase *c) {
     for (int i = 0; i < group->ntails; i++) {
         const Tail *t = &group->tail[i];
         if (c->value[i] != (t->bound ? t->full : t->loop->extent)) return false;
@@ -218,7 +218,7 @@ static bool is_whole(const TailGroup *group, const Case *c) {
 static void sort_cases(TailGroup *group) {
     double sum = 0;
     for (int i = 0; i < group->ncases; i++) {
-        Case c = group->at[i];
+        TailCase c = group->at[i];
         int to = i;
         for (; to > 0 && (is_whole(group, &c) || (group->at[to - 1].weight < c.weight &&
                                                   !is_whole(group, &group->at[to - 1])));
@@ -235,10 +235,10 @@ static bool set_cases(const Gen *g, TailGroup *group) {
     int budget = MAX_BOXES;
     for (int i = 0; i < group->nouter; i++) all.hi[i] = group->outer[i]->extent - 1;
     group->ncases = 0;
-    group->at = arena_new_n(g->arena, Case, MAX_CASES);
+    group->at = arena_new_n(g->arena, TailCase, MAX_CASES);
     if (!find_cases(g, group, &all, &budget)) return false;
     sort_cases(group);
-    const Case *c = group->at;
+    const TailCase *c = group->at;
     group->by_index = group->nouter == 1 && group->ncases == 2 && is_whole(group, c) &&
                       !g->here.value[group->outer[0]->loop] && c[0].last < c[1].first &&
                       c[1].first == (int32_t)c[1].first;
@@ -605,7 +605,7 @@ static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
 
 // What follows is made for this case.
 static void enter_case(Gen *g, TailGroup *group, int i) {
-    const Case *c = &group->at[i];
+    const TailCase *c = &group->at[i];
     g->here.cases++;
     for (int t = 0; t < group->ntails; t++) {
         Tail *tail = &group->tail[t];

@@ -12,12 +12,12 @@
 
 #include "base/checked.h"
 
-typedef struct Use {
+typedef struct GpuUse {
     const Access *access;
     const GpuNode *leaf;
     bool write;
-} Use;
-typedef VEC(Use) Uses;
+} GpuUse;
+typedef VEC(GpuUse) Uses;
 
 typedef struct Sync {
     GpuProgram *g;
@@ -38,7 +38,7 @@ static bool is_common(const Sync *s, int buffer) {
 static void see_read(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Sync *s = user;
-    if (is_common(s, a->tensor)) vec_push(s->g->arena, s->into, ((Use){a, s->leaf, false}));
+    if (is_common(s, a->tensor)) vec_push(s->g->arena, s->into, ((GpuUse){a, s->leaf, false}));
 }
 
 static void collect(Sync *s, const GpuNode *n) {
@@ -47,7 +47,7 @@ static void collect(Sync *s, const GpuNode *n) {
     s->leaf = n;
     const Access *w = n->leaf->write;
     bool own = s->reducing && n->meet && n->leaf->op != REDUCE_ASSIGN;
-    if (is_common(s, w->tensor) && !own) vec_push(s->g->arena, s->into, ((Use){w, n, true}));
+    if (is_common(s, w->tensor) && !own) vec_push(s->g->arena, s->into, ((GpuUse){w, n, true}));
     for (int d = 0; d < w->rank; d++) affine_visit_accesses(w->sub[d], see_read, s);
     expr_visit_accesses(n->leaf->value, see_read, s);
     for (int i = 0; i < n->guard.n; i++) affine_visit_accesses(n->guard.at[i], see_read, s);
@@ -55,7 +55,7 @@ static void collect(Sync *s, const GpuNode *n) {
 
 // Does the same thread touch each element in both? Threads are digits of both addresses alike, or
 // the same single thread runs both.
-static bool same_thread(const Sync *s, const Use *a, const Use *b) {
+static bool same_thread(const Sync *s, const GpuUse *a, const GpuUse *b) {
     unsigned used = gpu_used_axes(s->k);
     GpuDigits p, q;
     if (a->leaf->vector != b->leaf->vector) return false;
@@ -70,7 +70,7 @@ static bool same_thread(const Sync *s, const Use *a, const Use *b) {
 static bool conflict(const Sync *s, const Uses *a, const Uses *b) {
     for (int i = 0; i < a->n; i++)
         for (int k = 0; k < b->n; k++) {
-            const Use *p = &a->at[i], *q = &b->at[k];
+            const GpuUse *p = &a->at[i], *q = &b->at[k];
             if (p->access->tensor != q->access->tensor || (!p->write && !q->write)) continue;
             if (!same_thread(s, p, q)) return true;
         }

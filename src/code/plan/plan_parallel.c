@@ -33,12 +33,12 @@ static bool coefficients(const Plan *p, const Affine *a, int64_t scale, int64_t 
 }
 
 // What a subscript adds up to inside of one iteration of `loop`: from lo to hi in steps of gcd.
-typedef struct Reach {
+typedef struct ParallelReach {
     int64_t lo, hi, gcd;
-} Reach;
+} ParallelReach;
 
-static bool reach_of(const Plan *p, const int64_t *c, const PNode *loop, Reach *r) {
-    *r = (Reach){c[p->nloops], c[p->nloops], 0};
+static bool reach_of(const Plan *p, const int64_t *c, const PNode *loop, ParallelReach *r) {
+    *r = (ParallelReach){c[p->nloops], c[p->nloops], 0};
     for (int i = loop->loop + 1; i < p->nloops; i++) { // loops are numbered outside in
         int64_t span, extent = p->loop[i]->extent;
         if (!c[i] || extent <= 1) continue;
@@ -63,13 +63,13 @@ static bool has_conditions(const PNode *n) {
 // Do different iterations always write different elements, to be told by subscript d?
 static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_t *first,
                      int64_t *c) {
-    Reach sum = {0};
+    ParallelReach sum = {0};
     int n = 0;
     bool all = has_conditions(loop);
     for (int i = loop->span.first; i < loop->span.last; i++) {
         if (all ? p->leaves.at[i]->write.buffer != buffer : !updates(p, i, buffer)) continue;
         int64_t *into = n ? c : first;
-        Reach r;
+        ParallelReach r;
         memset(into, 0, (size_t)(p->nloops + 1) * sizeof *into);
         if (!coefficients(p, p->leaves.at[i]->leaf->write->sub[d], 1, into)) return false;
         if (!into[loop->loop] || !reach_of(p, into, loop, &r)) return false;

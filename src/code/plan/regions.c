@@ -230,7 +230,7 @@ static bool mark(Plan *p, PNode *n, bool pins) {
 }
 
 // The elements a region writes under its real loops, found by running through its copies.
-typedef struct Tile {
+typedef struct RegionTile {
     Plan *p;
     int first_loop; // loops from here on are inside the region
     int64_t *value; // by loop, from the first one on
@@ -244,9 +244,9 @@ typedef struct Tile {
         int summed; // lanes of the reductions into it along a vector loop; 0: none yet
     } at[64];
     bool fits;
-} Tile;
+} RegionTile;
 
-static int64_t lin_inside(const Tile *t, const Lin *l) {
+static int64_t lin_inside(const RegionTile *t, const Lin *l) {
     int64_t at = l->c;
     for (int i = 0; i < l->n; i++)
         if (l->t[i].loop >= t->first_loop) at += l->t[i].k * t->value[l->t[i].loop - t->first_loop];
@@ -254,14 +254,14 @@ static int64_t lin_inside(const Tile *t, const Lin *l) {
 }
 
 // The parts of two offsets that vary outside the region are the same.
-static bool same_outside(const Tile *t, const Lin *a, const Lin *b) {
+static bool same_outside(const RegionTile *t, const Lin *a, const Lin *b) {
     int i = 0;
     for (; i < a->n && a->t[i].loop < t->first_loop; i++)
         if (i >= b->n || b->t[i].loop != a->t[i].loop || b->t[i].k != a->t[i].k) return false;
     return i >= b->n || b->t[i].loop >= t->first_loop;
 }
 
-static void tile_add(Tile *t, const PNode *leaf) {
+static void tile_add(RegionTile *t, const PNode *leaf) {
     const Mem *w = &leaf->write;
     t->fits &= w->off != NULL;
     if (!t->fits) return;
@@ -282,7 +282,7 @@ bool plan_pins(const PNode *n) {
     return false;
 }
 
-static void tile_walk(Tile *t, const PNode *n, bool under_real) {
+static void tile_walk(RegionTile *t, const PNode *n, bool under_real) {
     if (!t->fits || (!under_real && !plan_pins(n))) return;
     if (n->kind == P_LEAF) {
         tile_add(t, n);
@@ -300,7 +300,7 @@ static void tile_walk(Tile *t, const PNode *n, bool under_real) {
 }
 
 // Every access to a buffer of the tile hits exactly one element (or vector) of the tile.
-static bool mem_agrees(const Tile *t, const Mem *m, int width) {
+static bool mem_agrees(const RegionTile *t, const Mem *m, int width) {
     for (int i = 0; i < t->n; i++) {
         if (t->at[i].buffer != m->buffer) continue;
         if (m->inner || !m->off || m->repeat || !same_outside(t, m->off, t->at[i].off))
@@ -318,7 +318,7 @@ static bool mem_agrees(const Tile *t, const Mem *m, int width) {
 }
 
 // What is reduced into an element in lanes is so in as many everywhere: they wait in one register.
-static bool lanes_agree(Tile *t, const PNode *leaf) {
+static bool lanes_agree(RegionTile *t, const PNode *leaf) {
     if (leaf->simd.width == 1 || leaf->write.lane || leaf->leaf->op == REDUCE_ASSIGN) return true;
     for (int i = 0; i < t->n; i++) {
         struct TileAt *at = &t->at[i];
@@ -371,8 +371,8 @@ static int tile_limit(const Plan *p, PNode **nodes, int n) {
 }
 
 // `all`: whether anything repeats inside or not.
-static Tile tile_of(Plan *p, PNode **nodes, int n, bool all) {
-    Tile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
+static RegionTile tile_of(Plan *p, PNode **nodes, int n, bool all) {
+    RegionTile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
         t.first_loop = plan_first_loop(nodes[i], p->nloops);
@@ -385,7 +385,7 @@ static Tile tile_of(Plan *p, PNode **nodes, int n, bool all) {
 
 // *tile <- the number of its elements.
 static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
-    Tile t = tile_of(p, nodes, n, all);
+    RegionTile t = tile_of(p, nodes, n, all);
     *tile = t.n;
     if (!t.fits && t.n < t.limit) return declined(p, SPILL_COMPUTED, 0);
     if (!t.fits) return declined(p, SPILL_TOO_MANY, t.limit);

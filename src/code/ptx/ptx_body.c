@@ -11,7 +11,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-bool leaf_skipped(const Writer *w, const Leaf *leaf) {
+bool leaf_skipped(const KernelWriter *w, const Leaf *leaf) {
     const Program *p = w->t->program;
     bool post = leaf->role == LEAF_POST ||
                 (p && leaf->stmt >= 0 && leaf->stmt < p->stmts.n && p->stmts.at[leaf->stmt].post);
@@ -21,12 +21,12 @@ bool leaf_skipped(const Writer *w, const Leaf *leaf) {
 
 // --- Straight-line code --------------------------------------------------------------------------
 
-static bool always(const Writer *w, const Affine *a) {
+static bool always(const KernelWriter *w, const Affine *a) {
     int64_t lo, hi;
     return affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi) && lo >= 0;
 }
 
-static bool is_straight(const Writer *w, const GpuNode *n) {
+static bool is_straight(const KernelWriter *w, const GpuNode *n) {
     if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
     if (n->kind == GPU_LEAF && (n->single || n->async)) return false;
     for (int i = 0; i < n->guard.n; i++)
@@ -36,12 +36,12 @@ static bool is_straight(const Writer *w, const GpuNode *n) {
     return true;
 }
 
-static void set_index(Writer *w, int id, int64_t v) {
+static void set_index(KernelWriter *w, int id, int64_t v) {
     w->env[id] = v;
     w->fixed[id] = affine_const(w->x, v);
 }
 
-void for_instances(Writer *w, const GpuNode *n, LeafVisit *fn, void *user) {
+void for_instances(KernelWriter *w, const GpuNode *n, LeafVisit *fn, void *user) {
     if (n->kind == GPU_LEAF) {
         w->leaf = n->leaf;
         fn(w, n, user);
@@ -59,7 +59,7 @@ static void want_access(void *user, const Access *a, bool guarded) {
     if (!guarded) memory_want(user, a);
 }
 
-static void want_leaf(Writer *w, const GpuNode *n, void *user) {
+static void want_leaf(KernelWriter *w, const GpuNode *n, void *user) {
     (void)user;
     if (n->vector > 1 || leaf_skipped(w, n->leaf)) return;
     expr_visit_accesses(n->leaf->value, want_access, w);
@@ -67,13 +67,13 @@ static void want_leaf(Writer *w, const GpuNode *n, void *user) {
 }
 
 static void fetch_access(void *user, const Access *a, bool guarded) {
-    Writer *w = user;
+    KernelWriter *w = user;
     const GpuBuffer *b = &w->k->buffer[a->tensor];
     if (guarded || a->has_read || b->space != GPU_SHARED) return;
     if (!access_plan(w, a)->hard) element_load(w, a);
 }
 
-static void fetch_leaf(Writer *w, const GpuNode *n, void *user) {
+static void fetch_leaf(KernelWriter *w, const GpuNode *n, void *user) {
     (void)user;
     if (n->vector == 1 && !leaf_skipped(w, n->leaf) && n->leaf->op != REDUCE_ASSIGN)
         expr_visit_accesses(n->leaf->value, fetch_access, w);
@@ -88,7 +88,7 @@ static int64_t leaves_below(const GpuNode *n) {
 
 // --- Leaves --------------------------------------------------------------------------------------
 
-static void leaf_now(Writer *w, const GpuNode *n) {
+static void leaf_now(KernelWriter *w, const GpuNode *n) {
     const Leaf *leaf = n->leaf;
     if (leaf_skipped(w, leaf)) return;
     w->leaf = leaf;
@@ -119,7 +119,7 @@ static void leaf_now(Writer *w, const GpuNode *n) {
 }
 
 // Predicate: this thread is number 0 on the axes.
-Opnd first_thread(Writer *w, unsigned axes) {
+Opnd first_thread(KernelWriter *w, unsigned axes) {
     Opnd all = {0};
     bool any = false;
     for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) {
@@ -132,7 +132,7 @@ Opnd first_thread(Writer *w, unsigned axes) {
     return all;
 }
 
-static void leaf_emit(Writer *w, const GpuNode *n) {
+static void leaf_emit(KernelWriter *w, const GpuNode *n) {
     if (!n->single) {
         leaf_now(w, n);
         return;
@@ -147,11 +147,11 @@ static void leaf_emit(Writer *w, const GpuNode *n) {
 
 // --- Loops ---------------------------------------------------------------------------------------
 
-static void children_emit(Writer *w, const GpuNode *n) {
+static void children_emit(KernelWriter *w, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) body_emit(w, n->child.at[i]);
 }
 
-static void unrolled_emit(Writer *w, const GpuNode *n) {
+static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
     bool fetch = w->straight && !w->fetching && n->extent > 1 && leaves_below(n) / n->extent >= 8;
     bool before = w->fetching;
     w->fetching |= fetch;
@@ -169,7 +169,7 @@ static void unrolled_emit(Writer *w, const GpuNode *n) {
     w->fetching = before;
 }
 
-static void serial_range(Writer *w, const GpuNode *n, int64_t from, int64_t to) {
+static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_t to) {
     if (from >= to) return;
     w->g->lo[n->id] = from;
     w->g->hi[n->id] = to - 1;
@@ -200,7 +200,7 @@ static void serial_range(Writer *w, const GpuNode *n, int64_t from, int64_t to) 
 
 // The number of leading values of index `id` for which a guard below surely holds; INT64_MAX: all
 // guards that mention it.
-static void count_full(const Writer *w, const GpuNode *n, int id, int64_t *full) {
+static void count_full(const KernelWriter *w, const GpuNode *n, int id, int64_t *full) {
     for (int i = 0; i < n->guard.n; i++) {
         const Affine *a = n->guard.at[i];
         int64_t c = affine_coef(a, id), lo, hi;
@@ -218,7 +218,7 @@ static void count_full(const Writer *w, const GpuNode *n, int id, int64_t *full)
     for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], id, full);
 }
 
-static void serial_emit(Writer *w, const GpuNode *n) {
+static void serial_emit(KernelWriter *w, const GpuNode *n) {
     int64_t full = INT64_MAX;
     for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], n->id, &full);
     if (full <= 0 || full >= n->extent) {
@@ -233,7 +233,7 @@ static void serial_emit(Writer *w, const GpuNode *n) {
 
 // --- Nodes ---------------------------------------------------------------------------------------
 
-static void inside(Writer *w, const GpuNode *n) {
+static void inside(KernelWriter *w, const GpuNode *n) {
     switch (n->kind) {
     case GPU_SEQ: children_emit(w, n); break;
     case GPU_LOOP:
@@ -253,7 +253,7 @@ static void inside(Writer *w, const GpuNode *n) {
     }
 }
 
-static void guarded(Writer *w, const GpuNode *n) {
+static void guarded(KernelWriter *w, const GpuNode *n) {
     Opnd p;
     Answer a = guards_value(w, n, &p);
     if (a == ANSWER_NO) return;
@@ -271,7 +271,7 @@ static void guarded(Writer *w, const GpuNode *n) {
     label_put(w, end);
 }
 
-void body_emit(Writer *w, const GpuNode *n) {
+void body_emit(KernelWriter *w, const GpuNode *n) {
     bool straight = !w->straight && n->kind <= GPU_LOOP && is_straight(w, n);
     if (straight) {
         wanted_clear(w);
@@ -292,7 +292,7 @@ static bool waits(const GpuNode *n) {
 }
 
 // Elements that belong to one thread stay in its registers from nest to nest.
-static void whole_body(Writer *w) {
+static void whole_body(KernelWriter *w) {
     GpuNode all = {.kind = GPU_SEQ, .id = w->g->nids};
     bool keep = waits(w->k->body);
     vec_push(w->arena, &all.child, w->k->body);
@@ -304,7 +304,7 @@ static void whole_body(Writer *w) {
 }
 
 // Blocks of which all guards hold run code without guards.
-void body_grid(Writer *w) {
+void body_grid(KernelWriter *w) {
     int64_t full[3];
     bool some = false, none = false;
     for (int a = 0; a < 3; a++) {

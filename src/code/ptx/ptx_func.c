@@ -16,18 +16,18 @@ static const Machine plain = {.has_cvt64 = true};
 static bool is_wide(Type t) { return type_info[type_compute(t)].bits == 64; }
 static RegClass sized_class(Type t) { return is_wide(t) ? REG_64 : REG_32; }
 
-static const char *named(Writer *w, const char *op, Type t) {
+static const char *named(KernelWriter *w, const char *op, Type t) {
     char c = type_is_float(t) ? 'f' : type_info[t].class == CLASS_INT ? 's' : 'u';
     return arena_printf(w->arena, "%s.%c%d", op, c, is_wide(t) ? 64 : 32);
 }
 
-static Opnd in_reg(Writer *w, Opnd v) { return v.literal ? moved(w, v) : v; }
+static Opnd in_reg(KernelWriter *w, Opnd v) { return v.literal ? moved(w, v) : v; }
 
-static Opnd micro_compare(Writer *w, ExprOp op, Type from, Opnd a, Opnd b) {
+static Opnd micro_compare(KernelWriter *w, ExprOp op, Type from, Opnd a, Opnd b) {
     return operation(w, op, from, (Opnd[]){in_reg(w, a), b});
 }
 
-static Opnd micro_op(Writer *w, const Micro *m, const Opnd *v) {
+static Opnd micro_op(KernelWriter *w, const Micro *m, const Opnd *v) {
     RegClass c = sized_class(m->type);
     bool wide = c == REG_64;
     switch ((int)m->op) {
@@ -50,9 +50,9 @@ static Opnd micro_op(Writer *w, const Micro *m, const Opnd *v) {
     }
 }
 
-static Opnd rescue(Writer *w, const Micro *m, const Opnd *v);
+static Opnd rescue(KernelWriter *w, const Micro *m, const Opnd *v);
 
-static Opnd micro_value(Writer *w, const Micro *m, const Opnd *v) {
+static Opnd micro_value(KernelWriter *w, const Micro *m, const Opnd *v) {
     RegClass c = sized_class(m->type);
     bool wide = c == REG_64;
     switch (m->kind) {
@@ -76,7 +76,7 @@ static Opnd micro_value(Writer *w, const Micro *m, const Opnd *v) {
 }
 
 // The function as micro-operations, and these as instructions.
-static Opnd expand(Writer *w, ExprOp op, Type type, const Opnd *args) {
+static Opnd expand(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
     Seg seg;
     int arg[4], n = op_info[op].arity;
     seg_init(&seg, w->arena, 0);
@@ -125,7 +125,7 @@ static const uint64_t two_over_pi[] = {
 static Opnd u64(uint64_t x) { return lit(REG_64, x); }
 
 // Four words of the table from number `word` on.
-static void table_words(Writer *w, Opnd word, Opnd *out) {
+static void table_words(KernelWriter *w, Opnd word, Opnd *out) {
     int n = (int)(sizeof two_over_pi / sizeof *two_over_pi) - 3;
     for (int i = 0; i < 4; i++) out[i] = moved(w, u64(two_over_pi[n - 1 + i]));
     for (int k = 0; k < n - 1; k++) {
@@ -136,7 +136,7 @@ static void table_words(Writer *w, Opnd word, Opnd *out) {
 }
 
 // sin or cos of a double beyond the reach of the polynomial's own reduction.
-static Opnd trig_far(Writer *w, ExprOp op, Opnd x) {
+static Opnd trig_far(KernelWriter *w, ExprOp op, Opnd x) {
     Opnd field = NEW(w, REG_32, "cvt.u32.u64", NEW(w, REG_64, "shr.u64", x, lit(REG_32, 52)));
     field = NEW(w, REG_32, "and.b32", field, lit(REG_32, 0x7ff));
     Opnd m = NEW(w, REG_64, "and.b64", x, u64(0xfffffffffffffull));
@@ -198,7 +198,7 @@ static Opnd trig_far(Writer *w, ExprOp op, Opnd x) {
 // --- Remainders of any size ----------------------------------------------------------------------
 
 // |a| mod |b| of finite doubles, b not 0, by long division of the mantissas, bit by bit.
-static Opnd fmod_far(Writer *w, Opnd a, Opnd b) {
+static Opnd fmod_far(KernelWriter *w, Opnd a, Opnd b) {
     Opnd mag = u64(INT64_MAX), mask = u64(0xfffffffffffffull), one = u64(0x10000000000000ull);
     Opnd in[2] = {NEW(w, REG_64, "and.b64", a, mag), NEW(w, REG_64, "and.b64", b, mag)}, m[2], e[2];
     for (int i = 0; i < 2; i++) { // denormals have the exponent of the least normal number
@@ -243,7 +243,7 @@ static Opnd fmod_far(Writer *w, Opnd a, Opnd b) {
     return out;
 }
 
-static Opnd remainder_far(Writer *w, ExprOp op, Opnd a, Opnd b) {
+static Opnd remainder_far(KernelWriter *w, ExprOp op, Opnd a, Opnd b) {
     Opnd sign = u64(0x8000000000000000ull), mag = u64(INT64_MAX), inf = u64(0x7ff0000000000000ull);
     Opnd r = fmod_far(w, a, b);
     r = NEW(w, REG_64, "or.b64", r, NEW(w, REG_64, "and.b64", a, sign));
@@ -274,7 +274,7 @@ static Opnd remainder_far(Writer *w, ExprOp op, Opnd a, Opnd b) {
 
 // --- Rare arguments ------------------------------------------------------------------------------
 
-static Opnd far_value(Writer *w, ExprOp op, Type t, const Opnd *args) {
+static Opnd far_value(KernelWriter *w, ExprOp op, Type t, const Opnd *args) {
     Opnd wide[2];
     for (int i = 0; i < op_info[op].arity; i++)
         wide[i] =
@@ -285,7 +285,7 @@ static Opnd far_value(Writer *w, ExprOp op, Type t, const Opnd *args) {
 }
 
 // See MI_RESCUE: the formula's value where it is right, else the slow way, behind a branch.
-static Opnd rescue(Writer *w, const Micro *m, const Opnd *v) {
+static Opnd rescue(KernelWriter *w, const Micro *m, const Opnd *v) {
     bool two = op_info[m->op].arity == 2;
     Opnd usual = two ? v[1] : v[2];
     if (w->near) return usual;
@@ -361,10 +361,12 @@ bool func_has(ExprOp op, Type type) {
     return t == TYPE_F32 && by_formula(op);
 }
 
-static Opnd f64_op(Writer *w, const char *op, Opnd a, Opnd b) { return NEW(w, REG_64, op, a, b); }
+static Opnd f64_op(KernelWriter *w, const char *op, Opnd a, Opnd b) {
+    return NEW(w, REG_64, op, a, b);
+}
 
 // Square root of a sum of squares: f32 squares are exact in f64.
-static Opnd norm(Writer *w, int n, const Opnd *x, bool inverse) {
+static Opnd norm(KernelWriter *w, int n, const Opnd *x, bool inverse) {
     Opnd sum = f64_op(w, "mul.rn.f64", x[0], x[0]);
     for (int i = 1; i < n; i++) sum = NEW(w, REG_64, "fma.rn.f64", x[i], x[i], sum);
     Opnd root = NEW(w, REG_64, "sqrt.rn.f64", sum);
@@ -377,17 +379,19 @@ static Opnd norm(Writer *w, int n, const Opnd *x, bool inverse) {
 }
 
 static Opnd f64(double x) { return lit_value(TYPE_F64, (Value){.f = x}); }
-static Opnd with_sign(Writer *w, Opnd y, Opnd x) { // y is not negative
+static Opnd with_sign(KernelWriter *w, Opnd y, Opnd x) { // y is not negative
     Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
     return NEW(w, REG_64, "or.b64", y, sign);
 }
-static Opnd where(Writer *w, Opnd p, Opnd a, Opnd b) { return NEW(w, REG_64, "selp.b64", a, b, p); }
-static Opnd is(Writer *w, const char *compare, Opnd a, Opnd b) {
+static Opnd where(KernelWriter *w, Opnd p, Opnd a, Opnd b) {
+    return NEW(w, REG_64, "selp.b64", a, b, p);
+}
+static Opnd is(KernelWriter *w, const char *compare, Opnd a, Opnd b) {
     return NEW(w, REG_PRED, compare, in_reg(w, a), b);
 }
 
 // atan of x >= 0: above 1 from 1/x, above tan(pi/8) from (t - 1)/(t + 1); then its series.
-static Opnd atan_of(Writer *w, Opnd x) {
+static Opnd atan_of(KernelWriter *w, Opnd x) {
     Opnd large = is(w, "setp.gt.f64", x, f64(1));
     Opnd t = where(w, large, NEW(w, REG_64, "rcp.rn.f64", x), x);
     Opnd middle = is(w, "setp.gt.f64", t, f64(0.41421356237309503));
@@ -402,7 +406,7 @@ static Opnd atan_of(Writer *w, Opnd x) {
 }
 
 // By quadrants of x from the quotient of the smaller by the larger.
-static Opnd atan2_of(Writer *w, Opnd y, Opnd x) {
+static Opnd atan2_of(KernelWriter *w, Opnd y, Opnd x) {
     Opnd ay = NEW(w, REG_64, "abs.f64", y), ax = NEW(w, REG_64, "abs.f64", x);
     Opnd ratio = f64_op(w, "div.rn.f64", ay, ax);
     Opnd equal = is(w, "setp.eq.f64", ay, ax); // infinities too
@@ -415,7 +419,7 @@ static Opnd atan2_of(Writer *w, Opnd y, Opnd x) {
 }
 
 // |x| mod 2 is exact; halves of a turn are mirrored to the first quarter.
-static Opnd turns(Writer *w, ExprOp op, Opnd x) {
+static Opnd turns(KernelWriter *w, ExprOp op, Opnd x) {
     Opnd a = NEW(w, REG_64, "abs.f64", x), half = f64_op(w, "mul.rn.f64", a, f64(0.5));
     Opnd whole = NEW(w, REG_64, "cvt.rmi.f64.f64", half);
     Opnd r = NEW(w, REG_64, "fma.rn.f64", whole, f64(-2), a);
@@ -439,7 +443,7 @@ static Opnd turns(Writer *w, ExprOp op, Opnd x) {
 }
 
 // The exponent as a number; f32 denormals are normal in f64.
-static Opnd exponent(Writer *w, Opnd x) {
+static Opnd exponent(KernelWriter *w, Opnd x) {
     Opnd a = NEW(w, REG_64, "abs.f64", x);
     Opnd field = NEW(w, REG_64, "shr.u64", a, lit(REG_32, 52));
     Opnd e = NEW(w, REG_64, "cvt.rn.f64.s64", NEW(w, REG_64, "sub.s64", field, u64(1023)));
@@ -448,13 +452,13 @@ static Opnd exponent(Writer *w, Opnd x) {
     return where(w, finite, e, a);
 }
 
-static Opnd cube_root(Writer *w, Opnd x) {
+static Opnd cube_root(KernelWriter *w, Opnd x) {
     Opnd a = NEW(w, REG_64, "abs.f64", x), l = expand(w, OP_LOG2, TYPE_F64, &a);
     l = f64_op(w, "div.rn.f64", l, f64(3));
     return with_sign(w, expand(w, OP_EXP2, TYPE_F64, &l), x);
 }
 
-static Opnd inverse_hyperbolic(Writer *w, ExprOp op, Opnd x) {
+static Opnd inverse_hyperbolic(KernelWriter *w, ExprOp op, Opnd x) {
     Opnd a = NEW(w, REG_64, "abs.f64", x), one = f64(1), y;
     if (op == OP_ATANH) { // log1p(2a/(1 - a))/2
         Opnd twice = f64_op(w, "add.rn.f64", a, a);
@@ -478,7 +482,7 @@ static Opnd inverse_hyperbolic(Writer *w, ExprOp op, Opnd x) {
     return with_sign(w, expand(w, OP_LOG1P, TYPE_F64, &y), x);
 }
 
-static Opnd formula(Writer *w, ExprOp op, const Opnd *x) {
+static Opnd formula(KernelWriter *w, ExprOp op, const Opnd *x) {
     Opnd half = lit_value(TYPE_F64, (Value){.f = 0.5});
     switch (op) {
     case OP_HYPOT:
@@ -526,7 +530,7 @@ static Opnd formula(Writer *w, ExprOp op, const Opnd *x) {
     }
 }
 
-Opnd func_value(Writer *w, ExprOp op, Type type, const Opnd *args) {
+Opnd func_value(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
     if (math_has(op, type)) return expand(w, op, type, args);
     Opnd x[4];
     for (int i = 0; i < op_info[op].arity; i++)

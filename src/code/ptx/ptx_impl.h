@@ -51,7 +51,7 @@ typedef struct KnownAffine {
     Opnd value;
 } KnownAffine;
 
-typedef struct Writer {
+typedef struct KernelWriter {
     Arena *arena;
     const GpuProgram *g;
     const GpuKernel *k;
@@ -91,92 +91,93 @@ typedef struct Writer {
     bool fetching;  // operands are loaded ahead
     struct Promotion *promotion;
     bool accumulate, skip_post;
-} Writer;
+} KernelWriter;
 
 // --- Text ---------------------------------------------------------------------------------------
 RegClass class_of(Type t);
-Opnd reg_new(Writer *w, RegClass class);
+Opnd reg_new(KernelWriter *w, RegClass class);
 Opnd lit(RegClass class, uint64_t bits);
 Opnd lit_value(Type t, Value v); // of type_compute(t); bool as 0 or 1 in 32 bits
-void ins(Writer *w, const char *op, int n, const Opnd *args);
+void ins(KernelWriter *w, const char *op, int n, const Opnd *args);
 #define INS(w, op, ...)                                                                            \
     ins(w, op, (int)(sizeof((Opnd[]){__VA_ARGS__}) / sizeof(Opnd)), (Opnd[]){__VA_ARGS__})
 // The result of an instruction, in a new register.
-Opnd ins_new(Writer *w, RegClass class, const char *op, int n, const Opnd *args);
+Opnd ins_new(KernelWriter *w, RegClass class, const char *op, int n, const Opnd *args);
 #define NEW(w, class, op, ...)                                                                     \
     ins_new(w, class, op, (int)(sizeof((Opnd[]){__VA_ARGS__}) / sizeof(Opnd)),                     \
             (Opnd[]){__VA_ARGS__})
 void opnd_print(Text *out, Opnd o);
-void line(Writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int label_new(Writer *w);
-void label_put(Writer *w, int label);
-void branch(Writer *w, Opnd pred, bool when, int label);
-Opnd moved(Writer *w, Opnd o); // in a register of its own that may be overwritten
+void line(KernelWriter *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int label_new(KernelWriter *w);
+void label_put(KernelWriter *w, int label);
+void branch(KernelWriter *w, Opnd pred, bool when, int label);
+Opnd moved(KernelWriter *w, Opnd o); // in a register of its own that may be overwritten
 
 // --- ptx_index.c ---------------------------------------------------------------------------------
 // The value in 32 bits if it fits, else in 64; `wide` asks for 64.
-Opnd affine_value(Writer *w, const Affine *a, bool wide);
+Opnd affine_value(KernelWriter *w, const Affine *a, bool wide);
 // base + rest, one register for each `key`.
-Opnd affine_plus(Writer *w, const Affine *key, Opnd base, const Affine *rest);
+Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *rest);
 // A predicate: all guards hold. `none`: nothing to ask.
 typedef enum Answer { ANSWER_NO, ANSWER_YES, ANSWER_ASK } Answer;
-Answer guards_value(Writer *w, const GpuNode *n, Opnd *pred);
-void scope_open(Writer *w);
-void scope_close(Writer *w);
-void known_drop(Writer *w, int count);
-bool fits_32(const Writer *w, const Affine *a);
-Opnd index_read(Writer *w, const Access *a); // an element as an index, i64
-void check_fail(Writer *w, Opnd bad);        // predicate: report this leaf's statement
+Answer guards_value(KernelWriter *w, const GpuNode *n, Opnd *pred);
+void scope_open(KernelWriter *w);
+void scope_close(KernelWriter *w);
+void known_drop(KernelWriter *w, int count);
+bool fits_32(const KernelWriter *w, const Affine *a);
+Opnd index_read(KernelWriter *w, const Access *a); // an element as an index, i64
+void check_fail(KernelWriter *w, Opnd bad);        // predicate: report this leaf's statement
 
 // --- ptx_memory.c --------------------------------------------------------------------------------
-const AccessPlan *access_plan(Writer *w, const Access *a);
-int64_t plan_constant(const Writer *w, const AccessPlan *p);
-Opnd element_load(Writer *w, const Access *a);
-void element_store(Writer *w, const Access *a, Opnd value);
-int alignment_of(const Writer *w, int buffer, const Affine *rest);
-Opnd element_at(Writer *w, int buffer, Opnd address, int64_t disp);
-void element_put(Writer *w, int buffer, Opnd address, int64_t disp, Opnd v);
-void loc_drop(Writer *w, Held *l);
-void plans_clear(Writer *w);              // the ranges of indices change
-void memory_flush(Writer *w);             // stores what is dirty, forgets what is not pinned
-void memory_store(Writer *w, int buffer); // stores what is dirty of a buffer, and still knows it
-void memory_forget(Writer *w, int from);  // what was learnt in a branch
-void memory_want(Writer *w, const Access *a); // the straight-line code will read it
-void wanted_clear(Writer *w);
-Held *loc_find(Writer *w, int buffer, const Affine *rest, int64_t constant);
-Held *loc_new(Writer *w, int buffer, const Affine *rest, int64_t constant);
-Opnd address_of(Writer *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp);
-const char *space_name(const Writer *w, int buffer);
-void copy_vector(Writer *w, const GpuNode *n);
+const AccessPlan *access_plan(KernelWriter *w, const Access *a);
+int64_t plan_constant(const KernelWriter *w, const AccessPlan *p);
+Opnd element_load(KernelWriter *w, const Access *a);
+void element_store(KernelWriter *w, const Access *a, Opnd value);
+int alignment_of(const KernelWriter *w, int buffer, const Affine *rest);
+Opnd element_at(KernelWriter *w, int buffer, Opnd address, int64_t disp);
+void element_put(KernelWriter *w, int buffer, Opnd address, int64_t disp, Opnd v);
+void loc_drop(KernelWriter *w, Held *l);
+void plans_clear(KernelWriter *w);  // the ranges of indices change
+void memory_flush(KernelWriter *w); // stores what is dirty, forgets what is not pinned
+void memory_store(KernelWriter *w,
+                  int buffer); // stores what is dirty of a buffer, and still knows it
+void memory_forget(KernelWriter *w, int from);      // what was learnt in a branch
+void memory_want(KernelWriter *w, const Access *a); // the straight-line code will read it
+void wanted_clear(KernelWriter *w);
+Held *loc_find(KernelWriter *w, int buffer, const Affine *rest, int64_t constant);
+Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant);
+Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp);
+const char *space_name(const KernelWriter *w, int buffer);
+void copy_vector(KernelWriter *w, const GpuNode *n);
 
 // --- ptx_value.c ---------------------------------------------------------------------------------
-Opnd expr_value(Writer *w, const Expr *e);
-Opnd convert(Writer *w, Type to, Type from, Opnd v);
-Opnd operation(Writer *w, ExprOp op, Type type, const Opnd *args); // of type_compute(type)
-Opnd combine(Writer *w, Reduce op, Type type, Opnd a, Opnd b);
-Opnd predicate(Writer *w, Opnd v); // of a bool
-Opnd wrapped(Writer *w, Type t, Opnd v);
-void reg_assign(Writer *w, Opnd to, Opnd v);
+Opnd expr_value(KernelWriter *w, const Expr *e);
+Opnd convert(KernelWriter *w, Type to, Type from, Opnd v);
+Opnd operation(KernelWriter *w, ExprOp op, Type type, const Opnd *args); // of type_compute(type)
+Opnd combine(KernelWriter *w, Reduce op, Type type, Opnd a, Opnd b);
+Opnd predicate(KernelWriter *w, Opnd v); // of a bool
+Opnd wrapped(KernelWriter *w, Type t, Opnd v);
+void reg_assign(KernelWriter *w, Opnd to, Opnd v);
 
 // --- ptx_func.c ----------------------------------------------------------------------------------
 bool func_has(ExprOp op, Type type);
-Opnd func_value(Writer *w, ExprOp op, Type type, const Opnd *args);
+Opnd func_value(KernelWriter *w, ExprOp op, Type type, const Opnd *args);
 
 // --- ptx_body.c ----------------------------------------------------------------------------------
-void body_emit(Writer *w, const GpuNode *n);
-void body_grid(Writer *w);                   // the whole kernel
-Opnd first_thread(Writer *w, unsigned axes); // predicate: number 0 on the axes
-bool leaf_skipped(const Writer *w, const Leaf *leaf);
-typedef void LeafVisit(Writer *w, const GpuNode *n, void *user);
+void body_emit(KernelWriter *w, const GpuNode *n);
+void body_grid(KernelWriter *w);                   // the whole kernel
+Opnd first_thread(KernelWriter *w, unsigned axes); // predicate: number 0 on the axes
+bool leaf_skipped(const KernelWriter *w, const Leaf *leaf);
+typedef void LeafVisit(KernelWriter *w, const GpuNode *n, void *user);
 // Calls fn for every instance of the leaves below, unrolled loops run, others at their first value.
-void for_instances(Writer *w, const GpuNode *n, LeafVisit *fn, void *user);
+void for_instances(KernelWriter *w, const GpuNode *n, LeafVisit *fn, void *user);
 
 // --- ptx_promote.c -------------------------------------------------------------------------------
 // Keeps elements in registers during a serial loop, and puts them back.
-void promote_enter(Writer *w, const GpuNode *loop);
-void promote_leave(Writer *w);
+void promote_enter(KernelWriter *w, const GpuNode *loop);
+void promote_leave(KernelWriter *w);
 
 // --- ptx_reduce.c --------------------------------------------------------------------------------
-void reduce_emit(Writer *w, const GpuNode *n);
+void reduce_emit(KernelWriter *w, const GpuNode *n);
 
 #endif

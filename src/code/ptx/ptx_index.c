@@ -9,14 +9,14 @@
 
 // --- Scopes ------------------------------------------------------------------------------------
 
-void scope_open(Writer *w) {
+void scope_open(KernelWriter *w) {
     Scope *s = arena_new(w->arena, Scope);
     s->head.arena = s->body.arena = w->arena;
     vec_push(w->arena, &w->scope, s);
     w->out = &s->body;
 }
 
-void known_drop(Writer *w, int depth) {
+void known_drop(KernelWriter *w, int depth) {
     int n = 0;
     for (int i = 0; i < w->known.n; i++)
         if (w->known.at[i].depth < depth) w->known.at[n++] = w->known.at[i];
@@ -30,7 +30,7 @@ void known_drop(Writer *w, int depth) {
     }
 }
 
-void scope_close(Writer *w) {
+void scope_close(KernelWriter *w) {
     Scope *s = vec_pop(&w->scope);
     Scope *up = vec_last(&w->scope);
     w->out = &up->body;
@@ -39,7 +39,7 @@ void scope_close(Writer *w) {
     known_drop(w, w->scope.n);
 }
 
-static KnownAffine *known_find(Writer *w, const Affine *a, bool wide, bool add) {
+static KnownAffine *known_find(KernelWriter *w, const Affine *a, bool wide, bool add) {
     if (2 * (w->known.n + 1) > w->known_cap) {
         w->known_cap = w->known_cap ? 2 * w->known_cap : 256;
         w->known_table = arena_new_n(w->arena, int, w->known_cap);
@@ -59,7 +59,7 @@ static KnownAffine *known_find(Writer *w, const Affine *a, bool wide, bool add) 
 
 // --- Atoms -------------------------------------------------------------------------------------
 
-static void look(const Writer *w, const Affine *a, int *depth, bool *unrolled) {
+static void look(const KernelWriter *w, const Affine *a, int *depth, bool *unrolled) {
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
         if (t->kind == ATOM_ITER) {
@@ -75,17 +75,17 @@ static void look(const Writer *w, const Affine *a, int *depth, bool *unrolled) {
     }
 }
 
-bool fits_32(const Writer *w, const Affine *a) {
+bool fits_32(const KernelWriter *w, const Affine *a) {
     return !a->has_read && affine_reach(a, w->g->lo, w->g->hi) <= INT32_MAX;
 }
 
-static Opnd widened(Writer *w, Opnd o) {
+static Opnd widened(KernelWriter *w, Opnd o) {
     if (o.class == REG_64) return o;
     if (o.literal) return lit(REG_64, (uint64_t)(int64_t)(int32_t)o.bits);
     return NEW(w, REG_64, "cvt.s64.s32", o);
 }
 
-static Opnd value_as(Writer *w, const Affine *a, bool wide) {
+static Opnd value_as(KernelWriter *w, const Affine *a, bool wide) {
     Opnd o = affine_value(w, a, wide);
     return wide ? widened(w, o) : o;
 }
@@ -95,7 +95,7 @@ static const char *sized(bool wide, const char *narrow, const char *w64) {
 }
 
 // Floor division; by a number that may be 0 or negative, with the fix-ups.
-static Opnd quotient(Writer *w, const Atom *t, bool wide) {
+static Opnd quotient(KernelWriter *w, const Atom *t, bool wide) {
     bool div = t->kind == ATOM_DIV;
     RegClass c = wide ? REG_64 : REG_32;
     Opnd a = value_as(w, t->a, wide), b = value_as(w, t->b, wide);
@@ -112,9 +112,9 @@ static Opnd quotient(Writer *w, const Atom *t, bool wide) {
     return operation(w, div ? OP_DIV : OP_MOD, wide ? TYPE_I64 : TYPE_I32, (Opnd[]){a, b});
 }
 
-static Opnd product_checked(Writer *w, Opnd a, Opnd b, Opnd *bad);
+static Opnd product_checked(KernelWriter *w, Opnd a, Opnd b, Opnd *bad);
 
-static Opnd atom_value(Writer *w, const Atom *t, bool wide) {
+static Opnd atom_value(KernelWriter *w, const Atom *t, bool wide) {
     RegClass c = wide ? REG_64 : REG_32;
     switch (t->kind) {
     case ATOM_ITER: return wide ? widened(w, w->index[t->index]) : w->index[t->index];
@@ -142,7 +142,7 @@ static Opnd atom_value(Writer *w, const Atom *t, bool wide) {
 
 // --- Sums of elements, which may overflow --------------------------------------------------------
 
-void check_fail(Writer *w, Opnd bad) {
+void check_fail(KernelWriter *w, Opnd bad) {
     int code = KERNEL_BAD_INDEX + (w->leaf && w->leaf->stmt > 0 ? w->leaf->stmt : 0);
     w->checks = true;
     if (w->status.reg < 0) {
@@ -156,7 +156,7 @@ void check_fail(Writer *w, Opnd bad) {
     text_printf(w->out, "\t@%%p%d red.global.max.u32 [%%d%d], %d;\n", bad.reg, w->status.reg, code);
 }
 
-static Opnd product_checked(Writer *w, Opnd a, Opnd b, Opnd *bad) {
+static Opnd product_checked(KernelWriter *w, Opnd a, Opnd b, Opnd *bad) {
     Opnd p = NEW(w, REG_64, "mul.lo.s64", a, b), high = NEW(w, REG_64, "mul.hi.s64", a, b);
     Opnd sign = NEW(w, REG_64, "shr.s64", p, lit(REG_32, 63));
     *bad = NEW(w, REG_PRED, "setp.ne.s64", high, sign);
@@ -164,7 +164,7 @@ static Opnd product_checked(Writer *w, Opnd a, Opnd b, Opnd *bad) {
 }
 
 // sum + k·v, or 0 after a report.
-static Opnd sum_checked(Writer *w, Opnd sum, int64_t k, Opnd v) {
+static Opnd sum_checked(KernelWriter *w, Opnd sum, int64_t k, Opnd v) {
     Opnd bad, p = product_checked(w, widened(w, v), lit(REG_64, (uint64_t)k), &bad);
     Opnd r = NEW(w, REG_64, "add.s64", sum, p);
     Opnd x = NEW(w, REG_64, "xor.b64", sum, r), y = NEW(w, REG_64, "xor.b64", p, r);
@@ -175,7 +175,7 @@ static Opnd sum_checked(Writer *w, Opnd sum, int64_t k, Opnd v) {
 }
 
 // In the order of affine_eval: all atoms but indices, then those and the constant as one number.
-static Opnd sum_of_reads(Writer *w, const Affine *a) {
+static Opnd sum_of_reads(KernelWriter *w, const Affine *a) {
     Term iter[AFFINE_MAX_TERMS];
     int n = 0;
     bool checked = w->leaf && !w->leaf->unchecked;
@@ -198,7 +198,7 @@ static Opnd sum_of_reads(Writer *w, const Affine *a) {
 
 // --- Affines -----------------------------------------------------------------------------------
 
-static Opnd add_term(Writer *w, Opnd sum, bool any, const Term *t, bool wide) {
+static Opnd add_term(KernelWriter *w, Opnd sum, bool any, const Term *t, bool wide) {
     RegClass c = wide ? REG_64 : REG_32;
     Opnd v = atom_value(w, t->atom, wide), k = lit(c, (uint64_t)t->coef);
     if (wide) v = widened(w, v);
@@ -210,7 +210,7 @@ static Opnd add_term(Writer *w, Opnd sum, bool any, const Term *t, bool wide) {
     return NEW(w, c, sized(wide, "mad.lo.s32", "mad.lo.s64"), v, k, sum);
 }
 
-static int term_depth(const Writer *w, const Term *t) {
+static int term_depth(const KernelWriter *w, const Term *t) {
     int depth = 0;
     bool unrolled = false;
     if (t->atom->kind == ATOM_ITER) return w->depth[t->atom->index];
@@ -220,7 +220,7 @@ static int term_depth(const Writer *w, const Term *t) {
 }
 
 // Terms of outer scopes first: they are computed there.
-static Opnd sum_of_terms(Writer *w, const Affine *a, int depth, bool wide) {
+static Opnd sum_of_terms(KernelWriter *w, const Affine *a, int depth, bool wide) {
     Term outer[AFFINE_MAX_TERMS], inner[AFFINE_MAX_TERMS];
     int no = 0, ni = 0;
     for (int i = 0; i < a->n; i++) {
@@ -242,7 +242,7 @@ static Opnd sum_of_terms(Writer *w, const Affine *a, int depth, bool wide) {
     return sum;
 }
 
-Opnd affine_value(Writer *w, const Affine *a, bool wide) {
+Opnd affine_value(KernelWriter *w, const Affine *a, bool wide) {
     int depth = 0;
     bool unrolled = false;
     look(w, a, &depth, &unrolled);
@@ -269,7 +269,7 @@ Opnd affine_value(Writer *w, const Affine *a, bool wide) {
     return v;
 }
 
-Opnd affine_plus(Writer *w, const Affine *key, Opnd base, const Affine *rest) {
+Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *rest) {
     int depth = 0;
     bool unrolled = false, wide = base.class == REG_64;
     KnownAffine *k = known_find(w, key, wide, false);
@@ -290,13 +290,13 @@ Opnd affine_plus(Writer *w, const Affine *key, Opnd base, const Affine *rest) {
 
 // --- Guards ------------------------------------------------------------------------------------
 
-static bool is_assumed(const Writer *w, const Affine *a) {
+static bool is_assumed(const KernelWriter *w, const Affine *a) {
     for (int i = 0; i < w->assumed.n; i++)
         if (w->assumed.at[i] == a) return true;
     return false;
 }
 
-static Answer guard_value(Writer *w, const Affine *a, Opnd *pred) {
+static Answer guard_value(KernelWriter *w, const Affine *a, Opnd *pred) {
     int depth = 0;
     int64_t lo, hi;
     bool unrolled = false;
@@ -313,7 +313,7 @@ static Answer guard_value(Writer *w, const Affine *a, Opnd *pred) {
     return ANSWER_ASK;
 }
 
-Answer guards_value(Writer *w, const GpuNode *n, Opnd *pred) {
+Answer guards_value(KernelWriter *w, const GpuNode *n, Opnd *pred) {
     Answer all = ANSWER_YES;
     for (int i = 0; i < n->guard.n; i++) {
         Opnd p;

@@ -14,15 +14,19 @@
 
 enum { OFFSETS = 1 << 23 }; // of an address are in -OFFSETS ... OFFSETS - 1
 
-static const GpuBuffer *place_of(const Writer *w, int buffer) { return &w->k->buffer[buffer]; }
-static Type type_of_buffer(const Writer *w, int buffer) { return w->t->buffers.at[buffer].type; }
-static int bytes_of(const Writer *w, int buffer) {
+static const GpuBuffer *place_of(const KernelWriter *w, int buffer) {
+    return &w->k->buffer[buffer];
+}
+static Type type_of_buffer(const KernelWriter *w, int buffer) {
+    return w->t->buffers.at[buffer].type;
+}
+static int bytes_of(const KernelWriter *w, int buffer) {
     return type_info[type_of_buffer(w, buffer)].bytes;
 }
 
 // --- Plans of accesses -------------------------------------------------------------------------
 
-static bool mentions_unrolled(const Writer *w, const Affine *a) {
+static bool mentions_unrolled(const KernelWriter *w, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
         if (t->kind == ATOM_ITER && w->unrolled[t->index]) return true;
@@ -32,12 +36,12 @@ static bool mentions_unrolled(const Writer *w, const Affine *a) {
     return false;
 }
 
-static const Affine *hardware(const Writer *w, GpuAxis a) {
+static const Affine *hardware(const KernelWriter *w, GpuAxis a) {
     return affine_iter(w->x, w->g->hw + (int)a);
 }
 
 // The part of an address that does not depend on subscripts: the block's, slice's or stage's own.
-static const Affine *own_part(const Writer *w, const GpuBuffer *b) {
+static const Affine *own_part(const KernelWriter *w, const GpuBuffer *b) {
     const Affine *sum = affine_const(w->x, b->offset);
     const int64_t *size = w->k->size;
     if (b->per_block) {
@@ -55,7 +59,7 @@ static const Affine *own_part(const Writer *w, const GpuBuffer *b) {
     return sum;
 }
 
-static bool needs_check(const Writer *w, const Affine *sub, int64_t size) {
+static bool needs_check(const KernelWriter *w, const Affine *sub, int64_t size) {
     const Leaf *leaf = w->leaf;
     if (!leaf || leaf->unchecked) return false;
     if (sub->has_read) return true;
@@ -66,14 +70,14 @@ static bool needs_check(const Writer *w, const Affine *sub, int64_t size) {
     return !affine_bounds(sub, w->g->lo, w->g->hi, &lo, &hi) || lo < 0 || hi >= size;
 }
 
-static bool access_checks(const Writer *w, const Access *a) {
+static bool access_checks(const KernelWriter *w, const Access *a) {
     const Buffer *b = &w->t->buffers.at[a->tensor];
     for (int d = 0; d < a->rank; d++)
         if (b->size[d] == 0 || needs_check(w, a->sub[d], b->size[d])) return true;
     return false;
 }
 
-static void divide_terms(Writer *w, AccessPlan *p, const Affine *sum) {
+static void divide_terms(KernelWriter *w, AccessPlan *p, const Affine *sum) {
     Term rest[AFFINE_MAX_TERMS];
     struct UnrolledTerm *term = arena_new_n(w->arena, struct UnrolledTerm, sum->n);
     int n = 0;
@@ -89,13 +93,13 @@ static void divide_terms(Writer *w, AccessPlan *p, const Affine *sum) {
     p->rest = affine_make(w->x, 0, rest, n);
 }
 
-int alignment_of(const Writer *w, int buffer, const Affine *rest) {
+int alignment_of(const KernelWriter *w, int buffer, const Affine *rest) {
     int64_t all = w->k->buffer[buffer].space == GPU_GLOBAL && buffer < w->t->nargs ? w->align : 16;
     for (int i = 0; i < rest->n; i++) all = gcd_i64(all, rest->term[i].coef);
     return (int)all;
 }
 
-const AccessPlan *access_plan(Writer *w, const Access *a) {
+const AccessPlan *access_plan(KernelWriter *w, const Access *a) {
     int known = numbers_get(&w->plan_of, a);
     if (known >= 0) return &w->plans.at[known];
     const GpuBuffer *b = place_of(w, a->tensor);
@@ -114,7 +118,7 @@ const AccessPlan *access_plan(Writer *w, const Access *a) {
     return &vec_last(&w->plans);
 }
 
-int64_t plan_constant(const Writer *w, const AccessPlan *p) {
+int64_t plan_constant(const KernelWriter *w, const AccessPlan *p) {
     int64_t sum = p->constant;
     for (int i = 0; i < p->nterms; i++) sum += p->term[i].coef * w->env[p->term[i].id];
     return sum;
@@ -136,7 +140,7 @@ static int table_slot(const int *table, int cap, const Held *all, int buffer, co
     return at;
 }
 
-static void table_rebuild(Writer *w, int **table, int *cap, const Held *all, int n) {
+static void table_rebuild(KernelWriter *w, int **table, int *cap, const Held *all, int n) {
     if (2 * (n + 2) > *cap) {
         while (2 * (n + 2) > *cap) *cap = *cap ? 2 * *cap : 256;
         *table = arena_new_n(w->arena, int, *cap);
@@ -147,13 +151,13 @@ static void table_rebuild(Writer *w, int **table, int *cap, const Held *all, int
             i + 1;
 }
 
-Held *loc_find(Writer *w, int buffer, const Affine *rest, int64_t constant) {
+Held *loc_find(KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
     if (!w->loc_cap) return NULL;
     int at = table_slot(w->loc_table, w->loc_cap, w->loc.at, buffer, rest, constant);
     return w->loc_table[at] ? &w->loc.at[w->loc_table[at] - 1] : NULL;
 }
 
-Held *loc_new(Writer *w, int buffer, const Affine *rest, int64_t constant) {
+Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
     if (2 * (w->loc.n + 2) > w->loc_cap)
         table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, w->loc.n);
     int at = table_slot(w->loc_table, w->loc_cap, w->loc.at, buffer, rest, constant);
@@ -162,7 +166,7 @@ Held *loc_new(Writer *w, int buffer, const Affine *rest, int64_t constant) {
     return &vec_last(&w->loc);
 }
 
-void memory_want(Writer *w, const Access *a) {
+void memory_want(KernelWriter *w, const Access *a) {
     const AccessPlan *p = access_plan(w, a);
     if (p->hard || place_of(w, a->tensor)->space == GPU_REGISTER) return;
     int64_t c = plan_constant(w, p);
@@ -174,12 +178,12 @@ void memory_want(Writer *w, const Access *a) {
     w->wanted_table[at] = w->wanted.n;
 }
 
-void wanted_clear(Writer *w) {
+void wanted_clear(KernelWriter *w) {
     w->wanted.n = 0;
     for (int i = 0; i < w->wanted_cap; i++) w->wanted_table[i] = 0;
 }
 
-static bool is_wanted(const Writer *w, int buffer, const Affine *rest, int64_t constant) {
+static bool is_wanted(const KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
     if (!w->wanted.n) return false;
     return w->wanted_table[table_slot(w->wanted_table, w->wanted_cap, w->wanted.at, buffer, rest,
                                       constant)] != 0;
@@ -187,12 +191,12 @@ static bool is_wanted(const Writer *w, int buffer, const Affine *rest, int64_t c
 
 // --- Addresses ---------------------------------------------------------------------------------
 
-const char *space_name(const Writer *w, int buffer) {
+const char *space_name(const KernelWriter *w, int buffer) {
     static const char *const name[] = {"global", "shared", "local"};
     return name[place_of(w, buffer)->space];
 }
 
-static Opnd base_of(Writer *w, int buffer) {
+static Opnd base_of(KernelWriter *w, int buffer) {
     Opnd *b = &w->base[buffer];
     if (b->reg >= 0) return *b;
     Text *out = w->out;
@@ -223,7 +227,7 @@ static Opnd base_of(Writer *w, int buffer) {
 
 // base + rest in a register, computed with the index arithmetic of `rest`, and an offset from there
 // that fits the 24 bits of an instruction. Elements near each other share the register.
-Opnd address_of(Writer *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
+Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
     Opnd base = base_of(w, buffer);
     *disp = constant;
     if (constant < -OFFSETS || constant >= OFFSETS) {
@@ -252,7 +256,7 @@ static const char *suffix_of(Type t) {
 }
 
 // From memory's form to a value's.
-static Opnd unpacked(Writer *w, Type t, Opnd raw) {
+static Opnd unpacked(KernelWriter *w, Type t, Opnd raw) {
     switch (t) {
     case TYPE_BOOL: return NEW(w, REG_PRED, "setp.ne.u32", raw, lit(REG_32, 0));
     case TYPE_F16: return NEW(w, REG_32, "cvt.f32.f16", raw);
@@ -264,7 +268,7 @@ static Opnd unpacked(Writer *w, Type t, Opnd raw) {
     }
 }
 
-static Opnd packed(Writer *w, Type t, Opnd v) {
+static Opnd packed(KernelWriter *w, Type t, Opnd v) {
     switch (t) {
     case TYPE_BOOL:
         return NEW(w, REG_32, "selp.u32", lit(REG_32, 1), lit(REG_32, 0), predicate(w, v));
@@ -278,8 +282,8 @@ static RegClass raw_class(Type t) {
     return type_is_storage(t) ? REG_16 : type_info[t].bits == 64 ? REG_64 : REG_32;
 }
 
-static void access_text(Writer *w, int n, const Opnd *regs, Opnd address, int64_t disp, bool load,
-                        int buffer) {
+static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, int64_t disp,
+                        bool load, int buffer) {
     const GpuBuffer *b = place_of(w, buffer);
     Type t = type_of_buffer(w, buffer);
     Text *out = w->out;
@@ -310,7 +314,7 @@ static void access_text(Writer *w, int n, const Opnd *regs, Opnd address, int64_
 }
 
 // The elements of one load: `n` from constant `*first` on.
-static int load_width(Writer *w, const AccessPlan *p, int64_t c, int64_t *first) {
+static int load_width(KernelWriter *w, const AccessPlan *p, int64_t c, int64_t *first) {
     int size = bytes_of(w, p->access->tensor);
     *first = c;
     if (size < 4 || !w->straight) return 1;
@@ -328,10 +332,10 @@ static int load_width(Writer *w, const AccessPlan *p, int64_t c, int64_t *first)
     return 1;
 }
 
-static bool store_one(Writer *w, Held *l);
+static bool store_one(KernelWriter *w, Held *l);
 
 // Stores and forgets elements of the buffer that may be the same as one with this `rest`.
-static void settle(Writer *w, int buffer, const Affine *rest, bool write) {
+static void settle(KernelWriter *w, int buffer, const Affine *rest, bool write) {
     bool any = false;
     if (!place_of(w, buffer)->written) return;
     for (int i = 0; i < w->loc.n; i++) {
@@ -353,7 +357,7 @@ static void settle(Writer *w, int buffer, const Affine *rest, bool write) {
     table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
 }
 
-static Opnd register_element(Writer *w, const Access *a) {
+static Opnd register_element(KernelWriter *w, const Access *a) {
     const AccessPlan *p = access_plan(w, a);
     int64_t c = plan_constant(w, p);
     Held *l = loc_find(w, a->tensor, p->rest, c);
@@ -366,21 +370,21 @@ static Opnd register_element(Writer *w, const Access *a) {
     return l->value;
 }
 
-Opnd element_at(Writer *w, int buffer, Opnd address, int64_t disp) {
+Opnd element_at(KernelWriter *w, int buffer, Opnd address, int64_t disp) {
     Type t = type_of_buffer(w, buffer);
     Opnd raw = reg_new(w, raw_class(t));
     access_text(w, 1, &raw, address, disp, true, buffer);
     return unpacked(w, t, raw);
 }
 
-void element_put(Writer *w, int buffer, Opnd address, int64_t disp, Opnd v) {
+void element_put(KernelWriter *w, int buffer, Opnd address, int64_t disp, Opnd v) {
     Opnd raw = packed(w, type_of_buffer(w, buffer), v);
     if (raw.literal) raw = moved(w, raw);
     access_text(w, 1, &raw, address, disp, false, buffer);
 }
 
 // An address with subscripts that are checked or read from memory.
-static Opnd hard_address(Writer *w, const Access *a) {
+static Opnd hard_address(KernelWriter *w, const Access *a) {
     const Buffer *b = &w->t->buffers.at[a->tensor];
     const GpuBuffer *g = place_of(w, a->tensor);
     Opnd sum = affine_value(w, own_part(w, g), true);
@@ -403,19 +407,19 @@ static Opnd hard_address(Writer *w, const Access *a) {
     return NEW(w, REG_32, "add.s32", NEW(w, REG_32, "cvt.u32.u64", sum), base);
 }
 
-static bool is_empty(const Writer *w, const Access *a) {
+static bool is_empty(const KernelWriter *w, const Access *a) {
     const Buffer *b = &w->t->buffers.at[a->tensor];
     for (int d = 0; d < b->rank; d++)
         if (b->size[d] == 0) return true;
     return false;
 }
 
-static void fail_always(Writer *w) {
+static void fail_always(KernelWriter *w) {
     Opnd yes = NEW(w, REG_PRED, "setp.eq.s32", moved(w, lit(REG_32, 0)), lit(REG_32, 0));
     check_fail(w, yes);
 }
 
-Opnd element_load(Writer *w, const Access *a) {
+Opnd element_load(KernelWriter *w, const Access *a) {
     Type t = type_of_buffer(w, a->tensor);
     if (is_empty(w, a)) {
         fail_always(w);
@@ -445,7 +449,7 @@ Opnd element_load(Writer *w, const Access *a) {
 
 // --- Stores ------------------------------------------------------------------------------------
 
-static bool store_one(Writer *w, Held *l) {
+static bool store_one(KernelWriter *w, Held *l) {
     int64_t disp;
     Opnd address = address_of(w, l->buffer, l->rest, l->constant, &disp);
     element_put(w, l->buffer, address, disp, l->value);
@@ -453,7 +457,7 @@ static bool store_one(Writer *w, Held *l) {
     return true;
 }
 
-void element_store(Writer *w, const Access *a, Opnd value) {
+void element_store(KernelWriter *w, const Access *a, Opnd value) {
     if (is_empty(w, a)) {
         fail_always(w);
         return;
@@ -501,7 +505,7 @@ static bool adjacent(const Held *a, const Held *b, int64_t distance) {
     return a->buffer == b->buffer && a->rest == b->rest && b->constant - a->constant == distance;
 }
 
-static int store_run(Writer *w, Held **at, int left) {
+static int store_run(KernelWriter *w, Held **at, int left) {
     int size = bytes_of(w, at[0]->buffer);
     for (int n = size < 4 ? 1 : 16 / size; n > 1; n /= 2) {
         bool fits =
@@ -520,7 +524,7 @@ static int store_run(Writer *w, Held **at, int left) {
     return 1;
 }
 
-void memory_flush(Writer *w) {
+void memory_flush(KernelWriter *w) {
     VEC(Held *) dirty = {0};
     for (int i = 0; i < w->loc.n; i++)
         if (w->loc.at[i].dirty && !w->loc.at[i].pinned) vec_push(w->arena, &dirty, &w->loc.at[i]);
@@ -534,14 +538,14 @@ void memory_flush(Writer *w) {
     table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
 }
 
-void memory_store(Writer *w, int buffer) {
+void memory_store(KernelWriter *w, int buffer) {
     for (int i = 0; i < w->loc.n; i++) {
         Held *l = &w->loc.at[i];
         if (l->buffer == buffer && l->dirty && !l->pinned) store_one(w, l);
     }
 }
 
-void memory_forget(Writer *w, int from) {
+void memory_forget(KernelWriter *w, int from) {
     int n = from;
     for (int i = from; i < w->loc.n; i++)
         if (w->loc.at[i].pinned) w->loc.at[n++] = w->loc.at[i];
@@ -550,27 +554,27 @@ void memory_forget(Writer *w, int from) {
     table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
 }
 
-void loc_drop(Writer *w, Held *l) {
+void loc_drop(KernelWriter *w, Held *l) {
     *l = vec_last(&w->loc);
     w->loc.n--;
     table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, w->loc.n);
 }
 
-void plans_clear(Writer *w) {
+void plans_clear(KernelWriter *w) {
     w->plan_of = (Numbers){.arena = w->arena};
     w->plans.n = 0;
 }
 
 // --- Indices from data -------------------------------------------------------------------------
 
-Opnd index_read(Writer *w, const Access *a) {
+Opnd index_read(KernelWriter *w, const Access *a) {
     return convert(w, TYPE_I64, type_of_buffer(w, a->tensor), element_load(w, a));
 }
 
 // --- Copies ------------------------------------------------------------------------------------
 
 // `vector` elements at once, asynchronous or through registers.
-void copy_vector(Writer *w, const GpuNode *n) {
+void copy_vector(KernelWriter *w, const GpuNode *n) {
     const Access *to = n->leaf->write, *from = n->leaf->value->access;
     const AccessPlan *p = access_plan(w, to), *q = access_plan(w, from);
     int64_t disp[2];

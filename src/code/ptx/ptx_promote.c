@@ -41,7 +41,7 @@ typedef struct Look {
     VEC(int) inner; // ids of serial loops
     bool barrier;
     const GpuNode *leaf;
-    Writer *w;
+    KernelWriter *w;
 } Look;
 
 static void find_inner(Look *l, const GpuNode *n) {
@@ -58,7 +58,7 @@ static bool is_fixed(const Look *l, const Affine *a) {
 
 // The guards of the leaf that the loop does not change, at the values of unrolled loops.
 static GpuNode *guards_of(const Look *l, const GpuNode *leaf) {
-    Writer *w = l->w;
+    KernelWriter *w = l->w;
     GpuNode *n = arena_new(w->arena, GpuNode);
     for (int i = 0; i < leaf->where.n; i++) {
         const Affine *a = leaf->where.at[i];
@@ -88,7 +88,7 @@ static void meet_guards(Element *e, const GpuNode *other) {
 static void see_access(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Look *l = user;
-    Writer *w = l->w;
+    KernelWriter *w = l->w;
     Candidate *c = &l->of[a->tensor];
     const GpuBuffer *b = &w->k->buffer[a->tensor];
     if (b->space == GPU_REGISTER || !b->written || c->bad) return;
@@ -136,7 +136,7 @@ static void see_access(void *user, const Access *a, bool guarded) {
                         .assigned = assigned}));
 }
 
-static void see_leaf(Writer *w, const GpuNode *n, void *user) {
+static void see_leaf(KernelWriter *w, const GpuNode *n, void *user) {
     Look *l = user;
     if (leaf_skipped(w, n->leaf)) return;
     l->leaf = n;
@@ -163,14 +163,14 @@ static bool assigned_first(const Look *l, const Element *e) {
     return true;
 }
 
-static Opnd loaded(Writer *w, const Element *e) {
+static Opnd loaded(KernelWriter *w, const Element *e) {
     // The element as its leaf sees it, at the values of unrolled loops when it was found.
     int64_t disp;
     Opnd address = address_of(w, e->buffer, e->rest, e->constant, &disp);
     return element_at(w, e->buffer, address, disp);
 }
 
-static void pin(Writer *w, const Look *l, const Element *e) {
+static void pin(KernelWriter *w, const Look *l, const Element *e) {
     Held *known = loc_find(w, e->buffer, e->rest, e->constant);
     Type t = w->t->buffers.at[e->buffer].type;
     Opnd r = reg_new(w, class_of(t)), pred;
@@ -193,7 +193,7 @@ static void pin(Writer *w, const Look *l, const Element *e) {
     loc->align = alignment_of(w, e->buffer, e->rest);
 }
 
-static void look_at(Writer *w, const GpuNode *loop, Look *l) {
+static void look_at(KernelWriter *w, const GpuNode *loop, Look *l) {
     *l = (Look){.w = w, .of = arena_new_n(w->arena, Candidate, w->t->buffers.n)};
     vec_push(w->arena, &l->inner, loop->id);
     for (int i = 0; i < loop->child.n; i++) find_inner(l, loop->child.at[i]);
@@ -206,7 +206,7 @@ static bool never(const GpuNode *n) {
     return false;
 }
 
-void promote_enter(Writer *w, const GpuNode *loop) {
+void promote_enter(KernelWriter *w, const GpuNode *loop) {
     Look l;
     struct Promotion *p = arena_new(w->arena, struct Promotion);
     look_at(w, loop, &l);
@@ -228,7 +228,7 @@ void promote_enter(Writer *w, const GpuNode *loop) {
 }
 
 // They are ordinary elements again; those whose leaf is guarded are stored at once.
-void promote_leave(Writer *w) {
+void promote_leave(KernelWriter *w) {
     struct Promotion *p = w->promotion;
     w->promotion = p->outer;
     for (int i = 0; i < p->element.n; i++) {

@@ -23,13 +23,13 @@ typedef struct Partials {
     VEC(int) inner; // ids that differ between the values of one element
 } Partials;
 
-static void find_inner(Writer *w, Partials *all, const GpuNode *n) {
+static void find_inner(KernelWriter *w, Partials *all, const GpuNode *n) {
     if (n->kind == GPU_LOOP && !n->unroll) vec_push(w->arena, &all->inner, n->id);
     for (int i = 0; i < n->child.n; i++) find_inner(w, all, n->child.at[i]);
 }
 
 // Does the element exist? Guards on the values that it reduces do not matter.
-static Answer exists(Writer *w, const Partials *all, const GpuNode *leaf, Opnd *pred) {
+static Answer exists(KernelWriter *w, const Partials *all, const GpuNode *leaf, Opnd *pred) {
     GpuNode outer = {.kind = GPU_SEQ};
     for (int i = 0; i < leaf->where.n; i++) {
         bool keep = true;
@@ -40,7 +40,7 @@ static Answer exists(Writer *w, const Partials *all, const GpuNode *leaf, Opnd *
     return guards_value(w, &outer, pred);
 }
 
-static void redirect(Writer *w, const GpuNode *n, void *user) {
+static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     Partials *all = user;
     Opnd pred;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
@@ -71,7 +71,7 @@ static void redirect(Writer *w, const GpuNode *n, void *user) {
 
 // --- Threads -------------------------------------------------------------------------------------
 
-static Opnd shuffled(Writer *w, Opnd v, int distance, unsigned mask) {
+static Opnd shuffled(KernelWriter *w, Opnd v, int distance, unsigned mask) {
     if (v.class == REG_64) {
         Opnd lo = reg_new(w, REG_32), hi = reg_new(w, REG_32), d = reg_new(w, REG_64);
         line(w, "mov.b64 {%%r%d, %%r%d}, %%d%d;", lo.reg, hi.reg, v.reg);
@@ -84,12 +84,12 @@ static Opnd shuffled(Writer *w, Opnd v, int distance, unsigned mask) {
     return r;
 }
 
-static Opnd shuffle_sum(Writer *w, Reduce op, Type t, Opnd v, int width, unsigned mask) {
+static Opnd shuffle_sum(KernelWriter *w, Reduce op, Type t, Opnd v, int width, unsigned mask) {
     for (int d = width / 2; d >= 1; d /= 2) v = combine(w, op, t, v, shuffled(w, v, d, mask));
     return v;
 }
 
-static Opnd linear_thread(Writer *w) {
+static Opnd linear_thread(KernelWriter *w) {
     const Affine *x = affine_iter(w->x, w->g->hw + GPU_THREAD_X);
     const Affine *y = affine_iter(w->x, w->g->hw + GPU_THREAD_Y);
     const Affine *z = affine_iter(w->x, w->g->hw + GPU_THREAD_Z);
@@ -99,19 +99,19 @@ static Opnd linear_thread(Writer *w) {
     return affine_value(w, affine_add(w->x, x, affine_add(w->x, y, z)), false);
 }
 
-static Opnd shared_base(Writer *w) {
+static Opnd shared_base(KernelWriter *w) {
     w->uses_shared = true;
     Opnd r = reg_new(w, REG_32);
     line(w, "mov.u32 %%r%d, smem;", r.reg);
     return r;
 }
 
-static void shared_store(Writer *w, Opnd address, int64_t disp, Opnd v) {
+static void shared_store(KernelWriter *w, Opnd address, int64_t disp, Opnd v) {
     line(w, "st.shared.b%d [%%r%d+%lld], %%%c%d;", v.class == REG_64 ? 64 : 32, address.reg,
          (long long)disp, v.class == REG_64 ? 'd' : 'r', v.reg);
 }
 
-static Opnd shared_load(Writer *w, RegClass class, Opnd address, int64_t disp) {
+static Opnd shared_load(KernelWriter *w, RegClass class, Opnd address, int64_t disp) {
     Opnd r = reg_new(w, class);
     line(w, "ld.shared.b%d %%%c%d, [%%r%d+%lld];", class == REG_64 ? 64 : 32,
          class == REG_64 ? 'd' : 'r', r.reg, address.reg, (long long)disp);
@@ -119,11 +119,11 @@ static Opnd shared_load(Writer *w, RegClass class, Opnd address, int64_t disp) {
 }
 
 // A value to reduce. Bools and narrow types travel in 32 bits.
-typedef struct Item {
+typedef struct PtxReduceItem {
     Opnd v;
     Reduce op;
     Type type;
-} Item;
+} PtxReduceItem;
 
 // One slot per warp, or per thread; everybody combines those of its row in order.
 typedef struct Exchange {
@@ -133,8 +133,8 @@ typedef struct Exchange {
     Opnd writes;    // predicate: this thread writes; class 16: all do
 } Exchange;
 
-static void combine_rows(Writer *w, Item *item, int n, const Exchange *e, Opnd row, int64_t at,
-                         int unit) {
+static void combine_rows(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e, Opnd row,
+                         int64_t at, int unit) {
     int64_t size = (int64_t)e->slots * unit;
     for (int k = 0; k < n; k++) {
         RegClass class = (RegClass)item[k].v.class;
@@ -146,8 +146,8 @@ static void combine_rows(Writer *w, Item *item, int n, const Exchange *e, Opnd r
 }
 
 // The same in the same order, with less code: a loop over the slots of a row.
-static void combine_in_loop(Writer *w, Item *item, int n, const Exchange *e, Opnd row, int64_t at,
-                            int unit) {
+static void combine_in_loop(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e,
+                            Opnd row, int64_t at, int unit) {
     int64_t size = (int64_t)e->slots * unit;
     for (int k = 0; k < n; k++)
         item[k].v = shared_load(w, (RegClass)item[k].v.class, row, at + k * size);
@@ -164,7 +164,8 @@ static void combine_in_loop(Writer *w, Item *item, int n, const Exchange *e, Opn
     branch(w, more, true, loop);
 }
 
-static void exchange_some(Writer *w, Item *item, int n, const Exchange *e, int64_t at, int unit) {
+static void exchange_some(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e,
+                          int64_t at, int unit) {
     Opnd base = shared_base(w);
     Opnd own = NEW(w, REG_32, "mad.lo.s32", e->slot, lit(REG_32, (uint64_t)unit), base);
     Opnd row = NEW(w, REG_32, "mad.lo.s32", e->row, lit(REG_32, (uint64_t)unit), base);
@@ -182,7 +183,7 @@ static void exchange_some(Writer *w, Item *item, int n, const Exchange *e, int64
 
 // As many values at a time as shared memory has room for, behind the slots of earlier reductions;
 // where it has none, those are used again.
-static void exchange(Writer *w, Item *item, int n, const Exchange *e) {
+static void exchange(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e) {
     int unit = 4;
     for (int k = 0; k < n; k++)
         if (item[k].v.class == REG_64) unit = 8;
@@ -197,7 +198,7 @@ static void exchange(Writer *w, Item *item, int n, const Exchange *e) {
     }
 }
 
-static void reduce_warps(Writer *w, Item *item, int n, Opnd id) {
+static void reduce_warps(KernelWriter *w, PtxReduceItem *item, int n, Opnd id) {
     int64_t x = w->k->size[GPU_THREAD_X];
     Exchange e = {.step = 1, .per_row = (int)(x / 32), .slots = gpu_threads(w->k) / 32};
     for (int k = 0; k < n; k++)
@@ -211,7 +212,7 @@ static void reduce_warps(Writer *w, Item *item, int n, Opnd id) {
     exchange(w, item, n, &e);
 }
 
-static void reduce_axis(Writer *w, Item *item, int n, Opnd id, GpuAxis a) {
+static void reduce_axis(KernelWriter *w, PtxReduceItem *item, int n, Opnd id, GpuAxis a) {
     const int64_t *size = w->k->size;
     int64_t step = a == GPU_THREAD_X   ? 1
                    : a == GPU_THREAD_Y ? size[GPU_THREAD_X]
@@ -227,7 +228,7 @@ static void reduce_axis(Writer *w, Item *item, int n, Opnd id, GpuAxis a) {
     exchange(w, item, n, &e);
 }
 
-static void all_reduce(Writer *w, Item *item, int n, unsigned axes) {
+static void all_reduce(KernelWriter *w, PtxReduceItem *item, int n, unsigned axes) {
     const int64_t *size = w->k->size;
     int threads = gpu_threads(w->k);
     int64_t x = size[GPU_THREAD_X];
@@ -248,18 +249,18 @@ static void all_reduce(Writer *w, Item *item, int n, unsigned axes) {
         if ((axes >> a & 1) && size[a] > 1) reduce_axis(w, item, n, id, (GpuAxis)a);
 }
 
-static Item item_of(Writer *w, const Partial *p) {
+static PtxReduceItem item_of(KernelWriter *w, const Partial *p) {
     Type t = w->t->buffers.at[p->buffer].type;
     Reduce op = p->leaf->leaf->op;
-    if (t != TYPE_BOOL) return (Item){p->reg, op, t};
+    if (t != TYPE_BOOL) return (PtxReduceItem){p->reg, op, t};
     Opnd v = NEW(w, REG_32, "selp.b32", lit(REG_32, 1), lit(REG_32, 0), p->reg);
     bool any = op == REDUCE_ADD || op == REDUCE_MAX;
-    return (Item){v, any ? REDUCE_MAX : REDUCE_MIN, TYPE_I32};
+    return (PtxReduceItem){v, any ? REDUCE_MAX : REDUCE_MIN, TYPE_I32};
 }
 
-static Opnd *totals_of(Writer *w, const Partials *all, unsigned axes) {
+static Opnd *totals_of(KernelWriter *w, const Partials *all, unsigned axes) {
     int n = all->at.n;
-    Item *item = arena_new_n(w->arena, Item, n);
+    PtxReduceItem *item = arena_new_n(w->arena, PtxReduceItem, n);
     Opnd *total = arena_new_n(w->arena, Opnd, n);
     for (int i = 0; i < n; i++) item[i] = item_of(w, &all->at.at[i]);
     if (n) all_reduce(w, item, n, axes);
@@ -279,12 +280,12 @@ typedef struct Finish {
 } Finish;
 
 // The axes of which number 0 stores the leaf's elements: registers hold the result in every thread.
-static unsigned first_axes(const Writer *w, const GpuNode *leaf, unsigned meet) {
+static unsigned first_axes(const KernelWriter *w, const GpuNode *leaf, unsigned meet) {
     if (w->k->buffer[leaf->leaf->write->tensor].space == GPU_REGISTER) return 0;
     return (meet | leaf->single) & gpu_used_axes(w->k);
 }
 
-static void finish(Writer *w, const GpuNode *n, void *user) {
+static void finish(KernelWriter *w, const GpuNode *n, void *user) {
     Finish *f = user;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
     if (first_axes(w, n, f->meet) != f->first) return;
@@ -313,7 +314,7 @@ static void finish(Writer *w, const GpuNode *n, void *user) {
 }
 
 // Stores the results that threads number 0 of the axes store; without axes, all threads.
-static void finish_on(Writer *w, const GpuNode *n, Finish *f, unsigned axes) {
+static void finish_on(KernelWriter *w, const GpuNode *n, Finish *f, unsigned axes) {
     bool any = false;
     for (int i = 0; i < f->all->at.n; i++)
         any |= first_axes(w, f->all->at.at[i].leaf, f->meet) == axes;
@@ -326,7 +327,7 @@ static void finish_on(Writer *w, const GpuNode *n, Finish *f, unsigned axes) {
     label_put(w, end);
 }
 
-void reduce_emit(Writer *w, const GpuNode *n) {
+void reduce_emit(KernelWriter *w, const GpuNode *n) {
     Partials all = {0};
     memory_flush(w);
     for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)

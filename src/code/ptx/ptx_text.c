@@ -10,7 +10,7 @@ RegClass class_of(Type t) {
     return c == TYPE_BOOL ? REG_PRED : type_info[c].bits == 64 ? REG_64 : REG_32;
 }
 
-Opnd reg_new(Writer *w, RegClass class) {
+Opnd reg_new(KernelWriter *w, RegClass class) {
     return (Opnd){.class = (uint8_t) class, .reg = w->nregs[class]++};
 }
 
@@ -62,7 +62,7 @@ static void arg_print(Text *out, Opnd o, const char *op) {
     opnd_print(out, o);
 }
 
-void ins(Writer *w, const char *op, int n, const Opnd *args) {
+void ins(KernelWriter *w, const char *op, int n, const Opnd *args) {
     Text *out = w->out;
     text_char(out, '\t');
     text_add(out, op);
@@ -73,14 +73,14 @@ void ins(Writer *w, const char *op, int n, const Opnd *args) {
     text_add(out, ";\n");
 }
 
-Opnd ins_new(Writer *w, RegClass class, const char *op, int n, const Opnd *args) {
+Opnd ins_new(KernelWriter *w, RegClass class, const char *op, int n, const Opnd *args) {
     Opnd all[8] = {reg_new(w, class)};
     for (int i = 0; i < n; i++) all[i + 1] = args[i];
     ins(w, op, n + 1, all);
     return all[0];
 }
 
-void line(Writer *w, const char *format, ...) {
+void line(KernelWriter *w, const char *format, ...) {
     char text[512];
     va_list args;
     va_start(args, format);
@@ -91,14 +91,14 @@ void line(Writer *w, const char *format, ...) {
     text_char(w->out, '\n');
 }
 
-int label_new(Writer *w) { return w->nlabels++; }
-void label_put(Writer *w, int label) { text_printf(w->out, "$L%d:\n", label); }
+int label_new(KernelWriter *w) { return w->nlabels++; }
+void label_put(KernelWriter *w, int label) { text_printf(w->out, "$L%d:\n", label); }
 
-void branch(Writer *w, Opnd pred, bool when, int label) {
+void branch(KernelWriter *w, Opnd pred, bool when, int label) {
     text_printf(w->out, "\t@%s%%p%d bra $L%d;\n", when ? "" : "!", pred.reg, label);
 }
 
-Opnd moved(Writer *w, Opnd o) {
+Opnd moved(KernelWriter *w, Opnd o) {
     if (o.class == REG_PRED) {
         Opnd p = predicate(w, o);
         Opnd q = reg_new(w, REG_PRED);

@@ -45,7 +45,7 @@ static bool refused(const Tree *t, DiagList *diags) {
 
 // --- Kernels -------------------------------------------------------------------------------------
 
-static void hardware_indices(Writer *w) {
+static void hardware_indices(KernelWriter *w) {
     static const char *const name[] = {"ctaid.x", "ctaid.y", "ctaid.z", "tid.x", "tid.y", "tid.z"};
     w->out = &w->scope.at[0]->head;
     for (int a = 0; a < GPU_AXES; a++) {
@@ -61,7 +61,7 @@ static void hardware_indices(Writer *w) {
     w->out = &w->scope.at[0]->body;
 }
 
-static void mark_loops(Writer *w, const GpuNode *n) {
+static void mark_loops(KernelWriter *w, const GpuNode *n) {
     if (n->kind == GPU_LOOP) {
         w->unrolled[n->id] = n->unroll;
         w->depth[n->id] = -1;
@@ -71,7 +71,7 @@ static void mark_loops(Writer *w, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) mark_loops(w, n->child.at[i]);
 }
 
-static void writer_open(Writer *w) {
+static void writer_open(KernelWriter *w) {
     int n = w->g->nids, buffers = w->t->buffers.n;
     w->depth = arena_new_n(w->arena, int, n);
     w->index = arena_new_n(w->arena, Opnd, n);
@@ -105,7 +105,7 @@ static bool wants_company(const GpuKernel *k, int nbuffers) {
            2 * k->shared <= GPU_SHARED_BYTES - 4096;
 }
 
-static void print_entry(const Writer *w, Text *out) {
+static void print_entry(const KernelWriter *w, Text *out) {
     static const char *const type[] = {"pred", "b16", "b32", "b64"};
     static const char *const prefix[] = {"p", "h", "r", "d"};
     const int64_t *size = w->k->size;
@@ -128,12 +128,12 @@ static void print_entry(const Writer *w, Text *out) {
     text_add(out, "\tret;\n}\n");
 }
 
-typedef struct Module {
+typedef struct PtxModule {
     Text kernels;
     bool shared, checks;
-} Module;
+} PtxModule;
 
-static bool kernel_write(Module *u, Writer *w, PtxLaunch *launch) {
+static bool kernel_write(PtxModule *u, KernelWriter *w, PtxLaunch *launch) {
     writer_open(w);
     body_grid(w);
     print_entry(w, &u->kernels);
@@ -153,17 +153,17 @@ bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *o
     GpuProgram *g = gpu_map(arena, t, name, diags);
     if (!g) return false;
     PtxLaunch *launch = arena_new_n(arena, PtxLaunch, g->kernel.n);
-    Module u = {.kernels.arena = arena};
+    PtxModule u = {.kernels.arena = arena};
     for (int i = 0; i < g->kernel.n; i++) {
-        Writer w = {.arena = arena,
-                    .g = g,
-                    .k = g->kernel.at[i],
-                    .t = g->tree,
-                    .x = g->tree->exprs,
-                    .diags = diags,
-                    .align = options->align ? options->align : 16,
-                    .accumulate = options->accumulate,
-                    .skip_post = options->skip_post};
+        KernelWriter w = {.arena = arena,
+                          .g = g,
+                          .k = g->kernel.at[i],
+                          .t = g->tree,
+                          .x = g->tree->exprs,
+                          .diags = diags,
+                          .align = options->align ? options->align : 16,
+                          .accumulate = options->accumulate,
+                          .skip_post = options->skip_post};
         if (!kernel_write(&u, &w, &launch[i])) return false;
     }
     Text text = {.arena = arena};

@@ -7,14 +7,14 @@
 
 #include <math.h>
 
-Opnd predicate(Writer *w, Opnd v) {
+Opnd predicate(KernelWriter *w, Opnd v) {
     if (!v.literal) return v;
     return NEW(w, REG_PRED, v.bits ? "setp.eq.s32" : "setp.ne.s32", moved(w, lit(REG_32, 0)),
                lit(REG_32, 0));
 }
 
 // A value of 32 bits, reduced to what the type holds.
-Opnd wrapped(Writer *w, Type t, Opnd v) {
+Opnd wrapped(KernelWriter *w, Type t, Opnd v) {
     switch (t) {
     case TYPE_I8: return NEW(w, REG_32, "cvt.s32.s8", v.literal ? moved(w, v) : v);
     case TYPE_I16: return NEW(w, REG_32, "cvt.s32.s16", v.literal ? moved(w, v) : v);
@@ -27,7 +27,7 @@ Opnd wrapped(Writer *w, Type t, Opnd v) {
 // --- Names of instructions ---------------------------------------------------------------------
 
 // "add.rn.f32", "mul.lo.s64", "setp.lt.u32"
-static const char *typed(Writer *w, const char *op, Type t) {
+static const char *typed(KernelWriter *w, const char *op, Type t) {
     TypeClass c = type_info[t].class;
     int bits = type_info[t].bits == 64 ? 64 : 32;
     return arena_printf(w->arena, "%s.%c%d", op,
@@ -37,18 +37,18 @@ static const char *typed(Writer *w, const char *op, Type t) {
                         bits);
 }
 
-static const char *bitwise(Writer *w, const char *op, Type t) {
+static const char *bitwise(KernelWriter *w, const char *op, Type t) {
     return arena_printf(w->arena, "%s.b%d", op, type_info[t].bits == 64 ? 64 : 32);
 }
 
 static RegClass wide_class(Type t) { return type_info[t].bits == 64 ? REG_64 : REG_32; }
 
-static Opnd in_register(Writer *w, Opnd v) { return v.literal ? moved(w, v) : v; }
+static Opnd in_register(KernelWriter *w, Opnd v) { return v.literal ? moved(w, v) : v; }
 
 // --- Integers ----------------------------------------------------------------------------------
 
 // q = floor(a / b), r = a - q·b; both 0 where b is 0.
-static Opnd divide(Writer *w, ExprOp op, Type t, Opnd a, Opnd b) {
+static Opnd divide(KernelWriter *w, ExprOp op, Type t, Opnd a, Opnd b) {
     RegClass c = wide_class(t);
     bool is_signed = type_info[t].class == CLASS_INT, div = op == OP_DIV;
     Opnd zero = lit(c, 0), safe = b, none = {0};
@@ -78,7 +78,7 @@ static Opnd divide(Writer *w, ExprOp op, Type t, Opnd a, Opnd b) {
     return z;
 }
 
-static Opnd shift(Writer *w, ExprOp op, Type t, Opnd a, Opnd b) {
+static Opnd shift(KernelWriter *w, ExprOp op, Type t, Opnd a, Opnd b) {
     RegClass c = wide_class(t);
     Opnd count = b;
     if (c == REG_64) count = b.literal ? lit(REG_32, b.bits) : NEW(w, REG_32, "cvt.u32.u64", b);
@@ -86,7 +86,7 @@ static Opnd shift(Writer *w, ExprOp op, Type t, Opnd a, Opnd b) {
     return NEW(w, c, op == OP_SHL ? bitwise(w, "shl", t) : typed(w, "shr", t), a, count);
 }
 
-static Opnd integer_op(Writer *w, ExprOp op, Type t, const Opnd *v) {
+static Opnd integer_op(KernelWriter *w, ExprOp op, Type t, const Opnd *v) {
     RegClass c = wide_class(t);
     Opnd a = v[0], b = op_info[op].arity > 1 ? v[1] : v[0];
     bool is_signed = type_info[t].class == CLASS_INT;
@@ -114,10 +114,10 @@ static Opnd integer_op(Writer *w, ExprOp op, Type t, const Opnd *v) {
 
 // --- Bool --------------------------------------------------------------------------------------
 
-static Opnd not_of(Writer *w, Opnd p) { return NEW(w, REG_PRED, "not.pred", p); }
+static Opnd not_of(KernelWriter *w, Opnd p) { return NEW(w, REG_PRED, "not.pred", p); }
 
 // Numbers 0 and 1; any other result becomes 1.
-static Opnd bool_op(Writer *w, ExprOp op, const Opnd *v) {
+static Opnd bool_op(KernelWriter *w, ExprOp op, const Opnd *v) {
     Opnd x = predicate(w, v[0]), y = op_info[op].arity > 1 ? predicate(w, v[1]) : x;
     switch (op) {
     case OP_MUL:
@@ -151,14 +151,14 @@ static Opnd bool_op(Writer *w, ExprOp op, const Opnd *v) {
 // --- Floats ------------------------------------------------------------------------------------
 
 // NaN wins; -0 < +0. In f64 no instruction propagates NaN.
-static Opnd extreme(Writer *w, bool max, Type t, Opnd a, Opnd b) {
+static Opnd extreme(KernelWriter *w, bool max, Type t, Opnd a, Opnd b) {
     if (t == TYPE_F32) return NEW(w, REG_32, max ? "max.NaN.f32" : "min.NaN.f32", a, b);
     Opnd z = NEW(w, REG_64, max ? "max.f64" : "min.f64", a, b);
     Opnd nan = NEW(w, REG_PRED, "setp.nan.f64", a, b), sum = NEW(w, REG_64, "add.rn.f64", a, b);
     return NEW(w, REG_64, "selp.b64", sum, z, nan);
 }
 
-static Opnd float_op(Writer *w, ExprOp op, Type t, const Opnd *v) {
+static Opnd float_op(KernelWriter *w, ExprOp op, Type t, const Opnd *v) {
     RegClass c = wide_class(t);
     bool f64 = t == TYPE_F64;
     Opnd a = v[0], b = op_info[op].arity > 1 ? v[1] : v[0];
@@ -186,7 +186,7 @@ static Opnd float_op(Writer *w, ExprOp op, Type t, const Opnd *v) {
     }
 }
 
-static Opnd compare(Writer *w, ExprOp op, Type t, Opnd a, Opnd b) {
+static Opnd compare(KernelWriter *w, ExprOp op, Type t, Opnd a, Opnd b) {
     static const char *const name[] = {[OP_LT - OP_LT] = "setp.lt", [OP_LE - OP_LT] = "setp.le",
                                        [OP_GT - OP_LT] = "setp.gt", [OP_GE - OP_LT] = "setp.ge",
                                        [OP_EQ - OP_LT] = "setp.eq", [OP_NE - OP_LT] = "setp.ne"};
@@ -195,7 +195,7 @@ static Opnd compare(Writer *w, ExprOp op, Type t, Opnd a, Opnd b) {
     return NEW(w, REG_PRED, typed(w, o, t), in_register(w, a), b);
 }
 
-Opnd operation(Writer *w, ExprOp op, Type type, const Opnd *v) {
+Opnd operation(KernelWriter *w, ExprOp op, Type type, const Opnd *v) {
     Type t = type_compute(type);
     if (op_info[op].class == OP_COMPARE) return compare(w, op, t, v[0], v[1]);
     if (t == TYPE_BOOL) return bool_op(w, op, v);
@@ -203,13 +203,13 @@ Opnd operation(Writer *w, ExprOp op, Type type, const Opnd *v) {
     return wrapped(w, t, integer_op(w, op, t, v));
 }
 
-Opnd combine(Writer *w, Reduce op, Type type, Opnd a, Opnd b) {
+Opnd combine(KernelWriter *w, Reduce op, Type type, Opnd a, Opnd b) {
     return operation(w, reduce_op[op], type, (Opnd[]){a, b});
 }
 
 // --- Conversions -------------------------------------------------------------------------------
 
-static Opnd to_storage(Writer *w, Type to, Opnd v) {
+static Opnd to_storage(KernelWriter *w, Type to, Opnd v) {
     if (to == TYPE_F16) {
         Opnd h = NEW(w, REG_16, "cvt.rn.f16.f32", in_register(w, v));
         return NEW(w, REG_32, "cvt.f32.f16", h);
@@ -218,13 +218,13 @@ static Opnd to_storage(Writer *w, Type to, Opnd v) {
     return NEW(w, REG_32, "shl.b32", NEW(w, REG_32, "cvt.u32.u16", h), lit(REG_32, 16));
 }
 
-static Opnd clamp(Writer *w, Opnd v, int64_t lo, int64_t hi) {
+static Opnd clamp(KernelWriter *w, Opnd v, int64_t lo, int64_t hi) {
     v = NEW(w, REG_32, "max.s32", v, lit(REG_32, (uint64_t)lo));
     return NEW(w, REG_32, "min.s32", v, lit(REG_32, (uint64_t)hi));
 }
 
 // Saturates; 0 of NaN, which instructions with 64 bits on either side do not give.
-static Opnd float_to_int(Writer *w, Type to, Type from, Opnd v) {
+static Opnd float_to_int(KernelWriter *w, Type to, Type from, Opnd v) {
     v = in_register(w, v);
     bool narrow = type_info[to].bits < 32, is_signed = type_info[to].class == CLASS_INT;
     Type via = narrow ? TYPE_I32 : to;
@@ -244,7 +244,7 @@ static Opnd float_to_int(Writer *w, Type to, Type from, Opnd v) {
     return z;
 }
 
-static Opnd int_to_float(Writer *w, Type to, Type from, Opnd v) {
+static Opnd int_to_float(KernelWriter *w, Type to, Type from, Opnd v) {
     int bits = type_info[from].bits == 64 ? 64 : 32;
     bool is_signed = type_info[from].class == CLASS_INT || type_info[from].bits < 32;
     const char *op =
@@ -252,7 +252,7 @@ static Opnd int_to_float(Writer *w, Type to, Type from, Opnd v) {
     return NEW(w, wide_class(to), op, in_register(w, v));
 }
 
-static Opnd int_to_int(Writer *w, Type to, Type from, Opnd v) {
+static Opnd int_to_int(KernelWriter *w, Type to, Type from, Opnd v) {
     bool wide = type_info[to].bits == 64, was = type_info[from].bits == 64;
     if (wide && was) return v;
     if (wide)
@@ -262,7 +262,7 @@ static Opnd int_to_int(Writer *w, Type to, Type from, Opnd v) {
     return wrapped(w, to, v);
 }
 
-Opnd convert(Writer *w, Type to, Type from, Opnd v) {
+Opnd convert(KernelWriter *w, Type to, Type from, Opnd v) {
     bool was_storage = type_is_storage(from);
     Type f = type_compute(from);
     if (to == from && !was_storage) return v;
@@ -298,7 +298,7 @@ static bool reads(const Expr *e) {
     return any;
 }
 
-static Opnd choose(Writer *w, Type t, Opnd c, Opnd a, Opnd b) {
+static Opnd choose(KernelWriter *w, Type t, Opnd c, Opnd a, Opnd b) {
     if (t == TYPE_BOOL) {
         Opnd x = NEW(w, REG_PRED, "and.pred", c, predicate(w, a));
         Opnd y = NEW(w, REG_PRED, "and.pred", not_of(w, c), predicate(w, b));
@@ -308,7 +308,7 @@ static Opnd choose(Writer *w, Type t, Opnd c, Opnd a, Opnd b) {
     return NEW(w, k, k == REG_64 ? "selp.b64" : "selp.b32", a, b, c);
 }
 
-void reg_assign(Writer *w, Opnd to, Opnd v) {
+void reg_assign(KernelWriter *w, Opnd to, Opnd v) {
     if (!v.literal && v.class == to.class && v.reg == to.reg) return;
     if (to.class == REG_PRED) {
         v = predicate(w, v);
@@ -324,7 +324,8 @@ static void store_before(void *user, const Access *a, bool guarded) {
 }
 
 // Only one of the two is evaluated: its reads happen only there.
-static Opnd select_lazily(Writer *w, Type t, Opnd c, const Expr *a, const Expr *b, Opnd given) {
+static Opnd select_lazily(KernelWriter *w, Type t, Opnd c, const Expr *a, const Expr *b,
+                          Opnd given) {
     Opnd z = reg_new(w, class_of(t));
     int other = label_new(w), end = label_new(w);
     if (a) expr_visit_accesses(a, store_before, w);
@@ -341,7 +342,7 @@ static Opnd select_lazily(Writer *w, Type t, Opnd c, const Expr *a, const Expr *
     return z;
 }
 
-static Opnd lazy_op(Writer *w, const Expr *e) {
+static Opnd lazy_op(KernelWriter *w, const Expr *e) {
     Opnd c = predicate(w, expr_value(w, e->arg[0]));
     if (e->op == OP_SELECT) {
         if (reads(e->arg[1]) || reads(e->arg[2]))
@@ -354,7 +355,7 @@ static Opnd lazy_op(Writer *w, const Expr *e) {
     return bool_op(w, e->op, (Opnd[]){c, expr_value(w, e->arg[1])});
 }
 
-static Opnd op_value(Writer *w, const Expr *e) {
+static Opnd op_value(KernelWriter *w, const Expr *e) {
     if (op_info[e->op].trait == TRAIT_LAZY) return lazy_op(w, e);
     Opnd v[4];
     for (int i = 0; i < e->n; i++) v[i] = expr_value(w, e->arg[i]);
@@ -363,7 +364,7 @@ static Opnd op_value(Writer *w, const Expr *e) {
     return operation(w, e->op, from, v);
 }
 
-Opnd expr_value(Writer *w, const Expr *e) {
+Opnd expr_value(KernelWriter *w, const Expr *e) {
     switch (e->kind) {
     case EXPR_CONST: return lit_value(e->type, e->value);
     case EXPR_READ: return element_load(w, e->access);

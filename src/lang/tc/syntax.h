@@ -14,7 +14,7 @@ enum { // declared limits, beside those of program.h
 };
 
 // --- Tokens --------------------------------------------------------------------------------------
-typedef enum Tok {
+typedef enum TcTok {
     TOK_END,
     TOK_BAD, // reported already
     TOK_NAME,
@@ -28,10 +28,10 @@ typedef enum Tok {
     TOK_DEF,
     TOK_WHERE,
     TOK_PUNCT, // ( ) { } [ ] , : ? ; : c
-} Tok;
+} TcTok;
 
-typedef struct Token {
-    Tok kind;
+typedef struct TcToken {
+    TcTok kind;
     bool first; // of its line
     bool init;
     uint8_t op; // ExprOp of TOK_OP, Reduce of TOK_ASSIGN
@@ -42,9 +42,9 @@ typedef struct Token {
         int64_t i;
         double f;
     };
-} Token;
+} TcToken;
 
-typedef struct Lexer {
+typedef struct TcLexer {
     Arena *arena;
     Names *names;
     DiagList *diags;
@@ -52,13 +52,13 @@ typedef struct Lexer {
     uint32_t at, len;
     int nbad; // bytes that mean nothing
     Name name_def, name_where;
-} Lexer;
+} TcLexer;
 
-void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, DiagList *diags);
-void tc_lex_next(Lexer *lx, Token *out);
+void tc_lex_init(TcLexer *lx, Arena *arena, Names *names, const Source *source, DiagList *diags);
+void tc_lex_next(TcLexer *lx, TcToken *out);
 
 // --- Syntax --------------------------------------------------------------------------------------
-typedef enum NodeKind {
+typedef enum TcNodeKind {
     NODE_BAD,
     NODE_INT,
     NODE_FLOAT,
@@ -67,10 +67,10 @@ typedef enum NodeKind {
     NODE_CALL,  // name(args): an access, a builtin, a cast or a function
     NODE_OP,    // op over args; SELECT is the ternary
     NODE_NAMED, // name = args[0], only among the arguments of a call
-} NodeKind;
+} TcNodeKind;
 
-typedef struct Node Node;
-struct Node {
+typedef struct TcNode TcNode;
+struct TcNode {
     uint8_t kind, op;
     uint16_t height;
     int n;
@@ -80,7 +80,7 @@ struct Node {
         double f;
     };
     Name name;
-    Node *arg[];
+    TcNode *arg[];
 };
 
 typedef struct TcParam {
@@ -88,7 +88,7 @@ typedef struct TcParam {
     Type type; // NONE: to be inferred (results only)
     bool shaped;
     int rank; // when shaped
-    Node **dim;
+    TcNode **dim;
     Range range, name_range; // the whole of it, its name
 } TcParam;
 
@@ -97,8 +97,8 @@ typedef enum WhereKind { WHERE_RANGE, WHERE_LET, WHERE_EXISTS } WhereKind;
 typedef struct TcWhere {
     WhereKind kind;
     Name name;
-    Range range; // of the name
-    Node *a, *b; // lo and hi; the let's value; the exists's expression
+    Range range;   // of the name
+    TcNode *a, *b; // lo and hi; the let's value; the exists's expression
 } TcWhere;
 
 typedef struct TcTarget { // what a statement defines
@@ -111,7 +111,7 @@ typedef struct TcFor TcFor;
 struct TcFor {
     Name name;
     Range range; // of the name
-    Node *a, *b;
+    TcNode *a, *b;
     const TcFor *up; // the one around it
     int depth;       // of those around it
 };
@@ -126,9 +126,9 @@ struct TcStmt {
     int ntargets; // 1 unless tuple
     TcTarget *target;
     int nsubs, nwhere;
-    Node **sub;
+    TcNode **sub;
     Range write_range;
-    Node *value;
+    TcNode *value;
     TcWhere *where;
     Name hint;
     const TcFor *steps; // the innermost `for` around it, or NULL
@@ -161,26 +161,26 @@ TcFunc *tc_find_func(TcFile *file, Arena *arena, Name name); // NULL
 const char *tc_nth_function(const void *file, size_t i);     // a Candidate of nearest.h
 
 // --- Builtins ------------------------------------------------------------------------------------
-typedef enum BuiltinKind {
+typedef enum TcBuiltinKind {
     BUILTIN_OP, // an operation of expr.def
     BUILTIN_PAD,
     BUILTIN_CLAMP,
     BUILTIN_MIRROR,
     BUILTIN_CONCAT,
     BUILTIN_NONE, // known elsewhere, not here: `instead` says what to write
-} BuiltinKind;
+} TcBuiltinKind;
 
-typedef struct Builtin {
+typedef struct TcBuiltin {
     const char *name;
-    BuiltinKind kind;
+    TcBuiltinKind kind;
     ExprOp op;
     const char *instead;
-} Builtin;
+} TcBuiltin;
 
-const Builtin *tc_builtin(const char *name, size_t len); // NULL
-const char *tc_type_name_at(int i);                      // likewise
-const Builtin *tc_builtin_at(int i);                     // the table in order; NULL past its end
-Type tc_type_name(const char *name, size_t len);         // NONE when it is no type
+const TcBuiltin *tc_builtin(const char *name, size_t len); // NULL
+const char *tc_type_name_at(int i);                        // likewise
+const TcBuiltin *tc_builtin_at(int i);                     // the table in order; NULL past its end
+Type tc_type_name(const char *name, size_t len);           // NONE when it is no type
 
 // --- Hints ---------------------------------------------------------------------------------------
 // What to write instead of a statement's word, or of a function, of another language; NULL.

@@ -19,13 +19,13 @@
 typedef enum Weak { WEAK_NOT, WEAK_INT, WEAK_FLOAT } Weak;
 
 // The value of an expression. Weak: built from literals only; takes the type of what it meets.
-typedef struct Val {
+typedef struct TcVal {
     const Expr *e; // NULL: poisoned, reported already
     Weak weak;
-    const Node *rounded; // in a weak one, a division of integers with a remainder
-    const Node
+    const TcNode *rounded; // in a weak one, a division of integers with a remainder
+    const TcNode
         *written; // a weak one as it stands in the text; NULL: whatever becomes of it is meant
-} Val;
+} TcVal;
 
 typedef enum SymKind { SYM_TENSOR, SYM_SCALAR, SYM_POISON } SymKind;
 
@@ -42,12 +42,12 @@ typedef struct Sym {
 } Sym;
 
 // The names of one function, or of one inlined call of it.
-typedef struct Frame {
+typedef struct TcFrame {
     TcFunc *func;
     Set syms;
-    struct Frame *caller;
+    struct TcFrame *caller;
     const CallSite *call; // where the caller calls, and where it is called; NULL: nowhere
-} Frame;
+} TcFrame;
 
 // A tensor under construction.
 typedef struct Ten {
@@ -65,7 +65,7 @@ typedef struct Ten {
 } Ten;
 
 // A statement that was checked; becomes a Stmt (or two) when all types are known.
-typedef struct Work {
+typedef struct TcWork {
     const Access *write;
     Reduce op;
     bool init;
@@ -75,7 +75,7 @@ typedef struct Work {
     Iter *iter;
     int nconstraints;
     const Affine **constraint;
-    Val value;
+    TcVal value;
     Name hint;
     const CallSite *call;
     Range range, write_range;
@@ -84,19 +84,19 @@ typedef struct Work {
     const InferRead *reads;
     int serial;      // its first iterators, those of the `for` around it
     const int *step; // the numbers of these
-} Work;
+} TcWork;
 
 // An open `for`: the iterator that its statements have, and a number of its own.
-typedef struct Steps {
+typedef struct TcSteps {
     const TcFor *at;
-    const struct Frame *frame;
+    const struct TcFrame *frame;
     Iter iter;
     int number;
-} Steps;
+} TcSteps;
 
 typedef struct Let { // a definition of a `where`
     Name name;
-    Val val;
+    TcVal val;
 } Let;
 
 // Reads and uses of definitions, as they occur: by the statement itself (owner -1) or by a
@@ -114,13 +114,13 @@ typedef struct LetUse {
 
 // A computed subscript, put into a temporary over the indices it uses: its value where the guards
 // hold, otherwise 0.
-typedef struct Hoist {
+typedef struct TcHoist {
     const Expr *e, *value;
     const InferGuard *guards;
     int tensor, n;
     int iter[PROGRAM_MAX_RANK];
     Range range;
-} Hoist;
+} TcHoist;
 
 typedef struct Seed {
     Type type;
@@ -132,7 +132,7 @@ typedef struct Used { // a name in use
     int next; // number of the next name made from it
 } Used;
 
-typedef struct Checker {
+typedef struct TcChecker {
     Arena *arena;
     const Source *source;
     Names *names;
@@ -148,7 +148,7 @@ typedef struct Checker {
     VEC(Seed) seeds; // types found in the round before, by number
     VEC(Ten) tens;
     Set used; // names of tensors and parameters
-    VEC(Work) works;
+    VEC(TcWork) works;
     VEC(InferStmt) infos; // parallel to p->stmts
     int last_serial;      // of the last one that was emitted, and the numbers of its `for`
     const int *last_step;
@@ -158,16 +158,16 @@ typedef struct Checker {
     bool full; // a limit was reported
     Name name_true, name_false, name_inf, name_nan, name_axis;
     // the statement at hand
-    Frame *frame;
+    TcFrame *frame;
     const TcStmt *stmt;
     const Access *write; // its left side, once that is known
-    VEC(Steps) steps;    // of the `for` around it, outermost first
+    VEC(TcSteps) steps;  // of the `for` around it, outermost first
     int nsteps;          // numbers of `for` so far
     VEC(Iter) iters;     // those of `steps` first
     int nlhs;
     VEC(Let) lets; // those that are visible
     VEC(const Affine *) constraints;
-    VEC(Hoist) hoists;
+    VEC(TcHoist) hoists;
     VEC(OwnedRead) reads;
     VEC(LetUse) uses;
     int owner;                // the definition being checked, -1: the statement itself
@@ -177,71 +177,71 @@ typedef struct Checker {
     bool untyped;             // the statement reads a tensor whose type nothing told yet
     const char *no_index;     // what must not depend on indices, or NULL
     Range padded;             // of a pad() that leaves instances out
-} Checker;
+} TcChecker;
 
 // tc_check.c
 void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const Source *source,
                    int depth, int *inlined, DiagList *diags);
-Sym *tc_find(Checker *ck, Frame *frame, Name name); // NULL
-Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range);
+Sym *tc_find(TcChecker *ck, TcFrame *frame, Name name); // NULL
+Sym *tc_add_sym(TcChecker *ck, TcFrame *frame, Name name, SymKind kind, Range range);
 bool tc_is_reserved(Name name);
 bool tc_is_coordinate(Name name); // j0 j1 y0 y1: a builtin only where it is called
-bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range); // reports when not
-Name tc_fresh_name(Checker *ck, const char *prefix, Name base);
-int tc_new_tensor(Checker *ck, Name name, Role role, Range range);
+bool tc_can_define(TcChecker *ck, TcFrame *frame, Name name, Range range); // reports when not
+Name tc_fresh_name(TcChecker *ck, const char *prefix, Name base);
+int tc_new_tensor(TcChecker *ck, Name name, Role role, Range range);
 // A temporary of the compiler's own, called base_suffix.
-int tc_temporary(Checker *ck, Name base, const char *suffix, Type type, int rank, Range range);
-bool tc_rank_fits(Checker *ck, int rank, Range range); // reports when not
-Type tc_tensor_type(Checker *ck, int tensor);          // for a read: marks the type as used
+int tc_temporary(TcChecker *ck, Name base, const char *suffix, Type type, int rank, Range range);
+bool tc_rank_fits(TcChecker *ck, int rank, Range range); // reports when not
+Type tc_tensor_type(TcChecker *ck, int tensor);          // for a read: marks the type as used
 bool tc_type_fits(Type declared, Type type, Weak weak);
 // One definition's type joins those of the others; false: it does not fit the declared one,
 // reported.
-bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range);
-const Affine *tc_extent(Checker *ck, int tensor, int dim);
-const Affine *tc_origin(Checker *ck, int tensor, int dim);
-void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
+bool tc_join_type(TcChecker *ck, int tensor, Type type, Weak weak, Range range);
+const Affine *tc_extent(TcChecker *ck, int tensor, int dim);
+const Affine *tc_origin(TcChecker *ck, int tensor, int dim);
+void tc_require_equal(TcChecker *ck, const Affine *a, const Affine *b, Range range,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 // Once per place: NULL where it was said before, or is another function's to say.
-Diag *tc_warn(Checker *ck, Range range, DiagId id, ...);
+Diag *tc_warn(TcChecker *ck, Range range, DiagId id, ...);
 
 // tc_stmt.c
-void tc_check_stmts(Checker *ck, Frame *frame);
-void tc_put_work(Checker *ck, Work *w); // of the statement at hand
+void tc_check_stmts(TcChecker *ck, TcFrame *frame);
+void tc_put_work(TcChecker *ck, TcWork *w); // of the statement at hand
 // Those of the `for` around the statement at hand, and room for `more`.
-Iter *tc_step_iters(Checker *ck, int more);
+Iter *tc_step_iters(TcChecker *ck, int more);
 // Subscript d of an element of the tensor that the name means, in the tensor's own coordinates.
-const Affine *tc_own_subscript(Checker *ck, Name name, int d, const Affine *sub);
+const Affine *tc_own_subscript(TcChecker *ck, Name name, int d, const Affine *sub);
 // The tensor that a target names, made when it is a new temporary; rank -1: any. -1: reported.
-int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range);
+int tc_target(TcChecker *ck, TcFrame *frame, const TcTarget *target, int rank, Range range);
 
 // tc_expr.c
-Val tc_value(Checker *ck, const Node *n);
-Type tc_value_type(Val v);
-const Expr *tc_coerce(Checker *ck, Val v, Type type);
-const Expr *tc_widen(Checker *ck, const Expr *e, Type type);
-Val tc_select(Checker *ck, Val c, Val a, Val b);
-const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **subs); // NULL
-bool tc_readable(Checker *ck, int tensor, int n, Range range); // reports when not
-void tc_report_undefined(Checker *ck, const Node *n);
+TcVal tc_value(TcChecker *ck, const TcNode *n);
+Type tc_value_type(TcVal v);
+const Expr *tc_coerce(TcChecker *ck, TcVal v, Type type);
+const Expr *tc_widen(TcChecker *ck, const Expr *e, Type type);
+TcVal tc_select(TcChecker *ck, TcVal c, TcVal a, TcVal b);
+const Access *tc_access(TcChecker *ck, const TcNode *n, int tensor, const Range **subs); // NULL
+bool tc_readable(TcChecker *ck, int tensor, int n, Range range); // reports when not
+void tc_report_undefined(TcChecker *ck, const TcNode *n);
 // What was meant, or how to define it.
-void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame,
-                       const Node *n); // a call of what is no tensor
-void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs);
-const InferRead *tc_take_reads(Checker *ck, int *n); // of the statement at hand, all in all
+void tc_note_undefined(TcChecker *ck, Diag *d, const TcFrame *frame,
+                       const TcNode *n); // a call of what is no tensor
+void tc_add_read(TcChecker *ck, const Access *a, ReadMode mode, Range range, const Range *subs);
+const InferRead *tc_take_reads(TcChecker *ck, int *n); // of the statement at hand, all in all
 
 // tc_index.c
-const Affine *tc_affine(Checker *ck, const Node *n, const char *what); // NULL: reported
-void tc_put_hoists(Checker *ck); // as statements before the one at hand
-Val tc_border(Checker *ck, const Node *n, BuiltinKind kind);
+const Affine *tc_affine(TcChecker *ck, const TcNode *n, const char *what); // NULL: reported
+void tc_put_hoists(TcChecker *ck); // as statements before the one at hand
+TcVal tc_border(TcChecker *ck, const TcNode *n, TcBuiltinKind kind);
 
 // tc_call.c: true when the statement is a call or a concat, and then it was dealt with
-bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s);
+bool tc_call_stmt(TcChecker *ck, TcFrame *frame, const TcStmt *s);
 
 // tc_parts.c
 // Makes declared results in-out that are defined in part or read before they are.
-void tc_find_old_content(Checker *ck);
+void tc_find_old_content(TcChecker *ck);
 
 // tc_emit.c
-bool tc_emit(Checker *ck);
+bool tc_emit(TcChecker *ck);
 
 #endif

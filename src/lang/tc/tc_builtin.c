@@ -26,7 +26,7 @@ static const TypeName type_names[] = {
 #define GONE(name, instead)                                                                        \
     { #name, BUILTIN_NONE, OP_ADD, instead }
 
-static const Builtin builtins[] = {
+static const TcBuiltin builtins[] = {
     CALL(abs, ABS),
     CALL(acos, ACOS),
     CALL(acosh, ACOSH),
@@ -129,7 +129,7 @@ Type tc_type_name(const char *name, size_t len) {
 
 const char *tc_type_name_at(int i) { return i < TYPE_NAMES ? type_names[i].name : NULL; }
 
-static const Builtin *find(const char *name, size_t len) {
+static const TcBuiltin *find(const char *name, size_t len) {
     int lo = 0, hi = BUILTINS;
     while (lo < hi) {
         int mid = (lo + hi) / 2, order = compare(builtins[mid].name, name, len);
@@ -140,12 +140,12 @@ static const Builtin *find(const char *name, size_t len) {
 }
 
 // The C library's single-precision names (sqrtf, fmaxf) mean the same functions.
-const Builtin *tc_builtin(const char *name, size_t len) {
+const TcBuiltin *tc_builtin(const char *name, size_t len) {
     if (len < 2 || len > LONGEST + 1 || name[0] < 'a') return NULL; // all start in lower case
-    const Builtin *b = find(name, len);
+    const TcBuiltin *b = find(name, len);
     if (b || name[len - 1] != 'f') return b;
     b = find(name, len - 1);
     return b && b->kind == BUILTIN_OP && op_info[b->op].class == OP_MATH ? b : NULL;
 }
 
-const Builtin *tc_builtin_at(int i) { return i < BUILTINS ? &builtins[i] : NULL; }
+const TcBuiltin *tc_builtin_at(int i) { return i < BUILTINS ? &builtins[i] : NULL; }

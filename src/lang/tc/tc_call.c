@@ -2,7 +2,7 @@
 //
 //     (O2, O3) = f(A, B, 2)      O = f(A)      O = concat(A, B)      O = concat(A, B, axis = 0)
 //
-// A call is inlined: the callee's statements are checked once more in a Frame of their own, where
+// A call is inlined: the callee's statements are checked once more in a TcFrame of their own, where
 // its parameters name the caller's tensors, its sizes the extents of the arguments, its results the
 // tensors on the left; its temporaries become temporaries of the caller. Sizes that must agree
 // become preconditions.
@@ -15,7 +15,7 @@
 #include "base/nearest.h"
 
 // The results of something that failed: known by name, silent from here on.
-static void poison_targets(Checker *ck, Frame *frame, const TcStmt *s) {
+static void poison_targets(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     ck->poisoned = true;
     for (int i = 0; i < s->ntargets; i++) {
         Sym *sym = tc_find(ck, frame, s->target[i].name);
@@ -25,7 +25,7 @@ static void poison_targets(Checker *ck, Frame *frame, const TcStmt *s) {
 }
 
 // The tensor that an argument names; -1: reported.
-static int tensor_argument(Checker *ck, Frame *frame, const Node *n, const char *of) {
+static int tensor_argument(TcChecker *ck, TcFrame *frame, const TcNode *n, const char *of) {
     Sym *s = n->kind == NODE_NAME ? tc_find(ck, frame, n->name) : NULL;
     if (n->kind == NODE_BAD || (s && s->kind == SYM_POISON)) return -1;
     if (s && s->kind == SYM_TENSOR) {
@@ -48,8 +48,8 @@ static int tensor_argument(Checker *ck, Frame *frame, const Node *n, const char 
 }
 
 // Whether a result is also an argument (or a result twice): it would change while it is read.
-static bool is_aliased(Checker *ck, const TcStmt *s) {
-    const Node *call = s->value;
+static bool is_aliased(TcChecker *ck, const TcStmt *s) {
+    const TcNode *call = s->value;
     for (int i = 0; i < s->ntargets; i++) {
         bool found = false;
         for (int j = 0; j < call->n; j++)
@@ -68,11 +68,11 @@ static bool is_aliased(Checker *ck, const TcStmt *s) {
 typedef struct Concat {
     int n, rank, axis;
     int *tensor;
-    const Node **arg;
+    const TcNode **arg;
 } Concat;
 
-static bool read_axis(Checker *ck, const Node *named, Concat *c) {
-    const Node *n = named->arg[0];
+static bool read_axis(TcChecker *ck, const TcNode *named, Concat *c) {
+    const TcNode *n = named->arg[0];
     if (named->name != ck->name_axis) {
         diag_report(ck->diags, named->range, DIAG_TC_NAMED_ARGUMENT, "concat", named->name);
         return false;
@@ -88,11 +88,11 @@ static bool read_axis(Checker *ck, const Node *named, Concat *c) {
     return true;
 }
 
-static bool concat_operands(Checker *ck, Frame *frame, const Node *v, Concat *c) {
-    const Node *axis = NULL;
+static bool concat_operands(TcChecker *ck, TcFrame *frame, const TcNode *v, Concat *c) {
+    const TcNode *axis = NULL;
     bool ok = true;
     c->tensor = arena_new_n(ck->arena, int, v->n);
-    c->arg = arena_new_n(ck->arena, const Node *, v->n);
+    c->arg = arena_new_n(ck->arena, const TcNode *, v->n);
     for (int i = 0; i < v->n; i++) {
         if (v->arg[i]->kind == NODE_NAMED) {
             axis = v->arg[i];
@@ -123,7 +123,7 @@ static bool concat_operands(Checker *ck, Frame *frame, const Node *v, Concat *c)
 }
 
 // Sizes of the result, and what must agree.
-static void concat_sizes(Checker *ck, const Concat *c, int to, const TcStmt *s) {
+static void concat_sizes(TcChecker *ck, const Concat *c, int to, const TcStmt *s) {
     const Affine **size = arena_new_n(ck->arena, const Affine *, c->rank);
     for (int d = 0; d < c->rank; d++) {
         size[d] = tc_extent(ck, c->tensor[0], d);
@@ -149,11 +149,11 @@ static void concat_sizes(Checker *ck, const Concat *c, int to, const TcStmt *s) 
     }
 }
 
-static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affine *offset,
+static void concat_part(TcChecker *ck, const Concat *c, int i, int to, const Affine *offset,
                         const TcStmt *s) {
     int from = c->tensor[i];
     const Affine *read[PROGRAM_MAX_RANK], *write[PROGRAM_MAX_RANK];
-    Work w = {.op = REDUCE_ASSIGN, .range = s->range, .write_range = s->target[0].range};
+    TcWork w = {.op = REDUCE_ASSIGN, .range = s->range, .write_range = s->target[0].range};
     int steps = ck->steps.n;
     w.niters = w.nlhs = steps + c->rank;
     w.iter = tc_step_iters(ck, c->rank);
@@ -174,11 +174,11 @@ static void concat_part(Checker *ck, const Concat *c, int i, int to, const Affin
     w.nreads = 1;
     w.write = access_make(ck->x, to, c->rank, write);
     if (type == TYPE_NONE || !tc_join_type(ck, to, type, WEAK_NOT, c->arg[i]->range)) return;
-    w.value = (Val){.e = expr_read(ck->x, type, a)};
+    w.value = (TcVal){.e = expr_read(ck->x, type, a)};
     tc_put_work(ck, &w);
 }
 
-static void concat(Checker *ck, Frame *frame, const TcStmt *s) {
+static void concat(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     Concat c = {0};
     if (is_aliased(ck, s) || !concat_operands(ck, frame, s->value, &c)) {
         poison_targets(ck, frame, s);
@@ -197,16 +197,16 @@ static void concat(Checker *ck, Frame *frame, const TcStmt *s) {
 
 // --- Calls ---------------------------------------------------------------------------------------
 
-typedef struct Call {
-    Checker *ck;
-    Frame *caller, *inner;
+typedef struct TcInlining {
+    TcChecker *ck;
+    TcFrame *caller, *inner;
     TcFunc *func;
     const TcStmt *stmt;
     bool ok;
-} Call;
+} TcInlining;
 
-static void bind_scalar(Call *c, const TcParam *p, const Node *arg) {
-    Checker *ck = c->ck;
+static void bind_scalar(TcInlining *c, const TcParam *p, const TcNode *arg) {
+    TcChecker *ck = c->ck;
     ck->no_index = "an argument";
     const Affine *a = tc_affine(ck, arg, "an argument");
     ck->no_index = NULL;
@@ -222,11 +222,11 @@ static void bind_scalar(Call *c, const TcParam *p, const Node *arg) {
 }
 
 // A float (or bool) scalar given as an expression: computed into a temporary first.
-static void bind_value(Call *c, const TcParam *p, const Node *arg) {
-    Checker *ck = c->ck;
+static void bind_value(TcInlining *c, const TcParam *p, const TcNode *arg) {
+    TcChecker *ck = c->ck;
     ck->reads.n = ck->uses.n = 0;
     ck->no_index = "an argument";
-    Val v = tc_value(ck, arg);
+    TcVal v = tc_value(ck, arg);
     ck->no_index = NULL;
     Sym *s = tc_add_sym(ck, c->inner, p->name, SYM_POISON, p->name_range);
     c->ok = c->ok && v.e;
@@ -241,7 +241,7 @@ static void bind_value(Call *c, const TcParam *p, const Node *arg) {
     int t = tc_temporary(ck, c->func->name, p->name, p->type, 0, arg->range);
     s->kind = SYM_TENSOR;
     s->tensor = t;
-    Work w = {.op = REDUCE_ASSIGN, .range = arg->range, .write_range = arg->range, .value = v};
+    TcWork w = {.op = REDUCE_ASSIGN, .range = arg->range, .write_range = arg->range, .value = v};
     w.write = access_make(ck->x, t, 0, NULL);
     w.niters = w.nlhs = ck->steps.n;
     w.iter = tc_step_iters(ck, 0);
@@ -250,10 +250,10 @@ static void bind_value(Call *c, const TcParam *p, const Node *arg) {
 }
 
 // A dimension that is a name takes the extent of the first argument that has it.
-static void bind_sizes(Call *c, const TcParam *p, int tensor) {
-    Checker *ck = c->ck;
+static void bind_sizes(TcInlining *c, const TcParam *p, int tensor) {
+    TcChecker *ck = c->ck;
     for (int d = 0; d < p->rank; d++) {
-        const Node *n = p->dim[d];
+        const TcNode *n = p->dim[d];
         Sym *s = n->kind == NODE_NAME ? tc_find(ck, c->inner, n->name) : NULL;
         if (n->kind != NODE_NAME || (s && (s->kind == SYM_SCALAR || s->size))) continue;
         if (s) {
@@ -267,15 +267,15 @@ static void bind_sizes(Call *c, const TcParam *p, int tensor) {
     }
 }
 
-static bool names_known(Call *c, const Node *n) {
+static bool names_known(TcInlining *c, const TcNode *n) {
     bool known = n->kind != NODE_NAME || tc_find(c->ck, c->inner, n->name);
     for (int i = 0; i < n->n; i++) known = known && names_known(c, n->arg[i]);
     return known;
 }
 
 // A dimension of the callee's signature in the caller's sizes; NULL when a name in it has no value.
-static const Affine *dimension(Call *c, const Node *n) {
-    Checker *ck = c->ck;
+static const Affine *dimension(TcInlining *c, const TcNode *n) {
+    TcChecker *ck = c->ck;
     if (!names_known(c, n)) return NULL;
     ck->frame = c->inner;
     ck->no_index = "a dimension";
@@ -286,8 +286,8 @@ static const Affine *dimension(Call *c, const Node *n) {
 }
 
 // Dimensions that were bound by another argument, or are numbers or expressions, must agree.
-static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg) {
-    Checker *ck = c->ck;
+static void require_sizes(TcInlining *c, const TcParam *p, int tensor, const TcNode *arg) {
+    TcChecker *ck = c->ck;
     for (int d = 0; d < p->rank; d++) {
         const Affine *want = dimension(c, p->dim[d]);
         if (!want) {
@@ -303,8 +303,8 @@ static void require_sizes(Call *c, const TcParam *p, int tensor, const Node *arg
     }
 }
 
-static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
-    Checker *ck = c->ck;
+static int bind_tensor(TcInlining *c, const TcParam *p, const TcNode *arg) {
+    TcChecker *ck = c->ck;
     int t = tensor_argument(ck, c->caller, arg, c->func->name);
     Sym *s = tc_add_sym(ck, c->inner, p->name, t < 0 ? SYM_POISON : SYM_TENSOR, p->name_range);
     s->tensor = t;
@@ -333,18 +333,18 @@ static int bind_tensor(Call *c, const TcParam *p, const Node *arg) {
     return t;
 }
 
-static bool names_tensor(Checker *ck, Frame *frame, const Node *n) {
+static bool names_tensor(TcChecker *ck, TcFrame *frame, const TcNode *n) {
     const Sym *s = n->kind == NODE_NAME ? tc_find(ck, frame, n->name) : NULL;
     return s && s->kind == SYM_TENSOR && ck->tens.at[s->tensor].rank == 0;
 }
 
-static void bind_arguments(Call *c) {
-    Checker *ck = c->ck;
-    const Node *call = c->stmt->value;
+static void bind_arguments(TcInlining *c) {
+    TcChecker *ck = c->ck;
+    const TcNode *call = c->stmt->value;
     int *tensor = arena_new_n(ck->arena, int, call->n);
     for (int i = 0; i < call->n; i++) {
         const TcParam *p = &c->func->input[i];
-        const Node *arg = call->arg[i];
+        const TcNode *arg = call->arg[i];
         tensor[i] = -1;
         if (arg->kind == NODE_NAMED) {
             diag_report(ck->diags, arg->range, DIAG_TC_NAMED_ARGUMENT, c->func->name, arg->name);
@@ -365,8 +365,8 @@ static void bind_arguments(Call *c) {
 
 // The declared shape of a result, in the caller's sizes: it fixes the shape of the tensor on the
 // left.
-static void bind_shape(Call *c, const TcParam *p, int tensor, Range range) {
-    Checker *ck = c->ck;
+static void bind_shape(TcInlining *c, const TcParam *p, int tensor, Range range) {
+    TcChecker *ck = c->ck;
     const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
     Ten *t = &ck->tens.at[tensor];
     bool shaped = t->size || t->defs > 0 || t->size_param;
@@ -389,8 +389,8 @@ static void bind_shape(Call *c, const TcParam *p, int tensor, Range range) {
                          "'%s' has the shape that '%s' gives its result", t->name, c->func->name);
 }
 
-static void bind_results(Call *c) {
-    Checker *ck = c->ck;
+static void bind_results(TcInlining *c) {
+    TcChecker *ck = c->ck;
     for (int i = 0; i < c->stmt->ntargets; i++) {
         const TcParam *p = &c->func->output[i];
         const TcTarget *target = &c->stmt->target[i];
@@ -405,7 +405,7 @@ static void bind_results(Call *c) {
     }
 }
 
-static bool counts_agree(Checker *ck, const TcStmt *s, const TcFunc *f) {
+static bool counts_agree(TcChecker *ck, const TcStmt *s, const TcFunc *f) {
     if (s->value->n != f->ninputs) {
         Diag *d = diag_report(ck->diags, s->value->range, DIAG_TC_CALL_ARGUMENTS, f->name,
                               f->ninputs, f->ninputs == 1 ? "" : "s", s->value->n);
@@ -420,7 +420,7 @@ static bool counts_agree(Checker *ck, const TcStmt *s, const TcFunc *f) {
 }
 
 // The callee itself must be fine; it is checked first if it was not yet.
-static bool callee_is_sound(Checker *ck, const TcStmt *s, TcFunc *f) {
+static bool callee_is_sound(TcChecker *ck, const TcStmt *s, TcFunc *f) {
     if (f->state == FUNC_BUSY) {
         Diag *d = diag_report(ck->diags, s->value->range, DIAG_TC_RECURSION, f->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_RECURSION_NOTE);
@@ -436,8 +436,8 @@ static bool callee_is_sound(Checker *ck, const TcStmt *s, TcFunc *f) {
     return f->state == FUNC_OK;
 }
 
-static void call_function(Checker *ck, Frame *frame, const TcStmt *s, TcFunc *f) {
-    Call c = {ck, frame, arena_new(ck->arena, Frame), f, s, true};
+static void call_function(TcChecker *ck, TcFrame *frame, const TcStmt *s, TcFunc *f) {
+    TcInlining c = {ck, frame, arena_new(ck->arena, TcFrame), f, s, true};
     c.inner->func = f;
     c.inner->caller = frame;
     CallSite *site = arena_new(ck->arena, CallSite);
@@ -463,7 +463,7 @@ static void call_function(Checker *ck, Frame *frame, const TcStmt *s, TcFunc *f)
     tc_check_stmts(ck, c.inner);
 }
 
-static bool report_form(Checker *ck, Frame *frame, const TcStmt *s, DiagId id, Range range) {
+static bool report_form(TcChecker *ck, TcFrame *frame, const TcStmt *s, DiagId id, Range range) {
     Diag *d = diag_report(ck->diags, range, id, s->value->kind == NODE_CALL ? s->value->name : "");
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_INSIDE_NOTE,
               s->value->kind == NODE_CALL ? s->value->name : "f");
@@ -473,8 +473,8 @@ static bool report_form(Checker *ck, Frame *frame, const TcStmt *s, DiagId id, R
 
 // Whether an unknown name on the right is meant as a function: it has results on the left or
 // tensors as arguments.
-static bool calls_unknown(Checker *ck, Frame *frame, const TcStmt *s) {
-    const Node *v = s->value;
+static bool calls_unknown(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
+    const TcNode *v = s->value;
     if (s->tuple) return true;
     if (s->subscripts || tc_type_name(v->name, strlen(v->name))) return false;
     for (int i = 0; i < v->n; i++) {
@@ -484,15 +484,15 @@ static bool calls_unknown(Checker *ck, Frame *frame, const TcStmt *s) {
     return false;
 }
 
-bool tc_call_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
-    const Node *v = s->value;
+bool tc_call_stmt(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
+    const TcNode *v = s->value;
     if (v->kind == NODE_BAD) {
         poison_targets(ck, frame, s);
         return true;
     }
     bool is_call = v->kind == NODE_CALL && !tc_find(ck, frame, v->name);
     TcFunc *f = is_call ? tc_find_func(ck->file, ck->arena, v->name) : NULL;
-    const Builtin *b = is_call ? tc_builtin(v->name, strlen(v->name)) : NULL;
+    const TcBuiltin *b = is_call ? tc_builtin(v->name, strlen(v->name)) : NULL;
     if (f && b && s->subscripts) f = NULL; // O(i) = clamp(A(i)) is the builtin's
     if (f) b = NULL;
     bool joins = b && b->kind == BUILTIN_CONCAT;

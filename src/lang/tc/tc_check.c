@@ -1,6 +1,6 @@
 // Functions and statements: names, types of tensors, and the Program that comes out.
 //
-// One round checks all statements in order and keeps each as a Work. The type of a tensor is the
+// One round checks all statements in order and keeps each as a TcWork. The type of a tensor is the
 // common type of all its definitions, so a type may still grow after it was read; then the round is
 // repeated with what was learnt (types only grow, so that ends). After that the statements are
 // emitted with conversions to the final types, ranges are inferred, and stand-ins for inferred
@@ -23,12 +23,12 @@ static bool same_used(const void *key, const void *item) {
 
 static bool same_sym(const void *key, const void *item) { return ((const Sym *)item)->name == key; }
 
-Sym *tc_find(Checker *ck, Frame *frame, Name name) {
+Sym *tc_find(TcChecker *ck, TcFrame *frame, Name name) {
     if (!frame->syms.n) return NULL;
     return *set_find(ck->arena, &frame->syms, name_hash(name), name, same_sym);
 }
 
-Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range) {
+Sym *tc_add_sym(TcChecker *ck, TcFrame *frame, Name name, SymKind kind, Range range) {
     void **slot = set_find(ck->arena, &frame->syms, name_hash(name), name, same_sym);
     if (!*slot) *slot = arena_new(ck->arena, Sym), frame->syms.n++;
     Sym *s = *slot;
@@ -38,7 +38,7 @@ Sym *tc_add_sym(Checker *ck, Frame *frame, Name name, SymKind kind, Range range)
 
 // Not where a function is inlined, nor in one of which something could not be read: that may be
 // what a warning misses.
-Diag *tc_warn(Checker *ck, Range range, DiagId id, ...) {
+Diag *tc_warn(TcChecker *ck, Range range, DiagId id, ...) {
     if (ck->frame->caller || ck->func->broken || diag_was_reported(ck->diags, range, id))
         return NULL;
     va_list args;
@@ -71,7 +71,7 @@ static bool is_input(const TcFunc *f, Name name) {
 }
 
 // Whether the name may be given to a parameter or tensor; reports when not.
-bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range) {
+bool tc_can_define(TcChecker *ck, TcFrame *frame, Name name, Range range) {
     const Sym *old = tc_find(ck, frame, name);
     if (old) {
         Diag *d = diag_report(ck->diags, range, DIAG_TC_TWICE, name);
@@ -89,12 +89,12 @@ bool tc_can_define(Checker *ck, Frame *frame, Name name, Range range) {
 // --- Tensors -------------------------------------------------------------------------------------
 
 // Names of tensors and parameters in use, and how often each served as the base of a fresh one.
-static Used *used_name(Checker *ck, Name name) {
+static Used *used_name(TcChecker *ck, Name name) {
     void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
     return *slot;
 }
 
-static void use_name(Checker *ck, Name name) {
+static void use_name(TcChecker *ck, Name name) {
     void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
     if (*slot) return;
     Used *u = *slot = arena_new(ck->arena, Used);
@@ -103,7 +103,7 @@ static void use_name(Checker *ck, Name name) {
     u->next = 2;
 }
 
-int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
+int tc_new_tensor(TcChecker *ck, Name name, Role role, Range range) {
     int n = ck->tens.n;
     if (n == PROGRAM_MAX_TENSORS && !ck->full) {
         ck->full = true;
@@ -117,7 +117,7 @@ int tc_new_tensor(Checker *ck, Name name, Role role, Range range) {
     return n;
 }
 
-int tc_temporary(Checker *ck, Name base, const char *suffix, Type type, int rank, Range range) {
+int tc_temporary(TcChecker *ck, Name base, const char *suffix, Type type, int rank, Range range) {
     Name name = name_of(ck->names, arena_printf(ck->arena, "%s_%s", base, suffix));
     int n = tc_new_tensor(ck, tc_fresh_name(ck, "", name), ROLE_TEMP, range);
     Ten *t = &ck->tens.at[n];
@@ -129,14 +129,14 @@ int tc_temporary(Checker *ck, Name base, const char *suffix, Type type, int rank
     return n;
 }
 
-Type tc_tensor_type(Checker *ck, int tensor) {
+Type tc_tensor_type(TcChecker *ck, int tensor) {
     Ten *t = &ck->tens.at[tensor];
     t->type_used = true;
     return t->weak == WEAK_INT ? TYPE_I32 : t->weak == WEAK_FLOAT ? TYPE_F32 : t->type;
 }
 
 // One definition's type joins those of the others; a change after a use asks for another round.
-static void grow_type(Checker *ck, Ten *t, Type type, Weak weak) {
+static void grow_type(TcChecker *ck, Ten *t, Type type, Weak weak) {
     Type old = t->type;
     Weak old_weak = t->weak;
     if (t->type == TYPE_NONE) {
@@ -162,7 +162,7 @@ bool tc_type_fits(Type declared, Type type, Weak weak) {
     return type_promote(declared, type) == declared;
 }
 
-bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range) {
+bool tc_join_type(TcChecker *ck, int tensor, Type type, Weak weak, Range range) {
     Ten *t = &ck->tens.at[tensor];
     if (!t->declared) {
         grow_type(ck, t, type, weak);
@@ -179,7 +179,7 @@ bool tc_join_type(Checker *ck, int tensor, Type type, Weak weak, Range range) {
 // --- Extents -------------------------------------------------------------------------------------
 
 // A parameter that stands for an extent until inference has found it.
-static const Affine *stand_in(Checker *ck, int tensor, int dim, bool origin) {
+static const Affine *stand_in(TcChecker *ck, int tensor, int dim, bool origin) {
     Ten *t = &ck->tens.at[tensor];
     if (!t->size_param) {
         t->size_param = arena_new_n(ck->arena, int, t->rank);
@@ -198,24 +198,24 @@ static const Affine *stand_in(Checker *ck, int tensor, int dim, bool origin) {
     return affine_param(ck->x, *number);
 }
 
-const Affine *tc_extent(Checker *ck, int tensor, int dim) {
+const Affine *tc_extent(TcChecker *ck, int tensor, int dim) {
     const Ten *t = &ck->tens.at[tensor];
     return t->size ? t->size[dim] : stand_in(ck, tensor, dim, false);
 }
 
-const Affine *tc_origin(Checker *ck, int tensor, int dim) {
+const Affine *tc_origin(TcChecker *ck, int tensor, int dim) {
     const Ten *t = &ck->tens.at[tensor];
     return t->size ? affine_const(ck->x, 0) : stand_in(ck, tensor, dim, true);
 }
 
 // what >= 0
-static void require(Checker *ck, const Affine *what, const char *why, Range range) {
+static void require(TcChecker *ck, const Affine *what, const char *why, Range range) {
     if (affine_is_const(what) && what->constant >= 0) return;
     Require r = {.what = what, .why = why, .range = range, .call = ck->frame->call};
     vec_push(ck->arena, &ck->requires, r);
 }
 
-void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range,
+void tc_require_equal(TcChecker *ck, const Affine *a, const Affine *b, Range range,
                       const char *format, ...) {
     if (a == b) return;
     va_list args;
@@ -229,7 +229,7 @@ void tc_require_equal(Checker *ck, const Affine *a, const Affine *b, Range range
 }
 
 // A name no tensor or parameter has yet.
-Name tc_fresh_name(Checker *ck, const char *prefix, Name base) {
+Name tc_fresh_name(TcChecker *ck, const char *prefix, Name base) {
     Name name = *prefix ? name_of(ck->names, arena_printf(ck->arena, "%s_%s", prefix, base)) : base;
     Used *first = used_name(ck, name);
     for (Name stem = name; first && used_name(ck, name);)
@@ -239,7 +239,7 @@ Name tc_fresh_name(Checker *ck, const char *prefix, Name base) {
 
 // --- Signatures ----------------------------------------------------------------------------------
 
-static int add_param(Checker *ck, Name name, ParamKind kind, Type type, Range range) {
+static int add_param(TcChecker *ck, Name name, ParamKind kind, Type type, Range range) {
     if (ck->p->params.n >= PROGRAM_MAX_PARAMS) {
         if (!ck->full)
             diag_report(ck->diags, range, DIAG_TC_TOO_MANY, "sizes and scalars in one function",
@@ -255,7 +255,7 @@ static int add_param(Checker *ck, Name name, ParamKind kind, Type type, Range ra
 }
 
 // Sizes named by the dimensions of a parameter: any name in them that is not known yet.
-static void declare_sizes(Checker *ck, Frame *frame, const Node *n) {
+static void declare_sizes(TcChecker *ck, TcFrame *frame, const TcNode *n) {
     if (n->kind == NODE_NAME) {
         const Sym *old = tc_find(ck, frame, n->name);
         if (old && old->kind == SYM_SCALAR) return;
@@ -272,14 +272,14 @@ static void declare_sizes(Checker *ck, Frame *frame, const Node *n) {
     for (int i = 0; i < n->n; i++) declare_sizes(ck, frame, n->arg[i]);
 }
 
-bool tc_rank_fits(Checker *ck, int rank, Range range) {
+bool tc_rank_fits(TcChecker *ck, int rank, Range range) {
     if (rank <= PROGRAM_MAX_RANK) return true;
     diag_report(ck->diags, range, DIAG_TC_TOO_MANY, "dimensions of one tensor", PROGRAM_MAX_RANK);
     return false;
 }
 
 // The dimensions of a parameter as sizes; NULL when something was reported.
-static const Affine **sizes(Checker *ck, const TcParam *p) {
+static const Affine **sizes(TcChecker *ck, const TcParam *p) {
     const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
     bool ok = tc_rank_fits(ck, p->rank, p->range);
     ck->no_index = "a dimension";
@@ -300,7 +300,7 @@ static const Affine **sizes(Checker *ck, const TcParam *p) {
 }
 
 // A tensor may have the name of a size: W is the size, W(i) the tensor, as in the paper's sconv2d.
-static Sym *tensor_sym(Checker *ck, Frame *frame, const TcParam *p) {
+static Sym *tensor_sym(TcChecker *ck, TcFrame *frame, const TcParam *p) {
     Sym *old = tc_find(ck, frame, p->name);
     bool twin =
         old && old->kind == SYM_SCALAR && old->is_size && !old->size && (p->rank > 0 || !p->type);
@@ -314,7 +314,7 @@ static Sym *tensor_sym(Checker *ck, Frame *frame, const TcParam *p) {
 static bool is_parameter(const TcParam *p) { return !p->shaped && type_is_integer(p->type); }
 
 // An integer argument: a parameter of the Program.
-static void add_scalar(Checker *ck, Frame *frame, const TcParam *p) {
+static void add_scalar(TcChecker *ck, TcFrame *frame, const TcParam *p) {
     if (!tc_can_define(ck, frame, p->name, p->name_range)) return;
     int i = add_param(ck, p->name, PARAM_SCALAR, p->type, p->name_range);
     Sym *s = tc_add_sym(ck, frame, p->name, SYM_SCALAR, p->name_range);
@@ -322,19 +322,19 @@ static void add_scalar(Checker *ck, Frame *frame, const TcParam *p) {
     s->value = affine_param(ck->x, i);
 }
 
-static void add_input(Checker *ck, Frame *frame, const TcParam *p) {
+static void add_input(TcChecker *ck, TcFrame *frame, const TcParam *p) {
     Sym *s = tensor_sym(ck, frame, p);
     if (s) s->tensor = tc_new_tensor(ck, p->name, ROLE_INPUT, p->name_range);
 }
 
-static void add_output(Checker *ck, Frame *frame, const TcParam *p) {
+static void add_output(TcChecker *ck, TcFrame *frame, const TcParam *p) {
     Sym *s = tensor_sym(ck, frame, p);
     if (!s) tc_add_sym(ck, frame, p->name, SYM_POISON, p->name_range);
     if (s) s->tensor = tc_new_tensor(ck, p->name, ROLE_OUTPUT, p->name_range);
 }
 
 // Types and sizes, once all names of the signature are known.
-static void complete_param(Checker *ck, Frame *frame, const TcParam *p, bool input) {
+static void complete_param(TcChecker *ck, TcFrame *frame, const TcParam *p, bool input) {
     Sym *s = tc_find(ck, frame, p->name);
     if (!s || s->kind != SYM_TENSOR || s->range.from != p->name_range.from) return;
     Ten *t = &ck->tens.at[s->tensor];
@@ -349,7 +349,7 @@ static void complete_param(Checker *ck, Frame *frame, const TcParam *p, bool inp
     if (!size) s->kind = SYM_POISON;
 }
 
-static void signature(Checker *ck, Frame *frame, const TcFunc *f) {
+static void signature(TcChecker *ck, TcFrame *frame, const TcFunc *f) {
     for (int i = 0; i < f->ninputs; i++)
         if (is_parameter(&f->input[i])) add_scalar(ck, frame, &f->input[i]);
     for (int i = 0; i < f->ninputs; i++)
@@ -368,19 +368,19 @@ static void signature(Checker *ck, Frame *frame, const TcFunc *f) {
 
 // Temporaries that statements define.
 static const char *nth_temporary(const void *of, size_t i) {
-    const Checker *ck = of;
+    const TcChecker *ck = of;
     for (int t = 0; t < ck->tens.n; t++)
         if (ck->tens.at[t].role == ROLE_TEMP && i-- == 0) return ck->tens.at[t].name;
     return NULL;
 }
 
-static const Ten *find_temporary(const Checker *ck, const char *name) {
+static const Ten *find_temporary(const TcChecker *ck, const char *name) {
     for (int t = 0; name && t < ck->tens.n; t++)
         if (ck->tens.at[t].name == name) return &ck->tens.at[t];
     return NULL;
 }
 
-static void check_outputs(Checker *ck) {
+static void check_outputs(TcChecker *ck) {
     for (int i = 0; i < ck->tens.n; i++) {
         Ten *t = &ck->tens.at[i];
         if (t->role != ROLE_OUTPUT || t->defs > 0) continue;
@@ -393,8 +393,8 @@ static void check_outputs(Checker *ck) {
     }
 }
 
-static void one_round(Checker *ck, TcFunc *f, int errors) {
-    Frame *frame = arena_new(ck->arena, Frame);
+static void one_round(TcChecker *ck, TcFunc *f, int errors) {
+    TcFrame *frame = arena_new(ck->arena, TcFrame);
     frame->func = f;
     ck->frame = frame;
     ck->tens.n = ck->works.n = ck->requires.n = ck->standins.n = 0;
@@ -405,7 +405,7 @@ static void one_round(Checker *ck, TcFunc *f, int errors) {
     if (ck->diags->errors == errors && !f->broken && !ck->poisoned) check_outputs(ck);
 }
 
-static void save_types(Checker *ck) {
+static void save_types(TcChecker *ck) {
     ck->seeds.n = 0;
     for (int i = 0; i < ck->tens.n; i++) {
         Seed s = {ck->tens.at[i].type, ck->tens.at[i].weak};
@@ -418,7 +418,7 @@ void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const So
     if (f->state != FUNC_NEW) return;
     f->state = f->headless ? FUNC_FAILED : FUNC_BUSY;
     if (f->headless) return;
-    Checker ck = {.arena = arena, .names = names, .diags = diags, .file = file, .func = f};
+    TcChecker ck = {.arena = arena, .names = names, .diags = diags, .file = file, .func = f};
     int errors = diags->errors;
     ck.source = source;
     ck.inlined = inlined;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool set_types(Checker *ck) {
+static bool set_types(TcChecker *ck) {
     bool ok = true;
     for (int i = 0; i < ck->tens.n; i++) {
         Ten *t = &ck->tens.at[i];
@@ -18,7 +18,7 @@ static bool set_types(Checker *ck) {
     return ok;
 }
 
-static bool is_narrow_sum(const Checker *ck, const Work *w) {
+static bool is_narrow_sum(const TcChecker *ck, const TcWork *w) {
     Type type = ck->tens.at[w->write->tensor].type;
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
     return sum && type != type_compute(type) && (w->niters > w->nlhs || w->meets);
@@ -26,14 +26,14 @@ static bool is_narrow_sum(const Checker *ck, const Work *w) {
 
 // What a statement accumulates or assigns, in the type of its tensor. Sums widen before they
 // multiply.
-static const Expr *final_value(Checker *ck, const Work *w, Type type) {
+static const Expr *final_value(TcChecker *ck, const TcWork *w, Type type) {
     const Expr *e = tc_coerce(ck, w->value, w->value.weak ? type : w->value.e->type);
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
     bool reduces = w->niters > w->nlhs || w->meets;
     return sum && reduces && e->type != type ? tc_widen(ck, e, type) : expr_cast(ck->x, type, e);
 }
 
-static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op, bool init,
+static void put_stmt(TcChecker *ck, const TcWork *w, const Access *write, Reduce op, bool init,
                      const Expr *value) {
     Stmt *s = program_stmt(ck->p, w->range);
     s->write = write;
@@ -57,7 +57,7 @@ static void put_stmt(Checker *ck, const Work *w, const Access *write, Reduce op,
 }
 
 // Indices over all elements of a tensor.
-static Iter *element_iters(Checker *ck, const Work *w, int tensor, int rank) {
+static Iter *element_iters(TcChecker *ck, const TcWork *w, int tensor, int rank) {
     Iter *all = arena_new_n(ck->arena, Iter, w->serial + rank), *iter = all + w->serial;
     for (int i = 0; i < w->serial; i++) all[i] = w->iter[i];
     for (int d = 0; d < rank; d++) {
@@ -74,7 +74,7 @@ static Iter *element_iters(Checker *ck, const Work *w, int tensor, int rank) {
 // When several indices meet in one element, as in a scatter, the temporary has the shape of O
 // itself.
 //     O(I(i)) += v     O_sum(d) = 0    O_sum(I(i)) += v          O(d) = O(d) + O_sum(d)
-static void put_narrow_sum(Checker *ck, const Work *w) {
+static void put_narrow_sum(TcChecker *ck, const TcWork *w) {
     const Access *write = w->write;
     bool apart = !w->meets;
     int tensor = write->tensor, rank = apart ? w->nlhs : write->rank;
@@ -86,7 +86,7 @@ static void put_narrow_sum(Checker *ck, const Work *w) {
     const Access *from = access_make(ck->x, temp, rank, sub);
     const Access *to = apart ? write : access_make(ck->x, tensor, rank, sub);
 
-    Work over = {.range = w->range, .niters = steps + rank, .serial = w->serial, .step = w->step};
+    TcWork over = {.range = w->range, .niters = steps + rank, .serial = w->serial, .step = w->step};
     if (apart) {
         over.iter = arena_copy(ck->arena, w->iter, (size_t)rank * sizeof(Iter));
     } else {
@@ -98,7 +98,7 @@ static void put_narrow_sum(Checker *ck, const Work *w) {
         put_stmt(ck, &over, from, REDUCE_ASSIGN, false, expr_const(ck->x, TYPE_F32, identity));
         over.iter = element_iters(ck, w, tensor, rank);
     }
-    Work sum = *w;
+    TcWork sum = *w;
     sum.nreads -= !w->init; // the last one, of the element itself: the statement below does that
     put_stmt(ck, &sum, apart ? from : access_make(ck->x, temp, rank, write->sub), w->op, apart,
              final_value(ck, w, TYPE_F32));
@@ -115,7 +115,7 @@ static void put_narrow_sum(Checker *ck, const Work *w) {
     put_stmt(ck, &over, to, REDUCE_ASSIGN, false, expr_cast(ck->x, type, value));
 }
 
-static void put_tensors(Checker *ck) {
+static void put_tensors(TcChecker *ck) {
     for (int i = 0; i < ck->tens.n; i++) {
         const Ten *t = &ck->tens.at[i];
         int rank = t->rank < 0 ? 0 : t->rank;
@@ -127,7 +127,7 @@ static void put_tensors(Checker *ck) {
 // --- Stand-ins -----------------------------------------------------------------------------------
 
 typedef struct Extents {
-    Checker *ck;
+    TcChecker *ck;
     const Affine **param; // per parameter: what to put in, NULL: keep
     uint8_t *state;       // per stand-in: 0 new, 1 at work, 2 done
 } Extents;
@@ -154,7 +154,7 @@ static bool resolve_inside(Extents *x, const Affine *a, int depth) {
 
 // The extent a stand-in stands for, free of stand-ins itself; false when it depends on itself.
 static bool resolve(Extents *x, int k, int depth) {
-    Checker *ck = x->ck;
+    TcChecker *ck = x->ck;
     const InferExtent *s = &ck->standins.at[k];
     if (x->state[k] == 2) return true;
     const Tensor *t = &ck->p->tensors.at[s->tensor];
@@ -182,7 +182,7 @@ static void put_in_stmt(Extents *x, Stmt *s) {
     for (int i = 0; i < s->nconstraints; i++) s->constraint[i] = put_in(x, s->constraint[i]);
 }
 
-static bool put_extents(Checker *ck) {
+static bool put_extents(TcChecker *ck) {
     Program *p = ck->p;
     Extents x = {ck, arena_new_n(ck->arena, const Affine *, p->params.n),
                  arena_new_n(ck->arena, uint8_t, ck->standins.n)};
@@ -201,7 +201,7 @@ static bool put_extents(Checker *ck) {
     return true;
 }
 
-static void warn_narrowed(Checker *ck, const Require *r, int *warned) {
+static void warn_narrowed(TcChecker *ck, const Require *r, int *warned) {
     if (r->about && r->about == *warned) return;
     *warned = r->about;
     Diag *d = diag_report(ck->diags, r->range, DIAG_BIND_NARROWED, r->why, "",
@@ -210,7 +210,7 @@ static void warn_narrowed(Checker *ck, const Require *r, int *warned) {
 }
 
 // Preconditions that turned out to be constants: dropped when they hold, reported when they do not.
-static bool settle_requires(Checker *ck) {
+static bool settle_requires(TcChecker *ck) {
     Program *p = ck->p;
     int n = 0, warned = 0;
     bool ok = true;
@@ -257,11 +257,11 @@ static void drop_constraints(Program *p) {
     }
 }
 
-bool tc_emit(Checker *ck) {
+bool tc_emit(TcChecker *ck) {
     Program *p = ck->p;
     if (!set_types(ck)) return false;
     for (int i = 0; i < ck->works.n; i++) {
-        const Work *w = &ck->works.at[i];
+        const TcWork *w = &ck->works.at[i];
         if (is_narrow_sum(ck, w))
             put_narrow_sum(ck, w);
         else

@@ -12,23 +12,23 @@
 
 #include "base/nearest.h"
 
-static const Val poison = {.weak = WEAK_NOT};
+static const TcVal poison = {.weak = WEAK_NOT};
 
-static Val strong(const Expr *e) { return (Val){.e = e}; }
+static TcVal strong(const Expr *e) { return (TcVal){.e = e}; }
 
-static Val weak(const Expr *e, Weak kind, const Node *written) {
-    return (Val){.e = e, .weak = kind, .written = written};
+static TcVal weak(const Expr *e, Weak kind, const TcNode *written) {
+    return (TcVal){.e = e, .weak = kind, .written = written};
 }
 
 // --- Types ---------------------------------------------------------------------------------------
 
-Type tc_value_type(Val v) {
+Type tc_value_type(TcVal v) {
     return v.weak == WEAK_INT ? TYPE_I32 : v.weak == WEAK_FLOAT ? TYPE_F32 : v.e->type;
 }
 
 // A weak value in its type. Sums of integer literals stay integer arithmetic; the literals of float
 // arithmetic and both branches of a ternary take the type themselves, so that each rounds once.
-static const Expr *coerce_weak(Checker *ck, const Expr *e, Type type) {
+static const Expr *coerce_weak(TcChecker *ck, const Expr *e, Type type) {
     if (e->kind == EXPR_CONST)
         return expr_const(ck->x, type, type_convert(type, e->type, e->value));
     if (e->kind == EXPR_OP && e->op == OP_SELECT)
@@ -42,13 +42,13 @@ static const Expr *coerce_weak(Checker *ck, const Expr *e, Type type) {
     return expr_cast(ck->x, type, e);
 }
 
-static const char *source_text(Checker *ck, const Node *n) {
+static const char *source_text(TcChecker *ck, const TcNode *n) {
     uint32_t len = n->range.to - n->range.from;
     return arena_strndup(ck->arena, ck->source->text + n->range.from, len);
 }
 
 // 1/2 becomes a float, but is 0 already.
-static void warn_rounded(Checker *ck, const Node *n) {
+static void warn_rounded(TcChecker *ck, const TcNode *n) {
     Diag *d = tc_warn(ck, n->range, DIAG_TC_INTEGER_DIVISION, source_text(ck, n));
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INTEGER_DIVISION_NOTE);
 }
@@ -62,7 +62,7 @@ static bool keeps_value(Type type, const Expr *literal, Value in_type) {
 }
 
 // 300 in u8 is 44, 1e40 in f32 is infinite.
-static void warn_lost(Checker *ck, Val v, Type type) {
+static void warn_lost(TcChecker *ck, TcVal v, Type type) {
     Value value = type_convert(type, v.e->type, v.e->value);
     if (keeps_value(type, v.e, value)) return;
     const char *now = type_is_float(type) ? arena_printf(ck->arena, "%g", value.f)
@@ -74,37 +74,37 @@ static void warn_lost(Checker *ck, Val v, Type type) {
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_LITERAL_LOST_NOTE, name, text);
 }
 
-const Expr *tc_coerce(Checker *ck, Val v, Type type) {
+const Expr *tc_coerce(TcChecker *ck, TcVal v, Type type) {
     if (v.rounded && type_is_float(type)) warn_rounded(ck, v.rounded);
     if (v.weak && v.written && v.e->kind == EXPR_CONST) warn_lost(ck, v, type);
     return v.weak ? coerce_weak(ck, v.e, type) : expr_cast(ck->x, type, v.e);
 }
 
-typedef struct Common {
+typedef struct CommonType {
     Type type;
     Weak weak;
-} Common;
+} CommonType;
 
 // The common type of two operands: type_promote, but a weak one gives way.
-static Common common(Val a, Val b) {
+static CommonType common(TcVal a, TcVal b) {
     if (a.weak && b.weak) {
         bool f = a.weak == WEAK_FLOAT || b.weak == WEAK_FLOAT;
-        return (Common){f ? TYPE_F64 : TYPE_I64, f ? WEAK_FLOAT : WEAK_INT};
+        return (CommonType){f ? TYPE_F64 : TYPE_I64, f ? WEAK_FLOAT : WEAK_INT};
     }
-    if (!a.weak && !b.weak) return (Common){type_promote(a.e->type, b.e->type), WEAK_NOT};
+    if (!a.weak && !b.weak) return (CommonType){type_promote(a.e->type, b.e->type), WEAK_NOT};
     Type t = a.weak ? b.e->type : a.e->type;
     Weak w = a.weak ? a.weak : b.weak;
-    if (w == WEAK_INT) return (Common){t == TYPE_BOOL ? TYPE_I32 : t, WEAK_NOT};
-    return (Common){type_is_float(t) ? t : TYPE_F32, WEAK_NOT};
+    if (w == WEAK_INT) return (CommonType){t == TYPE_BOOL ? TYPE_I32 : t, WEAK_NOT};
+    return (CommonType){type_is_float(t) ? t : TYPE_F32, WEAK_NOT};
 }
 
-static Val report_bool(Checker *ck, const Node *n, Val v) {
+static TcVal report_bool(TcChecker *ck, const TcNode *n, TcVal v) {
     Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NOT_BOOL, type_info[tc_value_type(v)].name);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_NOT_BOOL_NOTE);
     return poison;
 }
 
-static Val as_bool(Checker *ck, const Node *n, Val v) {
+static TcVal as_bool(TcChecker *ck, const TcNode *n, TcVal v) {
     if (v.e && (v.weak || v.e->type != TYPE_BOOL)) return report_bool(ck, n, v);
     return v;
 }
@@ -120,7 +120,7 @@ static bool same_widened(const void *key, const void *item) {
     return ((const Widened *)item)->from == key;
 }
 
-static const Expr *widen(Checker *ck, Set *seen, const Expr *e, Type type) {
+static const Expr *widen(TcChecker *ck, Set *seen, const Expr *e, Type type) {
     if (e->kind != EXPR_OP || e->type == type) return expr_cast(ck->x, type, e);
     bool select = e->op == OP_SELECT;
     if (!select && (op_info[e->op].class != OP_ARITH || e->op == OP_BITAND || e->op == OP_BITOR ||
@@ -142,21 +142,21 @@ static const Expr *widen(Checker *ck, Set *seen, const Expr *e, Type type) {
     return w->to;
 }
 
-const Expr *tc_widen(Checker *ck, const Expr *e, Type type) {
+const Expr *tc_widen(TcChecker *ck, const Expr *e, Type type) {
     Set seen = {0};
     return widen(ck, &seen, e, type);
 }
 
 // --- Names and reads -----------------------------------------------------------------------------
 
-void tc_add_read(Checker *ck, const Access *a, ReadMode mode, Range range, const Range *subs) {
+void tc_add_read(TcChecker *ck, const Access *a, ReadMode mode, Range range, const Range *subs) {
     if (ck->unread) return;
     if (mode == READ_PLAIN && ck->guard) mode = READ_GUARDED;
     OwnedRead r = {{a, mode, ck->guards, range, subs}, ck->owner};
     vec_push(ck->arena, &ck->reads, r);
 }
 
-const InferRead *tc_take_reads(Checker *ck, int *n) {
+const InferRead *tc_take_reads(TcChecker *ck, int *n) {
     enum { UNUSED, GUARDED, PLAIN };
     uint8_t *state = arena_new_n(ck->arena, uint8_t, ck->lets.n);
     for (int i = ck->uses.n - 1; i >= 0; i--) { // a definition uses earlier ones only
@@ -178,19 +178,19 @@ const InferRead *tc_take_reads(Checker *ck, int *n) {
     return out;
 }
 
-static int find_iter(const Checker *ck, Name name) {
+static int find_iter(const TcChecker *ck, Name name) {
     for (int i = 0; i < ck->iters.n; i++)
         if (ck->iters.at[i].name == name) return i;
     return -1;
 }
 
-static Let *find_let(Checker *ck, Name name) {
+static Let *find_let(TcChecker *ck, Name name) {
     for (int i = 0; i < ck->lets.n; i++)
         if (ck->lets.at[i].name == name) return &ck->lets.at[i];
     return NULL;
 }
 
-static int new_iter(Checker *ck, Name name, Range range) {
+static int new_iter(TcChecker *ck, Name name, Range range) {
     if (ck->no_index) {
         Diag *d = diag_report(ck->diags, range, DIAG_TC_INDEX_IN_BOUND, ck->no_index, name);
         bool of_range = !strcmp(ck->no_index, "a range");
@@ -209,14 +209,14 @@ static int new_iter(Checker *ck, Name name, Range range) {
     return ck->iters.n - 1;
 }
 
-static Val use_let(Checker *ck, const Let *let) {
+static TcVal use_let(TcChecker *ck, const Let *let) {
     LetUse use = {ck->owner, (int)(let - ck->lets.at), ck->guard > 0};
     vec_push(ck->arena, &ck->uses, use);
     return let->val;
 }
 
 // What a bare name means when nothing defines it: a constant, or a mistake; false: an index.
-static bool constant_name(Checker *ck, const Node *n, Val *out) {
+static bool constant_name(TcChecker *ck, const TcNode *n, TcVal *out) {
     Name name = n->name;
     if (name == ck->name_true || name == ck->name_false) {
         *out = strong(expr_int(ck->x, TYPE_BOOL, name == ck->name_true));
@@ -233,7 +233,7 @@ static bool constant_name(Checker *ck, const Node *n, Val *out) {
     return true;
 }
 
-static Diag *report_rank(Checker *ck, Range range, int tensor, int n) {
+static Diag *report_rank(TcChecker *ck, Range range, int tensor, int n) {
     const Ten *t = &ck->tens.at[tensor];
     Diag *d = diag_report(ck->diags, range, DIAG_TC_RANK, t->name, t->rank, t->rank == 1 ? "" : "s",
                           n, n == 1 ? "" : "s");
@@ -241,7 +241,7 @@ static Diag *report_rank(Checker *ck, Range range, int tensor, int n) {
     return d;
 }
 
-static bool is_defined(Checker *ck, int tensor, Range range) {
+static bool is_defined(TcChecker *ck, int tensor, Range range) {
     const Ten *t = &ck->tens.at[tensor];
     if (t->role != ROLE_TEMP || t->defs > 0) return true;
     Diag *d = diag_report(ck->diags, range, DIAG_TC_TEMP_READ, t->name);
@@ -249,7 +249,7 @@ static bool is_defined(Checker *ck, int tensor, Range range) {
     return false;
 }
 
-static bool fits_rank(Checker *ck, int tensor, int n, Range range) {
+static bool fits_rank(TcChecker *ck, int tensor, int n, Range range) {
     Ten *t = &ck->tens.at[tensor];
     if (t->rank < 0) t->rank = n, t->range = range;
     if (t->rank == n) return true;
@@ -258,12 +258,12 @@ static bool fits_rank(Checker *ck, int tensor, int n, Range range) {
 }
 
 // Whether the tensor can be read here with n subscripts.
-bool tc_readable(Checker *ck, int tensor, int n, Range range) {
+bool tc_readable(TcChecker *ck, int tensor, int n, Range range) {
     return is_defined(ck, tensor, range) && fits_rank(ck, tensor, n, range);
 }
 
 // Other elements of what the statement itself defines are its mistake, to be told as such.
-const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **subs) {
+const Access *tc_access(TcChecker *ck, const TcNode *n, int tensor, const Range **subs) {
     const Affine *sub[PROGRAM_MAX_RANK];
     bool ok = fits_rank(ck, tensor, n->n, n->range);
     Range *ranges = arena_new_n(ck->arena, Range, n->n);
@@ -279,7 +279,7 @@ const Access *tc_access(Checker *ck, const Node *n, int tensor, const Range **su
     return a && (itself || is_defined(ck, tensor, n->range)) ? a : NULL;
 }
 
-static Val read_tensor(Checker *ck, const Node *n, int tensor) {
+static TcVal read_tensor(TcChecker *ck, const TcNode *n, int tensor) {
     const Range *subs;
     const Access *a = tc_access(ck, n, tensor, &subs);
     Type type = tc_tensor_type(ck, tensor);
@@ -290,13 +290,13 @@ static Val read_tensor(Checker *ck, const Node *n, int tensor) {
     return weak(expr_int(ck->x, TYPE_I64, 0), WEAK_INT, NULL);
 }
 
-static Val name_value(Checker *ck, const Node *n) {
+static TcVal name_value(TcChecker *ck, const TcNode *n) {
     int i = find_iter(ck, n->name);
     if (i >= 0) return strong(expr_index(ck->x, TYPE_I64, affine_iter(ck->x, i)));
     const Let *let = find_let(ck, n->name);
     if (let) return use_let(ck, let);
     const Sym *s = tc_find(ck, ck->frame, n->name);
-    Val v;
+    TcVal v;
     if (!s) {
         if (constant_name(ck, n, &v)) return v;
         i = new_iter(ck, n->name, n->range);
@@ -315,7 +315,7 @@ static Val name_value(Checker *ck, const Node *n) {
 }
 
 // The tensor that a call-like node reads; -1: it is not one, or was reported (*bad).
-static int called_tensor(Checker *ck, const Node *n, bool *bad) {
+static int called_tensor(TcChecker *ck, const TcNode *n, bool *bad) {
     const char *what = find_iter(ck, n->name) >= 0 ? "an index" : NULL;
     if (!what && find_let(ck, n->name)) what = "a 'where' definition";
     const Sym *s = what ? NULL : tc_find(ck, ck->frame, n->name);
@@ -330,15 +330,15 @@ static int called_tensor(Checker *ck, const Node *n, bool *bad) {
     return -1;
 }
 
-typedef struct Known {
-    const Frame *frame;
+typedef struct KnownValue {
+    const TcFrame *frame;
     const TcFile *file;
     bool calls;
-} Known;
+} KnownValue;
 
 // The tensors of the function, then the functions of the file and the builtin ones.
 static const char *nth_known(const void *of, size_t i) {
-    const Known *k = of;
+    const KnownValue *k = of;
     size_t seen = 0;
     for (int s = 0; s < k->frame->syms.cap; s++) {
         const Sym *sym = k->frame->syms.at[s];
@@ -347,11 +347,11 @@ static const char *nth_known(const void *of, size_t i) {
     if (!k->calls) return NULL;
     const char *function = tc_nth_function(k->file, i - seen);
     if (function) return function;
-    const Builtin *b = tc_builtin_at((int)(i - seen) - k->file->funcs.n);
+    const TcBuiltin *b = tc_builtin_at((int)(i - seen) - k->file->funcs.n);
     return b ? b->name : NULL;
 }
 
-static const TcTarget *defined_later(const TcFunc *f, const Node *n) {
+static const TcTarget *defined_later(const TcFunc *f, const TcNode *n) {
     for (const TcStmt *st = f->stmts; st; st = st->next)
         for (int i = 0; i < st->ntargets; i++)
             if (st->target[i].name == n->name && st->range.from > n->range.from)
@@ -359,8 +359,8 @@ static const TcTarget *defined_later(const TcFunc *f, const Node *n) {
     return NULL;
 }
 
-void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame, const Node *n) {
-    Known known = {frame, ck->file, n->kind == NODE_CALL};
+void tc_note_undefined(TcChecker *ck, Diag *d, const TcFrame *frame, const TcNode *n) {
+    KnownValue known = {frame, ck->file, n->kind == NODE_CALL};
     const char *hint = known.calls ? tc_function_hint(n->name) : NULL;
     const char *near = nearest(n->name, nth_known, &known);
     const TcTarget *later = defined_later(ck->func, n);
@@ -374,7 +374,7 @@ void tc_note_undefined(Checker *ck, Diag *d, const Frame *frame, const Node *n) 
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_UNDEFINED_NOTE);
 }
 
-void tc_report_undefined(Checker *ck, const Node *n) {
+void tc_report_undefined(TcChecker *ck, const TcNode *n) {
     if (tc_find_func(ck->file, ck->arena, n->name)) {
         Diag *d = diag_report(ck->diags, n->head, DIAG_TC_CALL_INSIDE, n->name);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_CALL_INSIDE_NOTE, n->name);
@@ -385,7 +385,7 @@ void tc_report_undefined(Checker *ck, const Node *n) {
     tc_add_sym(ck, ck->frame, n->name, SYM_POISON, n->range);
 }
 
-static const Affine *extent(Checker *ck, const Node *n) {
+static const Affine *extent(TcChecker *ck, const TcNode *n) {
     const Sym *s = tc_find(ck, ck->frame, n->name);
     if (s && s->kind == SYM_POISON) return NULL;
     if (!s || s->kind != SYM_TENSOR) {
@@ -406,7 +406,7 @@ static const Affine *extent(Checker *ck, const Node *n) {
 
 // --- Operators and builtins ----------------------------------------------------------------------
 
-static const Affine *small_index(Checker *ck, const Expr *e) {
+static const Affine *small_index(TcChecker *ck, const Expr *e) {
     if (e->kind == EXPR_INDEX) return e->index;
     if (e->kind != EXPR_CONST || e->type != TYPE_I64) return NULL;
     return e->value.i > INT32_MAX || e->value.i < INT32_MIN ? NULL
@@ -415,7 +415,7 @@ static const Affine *small_index(Checker *ck, const Expr *e) {
 
 // Index arithmetic in a value stays index arithmetic: guards such as  h + kh - 1 < H  remain
 // affine.
-static const Expr *index_arith(Checker *ck, ExprOp op, const Expr *a, const Expr *b) {
+static const Expr *index_arith(TcChecker *ck, ExprOp op, const Expr *a, const Expr *b) {
     if (a->type != TYPE_I64 || b->type != TYPE_I64) return NULL;
     const Affine *l = small_index(ck, a), *r = small_index(ck, b);
     if (!l || !r || l->has_read || r->has_read) return NULL;
@@ -434,7 +434,7 @@ static bool is_bitwise(ExprOp op) {
 }
 
 // Masks are taken by their bits: 0xff is one of i8, and -2 one of u8.
-static Val mask(Val v, Type type) {
+static TcVal mask(TcVal v, Type type) {
     int bits = 8 * type_info[type].bytes;
     if (!v.weak || v.e->kind != EXPR_CONST || bits == 64) return v;
     if (v.e->value.i >= -(INT64_C(1) << (bits - 1)) && v.e->value.i < INT64_C(1) << bits)
@@ -444,7 +444,7 @@ static Val mask(Val v, Type type) {
 
 // i64 is what u64 and a signed type have in common, in which half of the values of u64 are
 // negative. Sums and products do not mind.
-static void warn_signed(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
+static void warn_signed(TcChecker *ck, ExprOp op, const TcNode *n, TcVal a, TcVal b) {
     if (a.weak || b.weak || op == OP_ADD || op == OP_SUB || op == OP_MUL || is_bitwise(op)) return;
     Type s = a.e->type, u = b.e->type;
     if (s == TYPE_U64) s = b.e->type, u = a.e->type;
@@ -459,8 +459,8 @@ static bool leaves_rest(ExprOp op, const Expr *a, const Expr *b) {
            a->value.i % b->value.i != 0;
 }
 
-static Val arith(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
-    Common c = common(a, b);
+static TcVal arith(TcChecker *ck, ExprOp op, const TcNode *n, TcVal a, TcVal b) {
+    CommonType c = common(a, b);
     if (c.type == TYPE_BOOL) c.type = TYPE_I32;
     if (is_bitwise(op) && !type_is_integer(c.type)) {
         Diag *d = diag_report(ck->diags, n->range, DIAG_TC_NOT_INTEGER, op_info[op].name,
@@ -472,79 +472,79 @@ static Val arith(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
     warn_signed(ck, op, n, a, b);
     const Expr *x = tc_coerce(ck, a, c.type), *y = tc_coerce(ck, b, c.type);
     const Expr *e = c.type == TYPE_I64 ? index_arith(ck, op, x, y) : NULL;
-    Val v = weak(e ? e : expr_binary(ck->x, op, x, y), c.weak, n);
+    TcVal v = weak(e ? e : expr_binary(ck->x, op, x, y), c.weak, n);
     if (c.weak == WEAK_INT)
         v.rounded = leaves_rest(op, x, y) ? n : a.rounded ? a.rounded : b.rounded;
     return v;
 }
 
-static Val compare(Checker *ck, ExprOp op, const Node *n, Val a, Val b) {
-    Common c = common(a, b);
+static TcVal compare(TcChecker *ck, ExprOp op, const TcNode *n, TcVal a, TcVal b) {
+    CommonType c = common(a, b);
     warn_signed(ck, op, n, a, b);
     if (c.type == TYPE_BOOL && op != OP_EQ && op != OP_NE) c.type = TYPE_I32;
     return strong(expr_binary(ck->x, op, tc_coerce(ck, a, c.type), tc_coerce(ck, b, c.type)));
 }
 
-static Val arith_unary(Checker *ck, ExprOp op, const Node *n, Val a) {
+static TcVal arith_unary(TcChecker *ck, ExprOp op, const TcNode *n, TcVal a) {
     if (!a.weak && a.e->type == TYPE_BOOL) a = strong(expr_cast(ck->x, TYPE_I32, a.e));
     if (op == OP_NEG && !a.weak && a.e->kind == EXPR_INDEX && a.e->type == TYPE_I64)
         return strong(expr_index(ck->x, TYPE_I64, affine_scale(ck->x, a.e->index, -1)));
-    Val v = weak(expr_unary(ck->x, op, a.e), a.weak, n);
+    TcVal v = weak(expr_unary(ck->x, op, a.e), a.weak, n);
     v.rounded = a.rounded;
     return v;
 }
 
-static Val math(Checker *ck, ExprOp op, int n, const Val *v) {
-    Common c = {v[0].weak ? TYPE_NONE : v[0].e->type, v[0].weak};
+static TcVal math(TcChecker *ck, ExprOp op, int n, const TcVal *v) {
+    CommonType c = {v[0].weak ? TYPE_NONE : v[0].e->type, v[0].weak};
     if (v[0].weak) c.type = v[0].weak == WEAK_INT ? TYPE_I64 : TYPE_F64;
-    Val sum = v[0];
+    TcVal sum = v[0];
     for (int i = 1; i < n; i++) {
         c = common(sum, v[i]);
         sum = weak(expr_int(ck->x, c.type, 0), c.weak, NULL);
     }
-    if (c.weak) c = (Common){TYPE_F64, WEAK_FLOAT};
+    if (c.weak) c = (CommonType){TYPE_F64, WEAK_FLOAT};
     if (!type_is_float(c.type)) c.type = TYPE_F32;
     const Expr *arg[4];
     for (int i = 0; i < n; i++) arg[i] = tc_coerce(ck, v[i], c.type);
     return weak(expr_op(ck->x, op, c.type, n, arg), c.weak, NULL);
 }
 
-Val tc_select(Checker *ck, Val c, Val a, Val b) {
+TcVal tc_select(TcChecker *ck, TcVal c, TcVal a, TcVal b) {
     if (!c.e || !a.e || !b.e) return poison;
-    Common t = common(a, b);
+    CommonType t = common(a, b);
     const Expr *x = tc_coerce(ck, a, t.type), *y = tc_coerce(ck, b, t.type);
     return weak(expr_select(ck->x, c.e, x, y), t.weak, NULL);
 }
 
-static Val guarded(Checker *ck, const Node *n, const Expr *cond, bool holds) {
+static TcVal guarded(TcChecker *ck, const TcNode *n, const Expr *cond, bool holds) {
     InferGuard *g = arena_new(ck->arena, InferGuard);
     *g = (InferGuard){cond, holds, ck->guards};
     if (cond) ck->guards = g;
     ck->guard++;
-    Val v = tc_value(ck, n);
+    TcVal v = tc_value(ck, n);
     ck->guard--;
     ck->guards = g->up;
     return v;
 }
 
-static Val ternary(Checker *ck, const Node *n) {
-    Val c = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
-    Val a = guarded(ck, n->arg[1], c.e, true), b = guarded(ck, n->arg[2], c.e, false);
+static TcVal ternary(TcChecker *ck, const TcNode *n) {
+    TcVal c = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
+    TcVal a = guarded(ck, n->arg[1], c.e, true), b = guarded(ck, n->arg[2], c.e, false);
     return tc_select(ck, c, a, b);
 }
 
-static Val logic(Checker *ck, const Node *n) {
-    Val a = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
+static TcVal logic(TcChecker *ck, const TcNode *n) {
+    TcVal a = as_bool(ck, n->arg[0], tc_value(ck, n->arg[0]));
     if (n->op == OP_NOT) return a.e ? strong(expr_unary(ck->x, OP_NOT, a.e)) : poison;
-    Val b = as_bool(ck, n->arg[1], guarded(ck, n->arg[1], a.e, n->op == OP_AND));
+    TcVal b = as_bool(ck, n->arg[1], guarded(ck, n->arg[1], a.e, n->op == OP_AND));
     return a.e && b.e ? strong(expr_binary(ck->x, (ExprOp)n->op, a.e, b.e)) : poison;
 }
 
 // An operation of expr.def over the node's arguments, whether written infix or as a call.
-static Val operation(Checker *ck, ExprOp op, const Node *n) {
+static TcVal operation(TcChecker *ck, ExprOp op, const TcNode *n) {
     if (op == OP_SELECT) return ternary(ck, n);
     if (op_info[op].class == OP_LOGIC) return logic(ck, n);
-    Val v[4];
+    TcVal v[4];
     bool ok = true;
     for (int i = 0; i < n->n; i++) v[i] = tc_value(ck, n->arg[i]), ok = ok && v[i].e;
     if (!ok) return poison;
@@ -553,7 +553,7 @@ static Val operation(Checker *ck, ExprOp op, const Node *n) {
     return n->n == 1 ? arith_unary(ck, op, n, v[0]) : arith(ck, op, n, v[0], v[1]);
 }
 
-static bool check_arity(Checker *ck, const Node *n, int least, int most) {
+static bool check_arity(TcChecker *ck, const TcNode *n, int least, int most) {
     for (int i = 0; i < n->n; i++)
         if (n->arg[i]->kind == NODE_NAMED) {
             diag_report(ck->diags, n->arg[i]->range, DIAG_TC_NAMED_ARGUMENT, n->name,
@@ -565,14 +565,14 @@ static bool check_arity(Checker *ck, const Node *n, int least, int most) {
     return false;
 }
 
-static Val cast(Checker *ck, const Node *n, Type type) {
+static TcVal cast(TcChecker *ck, const TcNode *n, Type type) {
     if (!check_arity(ck, n, 1, 1)) return poison;
-    Val v = tc_value(ck, n->arg[0]);
+    TcVal v = tc_value(ck, n->arg[0]);
     v.written = NULL; // a conversion says what it does
     return v.e ? strong(tc_coerce(ck, v, type)) : poison;
 }
 
-static Val builtin(Checker *ck, const Node *n, const Builtin *b) {
+static TcVal builtin(TcChecker *ck, const TcNode *n, const TcBuiltin *b) {
     switch (b->kind) {
     case BUILTIN_OP:
         return check_arity(ck, n, op_info[b->op].arity, op_info[b->op].arity)
@@ -595,7 +595,7 @@ static Val builtin(Checker *ck, const Node *n, const Builtin *b) {
     return poison;
 }
 
-static Val call_value(Checker *ck, const Node *n) {
+static TcVal call_value(TcChecker *ck, const TcNode *n) {
     bool bad = false;
     int tensor = called_tensor(ck, n, &bad);
     if (tensor >= 0) return read_tensor(ck, n, tensor);
@@ -603,14 +603,14 @@ static Val call_value(Checker *ck, const Node *n) {
     size_t len = strlen(n->name);
     Type type = tc_type_name(n->name, len);
     if (type) return cast(ck, n, type);
-    const Builtin *b = tc_builtin(n->name, len);
+    const TcBuiltin *b = tc_builtin(n->name, len);
     if (b) return builtin(ck, n, b);
     tc_report_undefined(ck, n);
     return poison;
 }
 
-Val tc_value(Checker *ck, const Node *n) {
-    switch ((NodeKind)n->kind) {
+TcVal tc_value(TcChecker *ck, const TcNode *n) {
+    switch ((TcNodeKind)n->kind) {
     case NODE_BAD: return poison;
     case NODE_INT: return weak(expr_int(ck->x, TYPE_I64, n->i), WEAK_INT, n);
     case NODE_FLOAT: return weak(expr_float(ck->x, TYPE_F64, n->f), WEAK_FLOAT, n);

@@ -6,26 +6,27 @@
 #include <string.h>
 
 // The way out: a subscript can be read from a tensor, a bound or a size cannot.
-static void add_note(Checker *ck, Diag *d, const char *what) {
+static void add_note(TcChecker *ck, Diag *d, const char *what) {
     bool subscript = !strcmp(what, "a subscript");
     diag_note(ck->diags, d, (Range){0, 0},
               subscript ? DIAG_TC_SUBSCRIPT_FORM_NOTE : DIAG_TC_INTEGERS_NOTE);
 }
 
-static const Affine *refuse(Checker *ck, const Node *n, const char *what) {
+static const Affine *refuse(TcChecker *ck, const TcNode *n, const char *what) {
     add_note(ck, diag_report(ck->diags, n->range, DIAG_TC_SUBSCRIPT_FORM, what), what);
     return NULL;
 }
 
-static const Affine *not_integer(Checker *ck, const Node *n, const char *what, const char *type) {
+static const Affine *not_integer(TcChecker *ck, const TcNode *n, const char *what,
+                                 const char *type) {
     add_note(ck, diag_report(ck->diags, n->range, DIAG_TC_SUBSCRIPT_TYPE, what, type), what);
     return NULL;
 }
 
-static const Affine *expr_affine(Checker *ck, const Expr *e);
+static const Affine *expr_affine(TcChecker *ck, const Expr *e);
 
 // Only where nothing can be lost: what is read may be anything, indices are not that large.
-static const Affine *cast_affine(Checker *ck, const Expr *e) {
+static const Affine *cast_affine(TcChecker *ck, const Expr *e) {
     const Expr *from = e->arg[0];
     const Affine *a = expr_affine(ck, from);
     bool kept = type_widens(from->type, e->type);
@@ -34,7 +35,7 @@ static const Affine *cast_affine(Checker *ck, const Expr *e) {
 
 // A value that is nothing but index arithmetic or an integer read, as an Affine; NULL when it is
 // not. Narrow arithmetic wraps, so it is not taken apart.
-static const Affine *expr_affine(Checker *ck, const Expr *e) {
+static const Affine *expr_affine(TcChecker *ck, const Expr *e) {
     if (!type_is_integer(e->type)) return NULL;
     switch (e->kind) {
     case EXPR_CONST: return affine_const(ck->x, e->value.i);
@@ -91,7 +92,7 @@ static void find_gather(void *user, const Access *a, bool guarded) {
 
 // Puts the guard, its conjunctions taken apart, before those that a value needs. One that speaks of
 // other indices is left out. False: the value gathers, and perhaps not where that one fails.
-static bool add_guard(Checker *ck, const Expr *e, const Expr *cond, bool holds,
+static bool add_guard(TcChecker *ck, const Expr *e, const Expr *cond, bool holds,
                       const InferGuard **guards) {
     if (cond->kind == EXPR_OP && cond->op == (holds ? OP_AND : OP_OR))
         return add_guard(ck, e, cond->arg[0], holds, guards) &&
@@ -108,24 +109,25 @@ static bool add_guard(Checker *ck, const Expr *e, const Expr *cond, bool holds,
 }
 
 // What is known where e is computed, outermost first; false: it cannot be computed elsewhere.
-static bool guards_of(Checker *ck, const Expr *e, const InferGuard *g, const InferGuard **guards) {
+static bool guards_of(TcChecker *ck, const Expr *e, const InferGuard *g,
+                      const InferGuard **guards) {
     if (!g) return true;
     return guards_of(ck, e, g->up, guards) && add_guard(ck, e, g->cond, g->holds, guards);
 }
 
-static const Expr *under_guards(Checker *ck, const Expr *e, const InferGuard *guards) {
+static const Expr *under_guards(TcChecker *ck, const Expr *e, const InferGuard *guards) {
     const Expr *zero = expr_int(ck->x, e->type, 0);
     for (const InferGuard *g = guards; g; g = g->up)
         e = expr_select(ck->x, g->cond, g->holds ? e : zero, g->holds ? zero : e);
     return e;
 }
 
-static const Hoist *find_hoist(Checker *ck, const Node *n, const Expr *e,
-                               const InferGuard *guards) {
+static const TcHoist *find_hoist(TcChecker *ck, const TcNode *n, const Expr *e,
+                                 const InferGuard *guards) {
     const Expr *value = under_guards(ck, e, guards);
     for (int i = 0; i < ck->hoists.n; i++)
         if (ck->hoists.at[i].value == value) return &ck->hoists.at[i];
-    Hoist h = {.e = e, .value = value, .guards = guards, .range = n->range};
+    TcHoist h = {.e = e, .value = value, .guards = guards, .range = n->range};
     uint32_t mask = expr_iters(e, ck->iters.n);
     if (!tc_rank_fits(ck, __builtin_popcount(mask), n->range)) return NULL;
     for (int i = 0; i < ck->iters.n; i++)
@@ -136,8 +138,9 @@ static const Hoist *find_hoist(Checker *ck, const Node *n, const Expr *e,
     return &vec_last(&ck->hoists);
 }
 
-static const Affine *hoist(Checker *ck, const Node *n, const Expr *e, const InferGuard *guards) {
-    const Hoist *h = find_hoist(ck, n, e, guards);
+static const Affine *hoist(TcChecker *ck, const TcNode *n, const Expr *e,
+                           const InferGuard *guards) {
+    const TcHoist *h = find_hoist(ck, n, e, guards);
     const Affine *sub[PROGRAM_MAX_RANK];
     if (!h) return NULL;
     for (int d = 0; d < h->n; d++) sub[d] = affine_iter(ck->x, h->iter[d]);
@@ -147,7 +150,7 @@ static const Affine *hoist(Checker *ck, const Node *n, const Expr *e, const Infe
 }
 
 typedef struct HoistReads {
-    Checker *ck;
+    TcChecker *ck;
     VEC(InferRead) list;
     const InferGuard *guards;
     Range range;
@@ -171,11 +174,11 @@ static const InferGuard *guard_reads(HoistReads *r, const InferGuard *g, const A
     return own;
 }
 
-void tc_put_hoists(Checker *ck) {
+void tc_put_hoists(TcChecker *ck) {
     for (int k = 0; k < ck->hoists.n; k++) {
-        const Hoist *h = &ck->hoists.at[k];
+        const TcHoist *h = &ck->hoists.at[k];
         const Affine *to[PROGRAM_MAX_ITERS] = {NULL}, *sub[PROGRAM_MAX_RANK];
-        Work w = {.op = REDUCE_ASSIGN, .niters = ck->steps.n, .range = h->range};
+        TcWork w = {.op = REDUCE_ASSIGN, .niters = ck->steps.n, .range = h->range};
         w.write_range = h->range;
         w.iter = tc_step_iters(ck, h->n);
         for (int i = 0; i < ck->steps.n; i++) to[i] = affine_iter(ck->x, i);
@@ -197,8 +200,8 @@ void tc_put_hoists(Checker *ck) {
 }
 
 // Names, reads and the like: their value, if that has an affine form.
-static const Affine *through_value(Checker *ck, const Node *n, const char *what) {
-    Val v = tc_value(ck, n);
+static const Affine *through_value(TcChecker *ck, const TcNode *n, const char *what) {
+    TcVal v = tc_value(ck, n);
     if (!v.e) return NULL;
     const Affine *a = expr_affine(ck, v.e);
     if (a) return a;
@@ -213,7 +216,7 @@ static const Affine *through_value(Checker *ck, const Node *n, const char *what)
     return hoist(ck, n, e, guards);
 }
 
-static const Affine *divide(Checker *ck, const Node *n, const Affine *a, const Affine *b) {
+static const Affine *divide(TcChecker *ck, const TcNode *n, const Affine *a, const Affine *b) {
     if (b->has_iter || b->has_read) {
         Diag *d = diag_report(ck->diags, n->arg[1]->range, DIAG_TC_DIVISOR);
         diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_DIVISOR_NOTE);
@@ -227,7 +230,7 @@ static const Affine *divide(Checker *ck, const Node *n, const Affine *a, const A
     return n->op == OP_DIV ? affine_div(ck->x, a, b) : affine_mod(ck->x, a, b);
 }
 
-static const Affine *arithmetic(Checker *ck, const Node *n, ExprOp op, const char *what) {
+static const Affine *arithmetic(TcChecker *ck, const TcNode *n, ExprOp op, const char *what) {
     const Affine *a = tc_affine(ck, n->arg[0], what);
     const Affine *b = n->n > 1 ? tc_affine(ck, n->arg[1], what) : a;
     if (!a || !b) return NULL;
@@ -247,7 +250,7 @@ static bool is_index_op(ExprOp op) {
            op == OP_MAX || op == OP_DIV || op == OP_MOD;
 }
 
-const Affine *tc_affine(Checker *ck, const Node *n, const char *what) {
+const Affine *tc_affine(TcChecker *ck, const TcNode *n, const char *what) {
     if (n->kind == NODE_OP) {
         if (is_index_op((ExprOp)n->op)) return arithmetic(ck, n, (ExprOp)n->op, what);
         if (op_info[n->op].class == OP_COMPARE || op_info[n->op].class == OP_LOGIC)
@@ -256,7 +259,7 @@ const Affine *tc_affine(Checker *ck, const Node *n, const char *what) {
     if (n->kind == NODE_FLOAT) return not_integer(ck, n, what, "float");
     if (n->kind == NODE_INT) return affine_const(ck->x, n->i);
     if (n->kind == NODE_CALL && !tc_find(ck, ck->frame, n->name)) {
-        const Builtin *b = tc_builtin(n->name, strlen(n->name));
+        const TcBuiltin *b = tc_builtin(n->name, strlen(n->name));
         if (b && b->kind == BUILTIN_OP && (b->op == OP_MIN || b->op == OP_MAX) && n->n == 2)
             return arithmetic(ck, n, b->op, what);
     }
@@ -275,9 +278,9 @@ const Affine *tc_affine(Checker *ck, const Node *n, const char *what) {
 // A subscript that is just an index whose range is inferred stays inside by that inference and is
 // left alone.
 
-static const Val poison = {.weak = WEAK_NOT};
+static const TcVal poison = {.weak = WEAK_NOT};
 
-static bool has_range(const Checker *ck, Name name) {
+static bool has_range(const TcChecker *ck, Name name) {
     for (int i = 0; i < ck->stmt->nwhere; i++) {
         const TcWhere *w = &ck->stmt->where[i];
         if (w->kind == WHERE_RANGE && w->name == name) return true;
@@ -287,7 +290,7 @@ static bool has_range(const Checker *ck, Name name) {
 
 // Whether subscript d of the read is an index that cannot leave the tensor: inference keeps it
 // inside, unless its range comes from a `where` or from a declared result of another size.
-static bool stays_inside(Checker *ck, const Access *a, int d) {
+static bool stays_inside(TcChecker *ck, const Access *a, int d) {
     int i = affine_as_iter(a->sub[d]);
     if (i < 0 || has_range(ck, ck->iters.at[i].name)) return false;
     const Ten *to = ck->write ? &ck->tens.at[ck->write->tensor] : NULL;
@@ -298,26 +301,26 @@ static bool stays_inside(Checker *ck, const Access *a, int d) {
 }
 
 // Distance from the lower edge, and from the upper one; both are >= 0 inside.
-static const Affine *above(Checker *ck, const Access *a, int d) {
+static const Affine *above(TcChecker *ck, const Access *a, int d) {
     return affine_sub(ck->x, a->sub[d], tc_origin(ck, a->tensor, d));
 }
 
-static const Affine *last(Checker *ck, const Access *a, int d) {
+static const Affine *last(TcChecker *ck, const Access *a, int d) {
     return affine_add_const(ck->x, tc_extent(ck, a->tensor, d), -1);
 }
 
-static const Affine *below(Checker *ck, const Access *a, int d) {
+static const Affine *below(TcChecker *ck, const Access *a, int d) {
     return affine_sub(ck->x, last(ck, a, d), above(ck, a, d));
 }
 
-static void add_constraint(Checker *ck, const Affine *c) {
+static void add_constraint(TcChecker *ck, const Affine *c) {
     for (int i = 0; i < ck->constraints.n; i++)
         if (ck->constraints.at[i] == c) return;
     vec_push(ck->arena, &ck->constraints, c);
 }
 
 // Leaves out the instances that read outside.
-static bool leave_out(Checker *ck, const Node *n, const Access *a) {
+static bool leave_out(TcChecker *ck, const TcNode *n, const Access *a) {
     DiagId id = ck->guard ? DIAG_TC_PAD_GUARDED : DIAG_TC_PAD_COMPUTED;
     bool bad = ck->guard > 0;
     for (int d = 0; d < a->rank; d++) bad = bad || (a->sub[d]->has_read);
@@ -335,12 +338,12 @@ static bool leave_out(Checker *ck, const Node *n, const Access *a) {
     return true;
 }
 
-static const Expr *not_negative(Checker *ck, const Affine *a) {
+static const Expr *not_negative(TcChecker *ck, const Affine *a) {
     return expr_binary(ck->x, OP_GE, expr_index(ck->x, TYPE_I64, a), expr_int(ck->x, TYPE_I64, 0));
 }
 
 // Whether the read lies inside, as a condition; NULL when it always does.
-static const Expr *inside(Checker *ck, const Access *a) {
+static const Expr *inside(TcChecker *ck, const Access *a) {
     const Expr *all = NULL;
     for (int d = 0; d < a->rank; d++) {
         if (stays_inside(ck, a, d)) continue;
@@ -351,20 +354,20 @@ static const Expr *inside(Checker *ck, const Access *a) {
     return all;
 }
 
-static const Affine *clamped(Checker *ck, const Access *a, int d) {
+static const Affine *clamped(TcChecker *ck, const Access *a, int d) {
     const Affine *zero = affine_const(ck->x, 0), *s = above(ck, a, d);
     s = affine_max(ck->x, zero, affine_min(ck->x, s, last(ck, a, d)));
     return affine_add(ck->x, s, tc_origin(ck, a->tensor, d));
 }
 
-static const Affine *mirrored(Checker *ck, const Access *a, int d) {
+static const Affine *mirrored(TcChecker *ck, const Access *a, int d) {
     const Affine *period = affine_scale(ck->x, last(ck, a, d), 2);
     const Affine *m = affine_mod(ck->x, above(ck, a, d), period);
     const Affine *s = affine_min(ck->x, m, affine_sub(ck->x, period, m));
     return affine_add(ck->x, s, tc_origin(ck, a->tensor, d));
 }
 
-static const Access *moved(Checker *ck, const Access *a, BuiltinKind kind) {
+static const Access *moved(TcChecker *ck, const Access *a, TcBuiltinKind kind) {
     const Affine *sub[PROGRAM_MAX_RANK];
     for (int d = 0; d < a->rank; d++)
         sub[d] = stays_inside(ck, a, d)  ? a->sub[d]
@@ -374,8 +377,8 @@ static const Access *moved(Checker *ck, const Access *a, BuiltinKind kind) {
 }
 
 // The read that a border function is given.
-static const Access *border_read(Checker *ck, const Node *n, Type *type) {
-    const Node *arg = n->arg[0];
+static const Access *border_read(TcChecker *ck, const TcNode *n, Type *type) {
+    const TcNode *arg = n->arg[0];
     const Sym *s = arg->kind == NODE_CALL ? tc_find(ck, ck->frame, arg->name) : NULL;
     if (arg->kind == NODE_BAD || (s && s->kind == SYM_POISON)) return NULL;
     if (arg->kind == NODE_CALL && !s && !tc_builtin(arg->name, strlen(arg->name)) &&
@@ -395,17 +398,17 @@ static const Access *border_read(Checker *ck, const Node *n, Type *type) {
     return *type == TYPE_NONE ? NULL : a;
 }
 
-Val tc_border(Checker *ck, const Node *n, BuiltinKind kind) {
+TcVal tc_border(TcChecker *ck, const TcNode *n, TcBuiltinKind kind) {
     Type type = TYPE_NONE;
     const Access *a = border_read(ck, n, &type);
     if (kind == BUILTIN_PAD && n->n == 2) {
         ck->guard++;
-        Val v = tc_value(ck, n->arg[1]);
+        TcVal v = tc_value(ck, n->arg[1]);
         ck->guard--;
         if (!a || !v.e) return poison;
         const Expr *c = inside(ck, a);
-        Val read = {.e = expr_read(ck->x, type, a)};
-        return c ? tc_select(ck, (Val){.e = c}, read, v) : read;
+        TcVal read = {.e = expr_read(ck->x, type, a)};
+        return c ? tc_select(ck, (TcVal){.e = c}, read, v) : read;
     }
     if (!a) return poison;
     if (kind == BUILTIN_PAD) {
@@ -413,5 +416,5 @@ Val tc_border(Checker *ck, const Node *n, BuiltinKind kind) {
     } else {
         a = moved(ck, a, kind);
     }
-    return (Val){.e = expr_read(ck->x, type, a)};
+    return (TcVal){.e = expr_read(ck->x, type, a)};
 }

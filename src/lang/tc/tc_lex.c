@@ -19,17 +19,17 @@ static const uint8_t class_of[256] = {
     ['0' ... '9'] = C_DIGIT, ['a' ... 'z'] = C_ALPHA, ['A' ... 'Z'] = C_ALPHA, ['_'] = C_ALPHA,
 };
 
-static unsigned char peek(const Lexer *lx, uint32_t ahead) {
+static unsigned char peek(const TcLexer *lx, uint32_t ahead) {
     uint32_t at = lx->at + ahead;
     return at < lx->len ? (unsigned char)lx->text[at] : 0;
 }
 
-static bool is(const Lexer *lx, uint32_t ahead, int class) {
+static bool is(const TcLexer *lx, uint32_t ahead, int class) {
     return (class_of[peek(lx, ahead)] & class) != 0;
 }
 
-void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, DiagList *diags) {
-    *lx = (Lexer){.arena = arena, .names = names, .diags = diags};
+void tc_lex_init(TcLexer *lx, Arena *arena, Names *names, const Source *source, DiagList *diags) {
+    *lx = (TcLexer){.arena = arena, .names = names, .diags = diags};
     lx->text = source->text;
     lx->len = source->len;
     lx->name_def = name_of(names, "def");
@@ -40,7 +40,7 @@ void tc_lex_init(Lexer *lx, Arena *arena, Names *names, const Source *source, Di
 
 // The value of a float literal whatever the locale of the process. Up to 15 digits and powers of
 // ten up to 22 are exact in a double, so one operation rounds once; the rest is the C library's.
-static double float_value(Lexer *lx, const char *s, uint32_t len) {
+static double float_value(TcLexer *lx, const char *s, uint32_t len) {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
@@ -89,7 +89,7 @@ static bool int_value(const char *s, uint32_t len, uint64_t *out) {
     return true;
 }
 
-static int64_t take_int(Lexer *lx, Range range, uint32_t len) {
+static int64_t take_int(TcLexer *lx, Range range, uint32_t len) {
     uint64_t value;
     bool fits = int_value(lx->text + lx->at, len, &value);
     if (fits && value <= INT64_MAX) return (int64_t)value;
@@ -99,25 +99,25 @@ static int64_t take_int(Lexer *lx, Range range, uint32_t len) {
     return 0;
 }
 
-static uint32_t skip_class(const Lexer *lx, uint32_t at, int class) {
+static uint32_t skip_class(const TcLexer *lx, uint32_t at, int class) {
     while (is(lx, at, class)) at++;
     return at;
 }
 
-static uint32_t skip_hex(const Lexer *lx, uint32_t at) {
+static uint32_t skip_hex(const TcLexer *lx, uint32_t at) {
     while (is(lx, at, C_DIGIT) || ((peek(lx, at) | 32) >= 'a' && (peek(lx, at) | 32) <= 'f')) at++;
     return at;
 }
 
 // The exponent that starts at `at`, marked by `letter`; `at` when there is none.
-static uint32_t skip_exponent(const Lexer *lx, uint32_t at, char letter) {
+static uint32_t skip_exponent(const TcLexer *lx, uint32_t at, char letter) {
     if ((peek(lx, at) | 32) != letter) return at;
     uint32_t sign = peek(lx, at + 1) == '+' || peek(lx, at + 1) == '-';
     uint32_t digits = at + 1 + sign;
     return is(lx, digits, C_DIGIT) ? skip_class(lx, digits, C_DIGIT) : at;
 }
 
-static uint32_t skip_int_suffix(const Lexer *lx, uint32_t at) {
+static uint32_t skip_int_suffix(const TcLexer *lx, uint32_t at) {
     if ((peek(lx, at) | 32) == 'u') at++;
     if ((peek(lx, at) | 32) == 'l') at += peek(lx, at + 1) == peek(lx, at) ? 2 : 1;
     if ((peek(lx, at) | 32) == 'u') at++;
@@ -125,7 +125,7 @@ static uint32_t skip_int_suffix(const Lexer *lx, uint32_t at) {
 }
 
 // A literal at the position; false when the word that stands here is a name (2LUT).
-static bool lex_number(Lexer *lx, Token *t) {
+static bool lex_number(TcLexer *lx, TcToken *t) {
     bool hex = peek(lx, 0) == '0' && (peek(lx, 1) | 32) == 'x' && skip_hex(lx, 2) > 2;
     uint32_t whole = hex ? skip_hex(lx, 2) : skip_class(lx, 0, C_DIGIT), end = whole;
     bool point = peek(lx, end) == '.';
@@ -155,7 +155,7 @@ static bool lex_number(Lexer *lx, Token *t) {
 
 // --- Words and operators -------------------------------------------------------------------------
 
-static void lex_word(Lexer *lx, Token *t) {
+static void lex_word(TcLexer *lx, TcToken *t) {
     const char *s = lx->text + lx->at;
     uint32_t len = skip_class(lx, 0, C_WORD);
     unsigned char next = peek(lx, len);
@@ -181,26 +181,26 @@ static void lex_word(Lexer *lx, Token *t) {
     lx->at += len;
 }
 
-static void op_token(Lexer *lx, Token *t, uint32_t len, ExprOp op) {
+static void op_token(TcLexer *lx, TcToken *t, uint32_t len, ExprOp op) {
     t->kind = TOK_OP;
     t->op = (uint8_t)op;
     lx->at += len;
 }
 
-static void assign_token(Lexer *lx, Token *t, uint32_t len, Reduce op) {
+static void assign_token(TcLexer *lx, TcToken *t, uint32_t len, Reduce op) {
     t->kind = TOK_ASSIGN;
     t->op = (uint8_t)op;
     t->init = op != REDUCE_ASSIGN && peek(lx, len) == '!';
     lx->at += len + t->init;
 }
 
-static void punct_token(Lexer *lx, Token *t, char c) {
+static void punct_token(TcLexer *lx, TcToken *t, char c) {
     t->kind = TOK_PUNCT;
     t->c = c;
     lx->at++;
 }
 
-static void bad_byte(Lexer *lx, Token *t) {
+static void bad_byte(TcLexer *lx, TcToken *t) {
     unsigned char c = peek(lx, 0);
     const char *hint = tc_sign_hint(lx->text, lx->len, lx->at), *text = lx->text + lx->at;
     t->kind = TOK_BAD;
@@ -217,7 +217,7 @@ static void bad_byte(Lexer *lx, Token *t) {
     lx->at = lx->len;
 }
 
-static void lex_operator(Lexer *lx, Token *t) {
+static void lex_operator(TcLexer *lx, TcToken *t) {
     unsigned char c = peek(lx, 0), d = peek(lx, 1);
     switch (c) {
     case '+': d == '=' ? assign_token(lx, t, 2, REDUCE_ADD) : op_token(lx, t, 1, OP_ADD); return;
@@ -271,7 +271,7 @@ static void lex_operator(Lexer *lx, Token *t) {
     bad_byte(lx, t);
 }
 
-static bool skip_blanks(Lexer *lx) {
+static bool skip_blanks(TcLexer *lx) {
     bool line = lx->at == 0;
     for (; lx->at < lx->len; lx->at++) {
         unsigned char c = (unsigned char)lx->text[lx->at];
@@ -287,8 +287,8 @@ static bool skip_blanks(Lexer *lx) {
     return line;
 }
 
-void tc_lex_next(Lexer *lx, Token *t) {
-    *t = (Token){.kind = TOK_END};
+void tc_lex_next(TcLexer *lx, TcToken *t) {
+    *t = (TcToken){.kind = TOK_END};
     t->first = skip_blanks(lx);
     t->range.from = t->range.to = lx->at;
     if (lx->at >= lx->len) {

@@ -10,23 +10,23 @@
 
 #include "base/nearest.h"
 
-typedef struct Parser {
-    Lexer lx;
-    Token t;        // the token at hand
+typedef struct TcParser {
+    TcLexer lx;
+    TcToken t;      // the token at hand
     uint32_t ended; // where the token before it ended
     Arena *arena;
     DiagList *diags;
     int depth;
-    bool failed;       // of the statement or header at hand: one report each
-    bool recovered;    // what follows was guessed to be a statement: be silent when it is none
-    Token before;      // the token before the one at hand
-    Diag *report;      // the last of fail_expected
-    VEC(Node *) stack; // lists being parsed
+    bool failed;         // of the statement or header at hand: one report each
+    bool recovered;      // what follows was guessed to be a statement: be silent when it is none
+    TcToken before;      // the token before the one at hand
+    Diag *report;        // the last of fail_expected
+    VEC(TcNode *) stack; // lists being parsed
     Name name_in, name_exists, name_for;
     const TcFor *steps; // the innermost open `for`
-} Parser;
+} TcParser;
 
-static void advance(Parser *ps) {
+static void advance(TcParser *ps) {
     ps->ended = ps->t.range.to;
     ps->before = ps->t;
     tc_lex_next(&ps->lx, &ps->t);
@@ -38,16 +38,16 @@ static void advance(Parser *ps) {
     }
 }
 
-static bool at(const Parser *ps, char c) { return ps->t.kind == TOK_PUNCT && ps->t.c == c; }
+static bool at(const TcParser *ps, char c) { return ps->t.kind == TOK_PUNCT && ps->t.c == c; }
 
-static bool at_name(const Parser *ps, Name name) {
+static bool at_name(const TcParser *ps, Name name) {
     return ps->t.kind == TOK_NAME && ps->t.name == name;
 }
 
-static bool at_op(const Parser *ps, ExprOp op) { return ps->t.kind == TOK_OP && ps->t.op == op; }
+static bool at_op(const TcParser *ps, ExprOp op) { return ps->t.kind == TOK_OP && ps->t.op == op; }
 
 // The token at hand as a message shows it.
-static const char *found(Parser *ps) {
+static const char *found(TcParser *ps) {
     if (ps->t.kind == TOK_END) return "the end of the file";
     uint32_t len = ps->t.range.to - ps->t.range.from;
     return arena_printf(ps->arena, "'%.*s'", (int)(len > 40 ? 40 : len),
@@ -55,14 +55,14 @@ static const char *found(Parser *ps) {
 }
 
 // The place of the token at hand; the end of the file points at its last byte.
-static Range here(const Parser *ps) {
+static Range here(const TcParser *ps) {
     Range r = ps->t.range;
     if (ps->t.kind == TOK_END) r = (Range){ps->ended ? ps->ended - 1 : 0, ps->ended};
     return r;
 }
 
 // Whether the token at hand is part of these two characters, written without a blank.
-static bool within(const Parser *ps, const char pair[2]) {
+static bool within(const TcParser *ps, const char pair[2]) {
     uint32_t from = ps->t.range.from;
     const char *s = ps->lx.text + from;
     return ps->t.kind == TOK_OP && ((from + 1 < ps->lx.len && !memcmp(s, pair, 2)) ||
@@ -70,7 +70,7 @@ static bool within(const Parser *ps, const char pair[2]) {
 }
 
 // Reports once per statement or header.
-static Diag *fail_expected(Parser *ps, const char *what) {
+static Diag *fail_expected(TcParser *ps, const char *what) {
     if (ps->failed) return NULL;
     ps->failed = true;
     Diag *d = diag_report(ps->diags, here(ps), DIAG_TC_EXPECTED, what, found(ps));
@@ -83,17 +83,17 @@ static Diag *fail_expected(Parser *ps, const char *what) {
 }
 
 // What to write instead, if that is known, below a report that was made.
-static void instead(Parser *ps, Diag *d, const char *hint) {
+static void instead(TcParser *ps, Diag *d, const char *hint) {
     if (d && hint) diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
 }
 
-static bool accept(Parser *ps, char c) {
+static bool accept(TcParser *ps, char c) {
     if (!at(ps, c)) return false;
     advance(ps);
     return true;
 }
 
-static bool expect(Parser *ps, char c, const char *what) {
+static bool expect(TcParser *ps, char c, const char *what) {
     if (accept(ps, c)) return true;
     fail_expected(ps, what);
     return false;
@@ -101,19 +101,19 @@ static bool expect(Parser *ps, char c, const char *what) {
 
 // --- Expressions ---------------------------------------------------------------------------------
 
-static Node *expression(Parser *ps);
+static TcNode *expression(TcParser *ps);
 
-static Node *new_node(Parser *ps, NodeKind kind, Range range, int n) {
-    Node *node = arena_alloc(ps->arena, sizeof(Node) + (size_t)n * sizeof(Node *));
+static TcNode *new_node(TcParser *ps, TcNodeKind kind, Range range, int n) {
+    TcNode *node = arena_alloc(ps->arena, sizeof(TcNode) + (size_t)n * sizeof(TcNode *));
     node->kind = (uint8_t)kind;
     node->n = n;
     node->range = node->head = range;
     return node;
 }
 
-static Node *bad(Parser *ps, Range range) { return new_node(ps, NODE_BAD, range, 0); }
+static TcNode *bad(TcParser *ps, Range range) { return new_node(ps, NODE_BAD, range, 0); }
 
-static void too_deep(Parser *ps, Range range) {
+static void too_deep(TcParser *ps, Range range) {
     if (ps->failed) return;
     ps->failed = true;
     Diag *d = diag_report(ps->diags, range, DIAG_TC_TOO_DEEP, TC_MAX_NESTING);
@@ -121,7 +121,7 @@ static void too_deep(Parser *ps, Range range) {
 }
 
 // Later steps walk the syntax recursively, so its height is limited, however it came about.
-static void measure(Parser *ps, Node *node) {
+static void measure(TcParser *ps, TcNode *node) {
     int height = 0;
     for (int i = 0; i < node->n; i++)
         if (node->arg[i]->height > height) height = node->arg[i]->height;
@@ -129,9 +129,9 @@ static void measure(Parser *ps, Node *node) {
     if (node->height > TC_MAX_NESTING) too_deep(ps, node->head);
 }
 
-static Node *op_node(Parser *ps, ExprOp op, Range head, int n, Node *const *args) {
+static TcNode *op_node(TcParser *ps, ExprOp op, Range head, int n, TcNode *const *args) {
     Range range = range_join(n > 1 ? args[0]->range : head, args[n - 1]->range);
-    Node *node = new_node(ps, NODE_OP, range, n);
+    TcNode *node = new_node(ps, NODE_OP, range, n);
     node->op = (uint8_t)op;
     node->head = head;
     memcpy(node->arg, args, (size_t)n * sizeof *args);
@@ -141,7 +141,7 @@ static Node *op_node(Parser *ps, ExprOp op, Range head, int n, Node *const *args
 
 // Whether the parenthesis at hand, after a name inside an expression, starts `(a, b) = f(x)`, the
 // next statement, rather than subscripts: a read is never followed by `=`.
-static bool starts_tuple(const Parser *ps) {
+static bool starts_tuple(const TcParser *ps) {
     const char *s = ps->lx.text, *end = s + ps->lx.len;
     const char *p = s + ps->t.range.to;
     while (p < end &&
@@ -154,15 +154,15 @@ static bool starts_tuple(const Parser *ps) {
 }
 
 // A list up to `)`, pushed on the stack; the number of its elements.
-static int list(Parser *ps, bool named) {
+static int list(TcParser *ps, bool named) {
     int n = 0;
     bool more = !at(ps, ')');
     while (!ps->failed && more) {
-        Node *e = expression(ps);
+        TcNode *e = expression(ps);
         if (named && ps->t.kind == TOK_ASSIGN && ps->t.op == REDUCE_ASSIGN &&
             e->kind == NODE_NAME) {
             advance(ps);
-            Node *value = expression(ps), *pair;
+            TcNode *value = expression(ps), *pair;
             pair = new_node(ps, NODE_NAMED, range_join(e->range, value->range), 1);
             pair->head = e->range;
             pair->name = e->name;
@@ -177,15 +177,15 @@ static int list(Parser *ps, bool named) {
     return n;
 }
 
-static void pop_list(Parser *ps, int n, Node **out) {
+static void pop_list(TcParser *ps, int n, TcNode **out) {
     ps->stack.n -= n;
     if (n) memcpy(out, ps->stack.at + ps->stack.n, (size_t)n * sizeof *out);
 }
 
-static Node *call(Parser *ps, Token name) {
+static TcNode *call(TcParser *ps, TcToken name) {
     advance(ps); // (
     int n = list(ps, true);
-    Node *node = new_node(ps, NODE_CALL, (Range){name.range.from, ps->ended}, n);
+    TcNode *node = new_node(ps, NODE_CALL, (Range){name.range.from, ps->ended}, n);
     node->head = name.range;
     node->name = name.name;
     pop_list(ps, n, node->arg);
@@ -198,7 +198,7 @@ static Node *call(Parser *ps, Token name) {
     return node;
 }
 
-static Node *brackets(Parser *ps, Token name) {
+static TcNode *brackets(TcParser *ps, TcToken name) {
     if (!ps->failed) {
         Diag *d = diag_report(ps->diags, here(ps), DIAG_TC_BRACKETS);
         diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_BRACKETS_NOTE, name.name);
@@ -207,9 +207,9 @@ static Node *brackets(Parser *ps, Token name) {
     return bad(ps, name.range);
 }
 
-static Node *primary(Parser *ps) {
-    Token t = ps->t;
-    Node *node;
+static TcNode *primary(TcParser *ps) {
+    TcToken t = ps->t;
+    TcNode *node;
     switch (t.kind) {
     case TOK_INT:
     case TOK_FLOAT:
@@ -244,41 +244,41 @@ static Node *primary(Parser *ps) {
     return bad(ps, here(ps));
 }
 
-static Node *unary(Parser *ps) {
+static TcNode *unary(TcParser *ps) {
     if (!at_op(ps, OP_SUB) && !at_op(ps, OP_NOT)) return primary(ps);
-    Token t = ps->t;
+    TcToken t = ps->t;
     advance(ps);
     if (++ps->depth > TC_MAX_NESTING) too_deep(ps, t.range);
-    Node *a = ps->failed ? bad(ps, t.range) : unary(ps);
+    TcNode *a = ps->failed ? bad(ps, t.range) : unary(ps);
     ps->depth--;
     return op_node(ps, t.op == OP_SUB ? OP_NEG : OP_NOT, t.range, 1, &a);
 }
 
 // Binding strength of the operator at hand; 0: none.
-static int strength(const Parser *ps) {
+static int strength(const TcParser *ps) {
     return ps->t.kind == TOK_OP ? op_info[ps->t.op].tc_binds : 0;
 }
 
 // Operators that bind at least as strongly as `least`, grouping to the left.
-static Node *binary(Parser *ps, int least) {
-    Node *a = unary(ps);
+static TcNode *binary(TcParser *ps, int least) {
+    TcNode *a = unary(ps);
     for (int s; !ps->failed && (s = strength(ps)) >= least && s > 0;) {
-        Token t = ps->t;
+        TcToken t = ps->t;
         advance(ps);
-        a = op_node(ps, (ExprOp)t.op, t.range, 2, (Node *[]){a, binary(ps, s + 1)});
+        a = op_node(ps, (ExprOp)t.op, t.range, 2, (TcNode *[]){a, binary(ps, s + 1)});
     }
     return a;
 }
 
-static Node *expression(Parser *ps) {
+static TcNode *expression(TcParser *ps) {
     if (++ps->depth > TC_MAX_NESTING) too_deep(ps, here(ps));
-    Node *a = ps->failed ? bad(ps, here(ps)) : binary(ps, 1);
+    TcNode *a = ps->failed ? bad(ps, here(ps)) : binary(ps, 1);
     if (at(ps, '?') && !ps->failed) {
         Range head = ps->t.range;
         advance(ps);
-        Node *b = expression(ps);
+        TcNode *b = expression(ps);
         expect(ps, ':', "':'");
-        a = op_node(ps, OP_SELECT, head, 3, (Node *[]){a, b, expression(ps)});
+        a = op_node(ps, OP_SELECT, head, 3, (TcNode *[]){a, b, expression(ps)});
     }
     ps->depth--;
     return a;
@@ -286,7 +286,7 @@ static Node *expression(Parser *ps) {
 
 // --- Statements ----------------------------------------------------------------------------------
 
-static void bounds(Parser *ps, Node **a, Node **b) {
+static void bounds(TcParser *ps, TcNode **a, TcNode **b) {
     *a = expression(ps);
     if (!accept(ps, ':')) {
         Diag *d = fail_expected(ps, "':' between the bounds of the range");
@@ -295,8 +295,8 @@ static void bounds(Parser *ps, Node **a, Node **b) {
     *b = expression(ps);
 }
 
-static void where_clause(Parser *ps, TcWhere *w) {
-    Token t = ps->t;
+static void where_clause(TcParser *ps, TcWhere *w) {
+    TcToken t = ps->t;
     *w = (TcWhere){.name = t.name, .range = t.range};
     if (t.kind != TOK_NAME) {
         Diag *d = fail_expected(ps, "a range, a definition or 'exists' after 'where'");
@@ -320,7 +320,7 @@ static void where_clause(Parser *ps, TcWhere *w) {
     }
 }
 
-static void where_list(Parser *ps, TcStmt *s) {
+static void where_list(TcParser *ps, TcStmt *s) {
     VEC(TcWhere) v = {0};
     do {
         TcWhere w;
@@ -336,9 +336,9 @@ static void where_list(Parser *ps, TcStmt *s) {
     s->nwhere = v.n;
 }
 
-static void library_hint(Parser *ps, TcStmt *s) {
+static void library_hint(TcParser *ps, TcStmt *s) {
     advance(ps); // <=>
-    Token name = ps->t;
+    TcToken name = ps->t;
     if (name.kind != TOK_NAME) {
         fail_expected(ps, "the name of a library call after '<=>'");
         return;
@@ -352,7 +352,7 @@ static void library_hint(Parser *ps, TcStmt *s) {
     s->hint = name_intern(ps->lx.names, ps->lx.text + name.range.from, ps->ended - name.range.from);
 }
 
-static void add_target(Parser *ps, TcStmt *s) {
+static void add_target(TcParser *ps, TcStmt *s) {
     if (ps->t.kind != TOK_NAME) {
         fail_expected(ps, "the name of a tensor");
         return;
@@ -365,7 +365,7 @@ static void add_target(Parser *ps, TcStmt *s) {
 }
 
 // (a, b) = ...
-static void tuple(Parser *ps, TcStmt *s) {
+static void tuple(TcParser *ps, TcStmt *s) {
     s->tuple = true;
     advance(ps);
     do add_target(ps, s);
@@ -373,17 +373,17 @@ static void tuple(Parser *ps, TcStmt *s) {
     expect(ps, ')', "',' or ')'");
 }
 
-static void left_side(Parser *ps, TcStmt *s) {
+static void left_side(TcParser *ps, TcStmt *s) {
     if (at(ps, '(')) {
         tuple(ps, s);
     } else {
-        Token name = ps->t;
+        TcToken name = ps->t;
         add_target(ps, s);
         if (at(ps, '[')) brackets(ps, name);
         if (accept(ps, '(')) {
             s->subscripts = true;
             s->nsubs = list(ps, false);
-            s->sub = arena_new_n(ps->arena, Node *, s->nsubs);
+            s->sub = arena_new_n(ps->arena, TcNode *, s->nsubs);
             pop_list(ps, s->nsubs, s->sub);
         }
     }
@@ -392,8 +392,8 @@ static void left_side(Parser *ps, TcStmt *s) {
 
 // A word of another language where the statement went wrong: before it (`O(i) = if A(i) > 0`), as
 // its first word (`for i in`), or where an assignment should be (`A(i) else 0`).
-static bool foreign_word(Parser *ps, const Token *before, const Token *first) {
-    const Token *word[] = {before, first, &ps->t};
+static bool foreign_word(TcParser *ps, const TcToken *before, const TcToken *first) {
+    const TcToken *word[] = {before, first, &ps->t};
     for (int i = first->first; i < 3; i++) { // what stands on the line above is another matter
         const char *hint = word[i]->kind == TOK_NAME ? tc_word_hint(word[i]->name) : NULL;
         if (!hint) continue;
@@ -405,7 +405,7 @@ static bool foreign_word(Parser *ps, const Token *before, const Token *first) {
     return false;
 }
 
-static void assign_expected(Parser *ps, const Token *before, const Token *first) {
+static void assign_expected(TcParser *ps, const TcToken *before, const TcToken *first) {
     if (ps->recovered) ps->failed = true;
     if (ps->failed || foreign_word(ps, before, first)) return;
     bool minus = at_op(ps, OP_SUB), over = at_op(ps, OP_DIV);
@@ -416,9 +416,9 @@ static void assign_expected(Parser *ps, const Token *before, const Token *first)
         instead(ps, d, tc_sign_hint(ps->lx.text, ps->lx.len, ps->t.range.from));
 }
 
-static TcStmt *statement(Parser *ps) {
+static TcStmt *statement(TcParser *ps) {
     TcStmt *s = arena_new(ps->arena, TcStmt);
-    const Token before = ps->before, first = ps->t;
+    const TcToken before = ps->before, first = ps->t;
     ps->report = NULL;
     s->range = first.range;
     s->steps = ps->steps;
@@ -445,7 +445,7 @@ static TcStmt *statement(Parser *ps) {
 
 // Goes on at what could start a statement: the first token of a line outside parentheses, and
 // outside braces of other languages.
-static void recover(Parser *ps) {
+static void recover(TcParser *ps) {
     int open = 0, braces = 0;
     ps->failed = false;
     for (;; advance(ps)) {
@@ -464,7 +464,7 @@ static void recover(Parser *ps) {
 // --- Steps ---------------------------------------------------------------------------------------
 
 // `for` is an ordinary name unless another one follows.
-static bool at_for(const Parser *ps) {
+static bool at_for(const TcParser *ps) {
     uint32_t at = ps->t.range.to, len = ps->lx.len;
     if (!at_name(ps, ps->name_for)) return false;
     while (at < len && (ps->lx.text[at] == ' ' || ps->lx.text[at] == '\t')) at++;
@@ -472,7 +472,7 @@ static bool at_for(const Parser *ps) {
     return at > ps->t.range.to && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_');
 }
 
-static void step_clause(Parser *ps) {
+static void step_clause(TcParser *ps) {
     TcFor *f = arena_new(ps->arena, TcFor);
     *f = (TcFor){.name = ps->t.name, .range = ps->t.range, .up = ps->steps};
     if (ps->t.kind != TOK_NAME) {
@@ -494,10 +494,10 @@ static void step_clause(Parser *ps) {
     ps->steps = f;
 }
 
-static void statements(Parser *ps, TcFunc *f, TcStmt ***last);
+static void statements(TcParser *ps, TcFunc *f, TcStmt ***last);
 
 // for t in 1:T, u in 0:K { statements }
-static void steps(Parser *ps, TcFunc *f, TcStmt ***last) {
+static void steps(TcParser *ps, TcFunc *f, TcStmt ***last) {
     const TcFor *around = ps->steps;
     ps->report = NULL;
     advance(ps); // for
@@ -520,7 +520,7 @@ static void steps(Parser *ps, TcFunc *f, TcStmt ***last) {
     ps->steps = around;
 }
 
-static void statements(Parser *ps, TcFunc *f, TcStmt ***last) {
+static void statements(TcParser *ps, TcFunc *f, TcStmt ***last) {
     TcStmt *latest = NULL;
     while (!at(ps, '}') && ps->t.kind != TOK_END && ps->t.kind != TOK_DEF) {
         if (at(ps, ';')) {
@@ -556,7 +556,7 @@ static void statements(Parser *ps, TcFunc *f, TcStmt ***last) {
     }
 }
 
-static void body(Parser *ps, TcFunc *f, int errors) {
+static void body(TcParser *ps, TcFunc *f, int errors) {
     Range brace = ps->t.range;
     TcStmt **last = &f->stmts;
     ps->steps = NULL;
@@ -572,11 +572,11 @@ static void body(Parser *ps, TcFunc *f, int errors) {
 
 // --- Functions -----------------------------------------------------------------------------------
 
-static void dimensions(Parser *ps, TcParam *p) {
+static void dimensions(TcParser *ps, TcParam *p) {
     advance(ps); // (
     p->shaped = true;
     p->rank = list(ps, false);
-    p->dim = arena_new_n(ps->arena, Node *, p->rank);
+    p->dim = arena_new_n(ps->arena, TcNode *, p->rank);
     pop_list(ps, p->rank, p->dim);
 }
 
@@ -586,9 +586,9 @@ static const char *nth_type(const void *of, size_t i) {
 }
 
 // type [dims] name, or (for results) just a name.
-static void parameter(Parser *ps, TcParam *p, bool result) {
+static void parameter(TcParser *ps, TcParam *p, bool result) {
     *p = (TcParam){.range = ps->t.range};
-    Token t = ps->t;
+    TcToken t = ps->t;
     if (t.kind != TOK_NAME) {
         fail_expected(ps, result ? "a result: a name, or a type and a name"
                                  : "a parameter: a type and a name");
@@ -630,7 +630,7 @@ static void parameter(Parser *ps, TcParam *p, bool result) {
     advance(ps);
 }
 
-static int parameters(Parser *ps, TcParam **out, bool result) {
+static int parameters(TcParser *ps, TcParam **out, bool result) {
     VEC(TcParam) v = {0};
     bool more = !at(ps, ')');
     while (!ps->failed && more) {
@@ -648,7 +648,7 @@ static int parameters(Parser *ps, TcParam **out, bool result) {
     return v.n;
 }
 
-static void header(Parser *ps, TcFunc *f) {
+static void header(TcParser *ps, TcFunc *f) {
     if (ps->t.kind != TOK_NAME) {
         fail_expected(ps, "the name of the function");
         return;
@@ -692,7 +692,7 @@ const char *tc_nth_function(const void *file, size_t i) {
     return i < (size_t)f->funcs.n ? f->funcs.at[i]->name : NULL;
 }
 
-static void add_func(Parser *ps, TcFile *file, TcFunc *f) {
+static void add_func(TcParser *ps, TcFile *file, TcFunc *f) {
     void **slot = set_find(ps->arena, &file->by_name, name_hash(f->name), f->name, same_func);
     if (*slot) {
         const TcFunc *old = *slot;
@@ -710,7 +710,7 @@ static void add_func(Parser *ps, TcFile *file, TcFunc *f) {
     vec_push(ps->arena, &file->funcs, f);
 }
 
-static void function(Parser *ps, TcFile *file) {
+static void function(TcParser *ps, TcFile *file) {
     TcFunc *f = arena_new(ps->arena, TcFunc);
     int errors = ps->diags->errors;
     ps->failed = false;
@@ -725,7 +725,7 @@ static void function(Parser *ps, TcFile *file) {
 
 void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source,
                    DiagList *diags) {
-    Parser ps = {.arena = arena, .diags = diags};
+    TcParser ps = {.arena = arena, .diags = diags};
     if (source->len > TC_MAX_SOURCE) {
         diag_report(diags, (Range){0, 0}, DIAG_TC_TOO_LARGE, source->len, TC_MAX_SOURCE);
         return;

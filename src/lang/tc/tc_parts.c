@@ -17,30 +17,30 @@
 
 enum { MAX_CLASSES = 256, MAX_PARTS = 64, MAX_VALUES = 32, BUDGET = 3000 };
 
-typedef struct Part {
+typedef struct TcPart {
     const Affine *lo[PROGRAM_MAX_RANK], *hi[PROGRAM_MAX_RANK]; // lo <= element < hi
     int64_t step[PROGRAM_MAX_RANK];
-} Part;
+} TcPart;
 
-typedef struct Parts {
+typedef struct TcParts {
     Program *p;
     Infer *facts; // about sizes
     int tensor;
     const Stmt *st;
-    VEC(Part) part;
+    VEC(TcPart) part;
     bool written;   // by an earlier statement
     bool undecided; // elements may be written that are in no part
     bool old;       // the caller's content is read
     int budget;     // of proofs, for one question
-} Parts;
+} TcParts;
 
-static const Tensor *tensor_of(const Parts *k) { return &k->p->tensors.at[k->tensor]; }
+static const Tensor *tensor_of(const TcParts *k) { return &k->p->tensors.at[k->tensor]; }
 
-static bool is_at_least_0(Parts *k, const Affine *a) {
+static bool is_at_least_0(TcParts *k, const Affine *a) {
     return k->budget-- > 0 && infer_holds(k->facts, a);
 }
 
-static bool is_le(Parts *k, const Affine *a, const Affine *b) {
+static bool is_le(TcParts *k, const Affine *a, const Affine *b) {
     return a == b || is_at_least_0(k, affine_sub(k->p->exprs, b, a));
 }
 
@@ -54,7 +54,7 @@ typedef struct Linear {
     const Affine *coef[PROGRAM_MAX_ITERS], *count[PROGRAM_MAX_ITERS];
 } Linear;
 
-static bool add_iterator(Parts *k, Linear *l, const Affine *coef, const Iter *it) {
+static bool add_iterator(TcParts *k, Linear *l, const Affine *coef, const Iter *it) {
     Exprs *x = k->p->exprs;
     const Affine *last = affine_add_const(x, it->hi, -1), *first = it->lo;
     if (affine_is_const(coef) && coef->constant < 0) {
@@ -70,7 +70,7 @@ static bool add_iterator(Parts *k, Linear *l, const Affine *coef, const Iter *it
     return true;
 }
 
-static bool linear_of(Parts *k, const Affine *sub, Linear *l) {
+static bool linear_of(TcParts *k, const Affine *sub, Linear *l) {
     Exprs *x = k->p->exprs;
     const Affine *at[PROGRAM_MAX_ITERS], *zero = affine_const(x, 0), *sum;
     for (int i = 0; i < k->st->niters; i++) at[i] = zero;
@@ -107,14 +107,14 @@ static void drop(Linear *l, int i) {
 typedef enum PartKind { PART_BOX, PART_NONE, PART_UNKNOWN } PartKind;
 
 // Does the iterator with this coefficient go on where those before it, up to `reach`, end?
-static bool goes_on(Parts *k, const Affine *coef, const Affine *reach, int64_t step) {
+static bool goes_on(TcParts *k, const Affine *coef, const Affine *reach, int64_t step) {
     if (coef == reach) return true;
     bool whole = step == 1 || (affine_is_const(coef) && coef->constant % step == 0);
     return whole && is_le(k, coef, reach);
 }
 
 // Every step-th element of an interval: each further iterator goes on where those before end.
-static bool interval_of(Parts *k, Linear *l, int d, Part *out) {
+static bool interval_of(TcParts *k, Linear *l, int d, TcPart *out) {
     Exprs *x = k->p->exprs;
     int i = least_coef(l);
     out->lo[d] = l->rest;
@@ -143,7 +143,7 @@ static const Atom *lone(const Affine *sub, AtomKind kind) {
 }
 
 // a/b where a takes all values of an interval does so itself, and so does a%b if these are b.
-static PartKind quotient_of(Parts *k, const Affine *sub, int d, Part *out) {
+static PartKind quotient_of(TcParts *k, const Affine *sub, int d, TcPart *out) {
     Exprs *x = k->p->exprs;
     const Atom *div = lone(sub, ATOM_DIV), *t = div ? div : lone(sub, ATOM_MOD);
     Linear l;
@@ -164,7 +164,7 @@ static PartKind quotient_of(Parts *k, const Affine *sub, int d, Part *out) {
     return is_le(k, t->b, affine_sub(x, to, from)) ? PART_BOX : PART_NONE;
 }
 
-static PartKind dimension_of(Parts *k, const Affine *sub, int d, Part *out) {
+static PartKind dimension_of(TcParts *k, const Affine *sub, int d, TcPart *out) {
     Linear l;
     if (linear_of(k, sub, &l)) return interval_of(k, &l, d, out) ? PART_BOX : PART_NONE;
     if (sub->has_read || l.strided) return PART_NONE;
@@ -172,7 +172,7 @@ static PartKind dimension_of(Parts *k, const Affine *sub, int d, Part *out) {
 }
 
 // O(a/b, a%b): all of those rows that an interval of a fills.
-static bool rows_of(Parts *k, const Access *w, int row, int column, Part *out) {
+static bool rows_of(TcParts *k, const Access *w, int row, int column, TcPart *out) {
     Exprs *x = k->p->exprs;
     const Atom *div = lone(w->sub[row], ATOM_DIV), *mod = lone(w->sub[column], ATOM_MOD);
     Linear l;
@@ -194,7 +194,7 @@ static bool share_iterator(const Affine *a, const Affine *b) {
 }
 
 // An iterator that moves in two dimensions writes less than a box, but for rows and columns.
-static PartKind part_of(Parts *k, const Access *a, Part *out) {
+static PartKind part_of(TcParts *k, const Access *a, TcPart *out) {
     PartKind kind = PART_BOX;
     bool paired[PROGRAM_MAX_RANK] = {false};
     k->budget = BUDGET;
@@ -217,17 +217,17 @@ static PartKind part_of(Parts *k, const Access *a, Part *out) {
 // --- Covering ------------------------------------------------------------------------------------
 
 typedef struct Boxes {
-    Parts *k;
+    TcParts *k;
     int n, rank;
-    Part at[MAX_PARTS];
+    TcPart at[MAX_PARTS];
 } Boxes;
 
-static bool covered(Boxes *b, Part region, uint64_t used);
+static bool covered(Boxes *b, TcPart region, uint64_t used);
 
 // What `by` leaves of the region: in each dimension, what lies behind it.
-static bool rest_covered(Boxes *b, Part region, int by, uint64_t used) {
+static bool rest_covered(Boxes *b, TcPart region, int by, uint64_t used) {
     for (int d = 0; d < b->rank; d++) {
-        Part behind = region;
+        TcPart behind = region;
         behind.lo[d] = b->at[by].hi[d];
         if (!covered(b, behind, used | UINT64_C(1) << by)) return false;
         if (!is_le(b->k, region.hi[d], b->at[by].hi[d])) region.hi[d] = b->at[by].hi[d];
@@ -235,7 +235,7 @@ static bool rest_covered(Boxes *b, Part region, int by, uint64_t used) {
     return true;
 }
 
-static bool covered(Boxes *b, Part region, uint64_t used) {
+static bool covered(Boxes *b, TcPart region, uint64_t used) {
     if (b->k->budget-- <= 0) return false;
     for (int d = 0; d < b->rank; d++)
         if (is_le(b->k, region.hi[d], region.lo[d])) return true;
@@ -255,8 +255,8 @@ static const Affine *quotient(Exprs *x, const Affine *a, int64_t r, int64_t s) {
 
 // The elements of a part whose remainders by `modulus` are `r`, numbered from 0; false when it has
 // none or that is not known.
-static bool class_of(Exprs *x, const Part *p, int rank, const int64_t *modulus, const int64_t *r,
-                     Part *out) {
+static bool class_of(Exprs *x, const TcPart *p, int rank, const int64_t *modulus, const int64_t *r,
+                     TcPart *out) {
     for (int d = 0; d < rank; d++) {
         const Affine *step = affine_const(x, p->step[d]);
         const Affine *off = affine_mod(x, affine_add_const(x, p->lo[d], -r[d]), step);
@@ -268,7 +268,7 @@ static bool class_of(Exprs *x, const Part *p, int rank, const int64_t *modulus, 
 }
 
 // Does no element of the region have these remainders?
-static bool is_off(Exprs *x, const Part *region, int rank, const int64_t *r) {
+static bool is_off(Exprs *x, const TcPart *region, int rank, const int64_t *r) {
     for (int d = 0; d < rank; d++) {
         const Affine *step = affine_const(x, region->step[d]);
         const Affine *off = affine_mod(x, affine_add_const(x, region->lo[d], -r[d]), step);
@@ -277,10 +277,11 @@ static bool is_off(Exprs *x, const Part *region, int rank, const int64_t *r) {
     return false;
 }
 
-static bool class_covered(Parts *k, const Part *region, const int64_t *modulus, const int64_t *r) {
+static bool class_covered(TcParts *k, const TcPart *region, const int64_t *modulus,
+                          const int64_t *r) {
     Exprs *x = k->p->exprs;
     Boxes b = {.k = k, .rank = tensor_of(k)->rank};
-    Part mine = *region;
+    TcPart mine = *region;
     if (is_off(x, region, b.rank, r)) return true;
     for (int d = 0; d < b.rank; d++) {
         mine.lo[d] = quotient(x, region->lo[d], r[d], modulus[d]);
@@ -297,7 +298,7 @@ static int64_t common_multiple(int64_t a, int64_t b) {
     return m;
 }
 
-static bool all_covered(Parts *k, const Part *region) {
+static bool all_covered(TcParts *k, const TcPart *region) {
     int rank = tensor_of(k)->rank;
     int64_t modulus[PROGRAM_MAX_RANK], r[PROGRAM_MAX_RANK] = {0}, classes = 1;
     for (int d = 0; d < rank; d++) {
@@ -321,9 +322,9 @@ static bool all_covered(Parts *k, const Part *region) {
 
 // --- Reads and statements ------------------------------------------------------------------------
 
-static Part whole(const Parts *k) {
+static TcPart whole(const TcParts *k) {
     const Tensor *t = tensor_of(k);
-    Part all;
+    TcPart all;
     for (int d = 0; d < t->rank; d++) {
         all.lo[d] = t->origin[d];
         all.hi[d] = affine_add(k->p->exprs, t->origin[d], t->size[d]);
@@ -333,11 +334,11 @@ static Part whole(const Parts *k) {
 }
 
 // The same elements as those that a statement defined?
-static bool was_defined(const Parts *k, const Part *r) {
+static bool was_defined(const TcParts *k, const TcPart *r) {
     for (int i = 0; i < k->part.n; i++) {
         bool same = true;
         for (int d = 0; d < tensor_of(k)->rank && same; d++) {
-            const Part *w = &k->part.at[i];
+            const TcPart *w = &k->part.at[i];
             same = w->lo[d] == r->lo[d] && w->hi[d] == r->hi[d] && w->step[d] == r->step[d];
         }
         if (same) return true;
@@ -347,8 +348,8 @@ static bool was_defined(const Parts *k, const Part *r) {
 
 static void read_part(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    Parts *k = user;
-    Part r, all;
+    TcParts *k = user;
+    TcPart r, all;
     if (a->tensor != k->tensor || !k->written || k->old) return;
     all = whole(k);
     if (all_covered(k, &all)) return; // whatever it reads is defined
@@ -357,7 +358,7 @@ static void read_part(void *user, const Access *a, bool guarded) {
 }
 
 // An iterator of the access with few values, all of them known; -1: there is none.
-static int few_values(const Parts *k, const Access *w) {
+static int few_values(const TcParts *k, const Access *w) {
     for (int i = 0; i < k->st->niters && !w->has_read; i++) {
         const Iter *it = &k->st->iter[i];
         bool known = affine_is_const(it->lo) && affine_is_const(it->hi);
@@ -368,8 +369,8 @@ static int few_values(const Parts *k, const Access *w) {
 }
 
 // What is no box may be boxes one by one:  O(20*i + j), j in 1:20  is every 20th element, 19 times.
-static PartKind add_boxes(Parts *k, const Access *w) {
-    Part box;
+static PartKind add_boxes(TcParts *k, const Access *w) {
+    TcPart box;
     PartKind kind = k->part.n < MAX_PARTS ? part_of(k, w, &box) : PART_UNKNOWN;
     int i = kind == PART_BOX || k->part.n == MAX_PARTS ? -1 : few_values(k, w);
     if (kind == PART_BOX && !was_defined(k, &box)) vec_push(k->p->arena, &k->part, box);
@@ -385,9 +386,9 @@ static PartKind add_boxes(Parts *k, const Access *w) {
     return kind;
 }
 
-static void add_part(Parts *k, const Stmt *st) {
+static void add_part(TcParts *k, const Stmt *st) {
     if (st->write->has_read && st->init) { // a scatter sets all elements first
-        Part all = whole(k);
+        TcPart all = whole(k);
         vec_push(k->p->arena, &k->part, all);
         return;
     }
@@ -395,7 +396,7 @@ static void add_part(Parts *k, const Stmt *st) {
     k->undecided |= constrained || add_boxes(k, st->write) == PART_UNKNOWN;
 }
 
-static void look_at_stmt(Parts *k, const Stmt *st) {
+static void look_at_stmt(TcParts *k, const Stmt *st) {
     k->st = st;
     expr_visit_accesses(st->value, read_part, k);
     for (int d = 0; d < st->write->rank; d++)
@@ -407,7 +408,7 @@ static void look_at_stmt(Parts *k, const Stmt *st) {
 }
 
 // What any step writes counts as written: program_bind decides whether that comes first.
-static void look_at_group(Parts *k, int first) {
+static void look_at_group(TcParts *k, int first) {
     for (int s = first; s < group_end(k->p, first); s++) {
         const Stmt *st = k->st = &k->p->stmts.at[s];
         bool defines = st->op == REDUCE_ASSIGN || st->init;
@@ -415,28 +416,28 @@ static void look_at_group(Parts *k, int first) {
     }
 }
 
-static bool is_old(Parts *k) {
+static bool is_old(TcParts *k) {
     for (int s = 0; s < k->p->stmts.n && !k->old; s++) {
         if (!k->p->stmts.at[s].joined) look_at_group(k, s);
         look_at_stmt(k, &k->p->stmts.at[s]);
     }
     if (k->old || !k->written) return k->old;
-    Part all = whole(k);
+    TcPart all = whole(k);
     return !all_covered(k, &all);
 }
 
-static void warn_undecided(Checker *ck, const Tensor *t) {
+static void warn_undecided(TcChecker *ck, const Tensor *t) {
     Diag *d = diag_report(ck->diags, t->range, DIAG_TC_PARTS_UNDECIDED, t->name);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_PARTS_UNDECIDED_NOTE, t->name);
 }
 
-void tc_find_old_content(Checker *ck) {
+void tc_find_old_content(TcChecker *ck) {
     Program *p = ck->p;
     bool overflow = p->exprs->overflow, large = p->exprs->too_large;
     Infer *facts = infer_facts(p);
     for (int i = 0; i < ck->tens.n; i++) {
         if (ck->tens.at[i].role != ROLE_OUTPUT || !ck->tens.at[i].size) continue;
-        Parts k = {.p = p, .facts = facts, .tensor = i};
+        TcParts k = {.p = p, .facts = facts, .tensor = i};
         if (!is_old(&k)) continue;
         p->tensors.at[i].role = ROLE_INOUT;
         if (k.undecided) warn_undecided(ck, &p->tensors.at[i]);

@@ -16,7 +16,7 @@
 // --- Statements ----------------------------------------------------------------------------------
 
 // The tensor that a statement defines, made when it is a new temporary; -1: reported.
-int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range range) {
+int tc_target(TcChecker *ck, TcFrame *frame, const TcTarget *target, int rank, Range range) {
     Sym *s = tc_find(ck, frame, target->name);
     if (!s) {
         if (!tc_can_define(ck, frame, target->name, target->range)) return -1;
@@ -48,7 +48,7 @@ int tc_target(Checker *ck, Frame *frame, const TcTarget *target, int rank, Range
     return -1;
 }
 
-const Affine *tc_own_subscript(Checker *ck, Name name, int d, const Affine *sub) {
+const Affine *tc_own_subscript(TcChecker *ck, Name name, int d, const Affine *sub) {
     const Sym *s = tc_find(ck, ck->frame, name);
     if (!s || s->kind != SYM_TENSOR || !s->from_zero || d >= ck->tens.at[s->tensor].rank)
         return sub;
@@ -56,12 +56,12 @@ const Affine *tc_own_subscript(Checker *ck, Name name, int d, const Affine *sub)
 }
 
 // The written element; iterators that occur come first.
-static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const Range **ranges) {
+static const Access *left_side(TcChecker *ck, const TcStmt *s, int tensor, const Range **ranges) {
     const Affine *sub[PROGRAM_MAX_RANK];
     Range *r = arena_new_n(ck->arena, Range, s->nsubs);
     bool ok = tensor >= 0;
     for (int d = 0; d < s->nsubs; d++) {
-        const Node *n = s->sub[d];
+        const TcNode *n = s->sub[d];
         const Sym *sym = n->kind == NODE_NAME ? tc_find(ck, ck->frame, n->name) : NULL;
         const Affine *a = NULL;
         if (sym && (sym->size || (sym->kind == SYM_SCALAR && sym->is_size))) {
@@ -79,7 +79,7 @@ static const Access *left_side(Checker *ck, const TcStmt *s, int tensor, const R
 }
 
 // Whether a definition may have its name; reports when not.
-static bool let_is_free(Checker *ck, const TcWhere *w) {
+static bool let_is_free(TcChecker *ck, const TcWhere *w) {
     const char *taken = NULL;
     for (int i = 0; i < ck->iters.n; i++)
         if (ck->iters.at[i].name == w->name) taken = "an index";
@@ -94,17 +94,17 @@ static bool let_is_free(Checker *ck, const TcWhere *w) {
     return false;
 }
 
-static void add_let(Checker *ck, const TcWhere *w) {
+static void add_let(TcChecker *ck, const TcWhere *w) {
     Let let = {.name = let_is_free(ck, w) ? w->name : NULL};
     ck->owner = ck->lets.n;
     let.val = tc_value(ck, w->a);
     ck->owner = -1;
     if (let.val.e && let.val.weak && let.val.e->kind != EXPR_CONST)
-        let.val = (Val){.e = tc_coerce(ck, let.val, tc_value_type(let.val))};
+        let.val = (TcVal){.e = tc_coerce(ck, let.val, tc_value_type(let.val))};
     vec_push(ck->arena, &ck->lets, let);
 }
 
-static const Affine *bound(Checker *ck, const Node *n) {
+static const Affine *bound(TcChecker *ck, const TcNode *n) {
     ck->no_index = "a range";
     const Affine *a = tc_affine(ck, n, "a bound");
     ck->no_index = NULL;
@@ -121,7 +121,7 @@ static const Affine *bound(Checker *ck, const Node *n) {
     return a;
 }
 
-static bool range_target(Checker *ck, const TcWhere *w) {
+static bool range_target(TcChecker *ck, const TcWhere *w) {
     const Sym *s = tc_find(ck, ck->frame, w->name);
     const char *what = !s ? NULL : s->kind == SYM_TENSOR ? "a tensor" : "a size or scalar";
     for (int i = 0; i < ck->lets.n; i++)
@@ -132,7 +132,7 @@ static bool range_target(Checker *ck, const TcWhere *w) {
     return false;
 }
 
-static void add_range(Checker *ck, const TcWhere *w) {
+static void add_range(TcChecker *ck, const TcWhere *w) {
     int it = -1;
     if (!range_target(ck, w)) return;
     const Affine *lo = bound(ck, w->a), *hi = bound(ck, w->b);
@@ -160,7 +160,7 @@ static void add_range(Checker *ck, const TcWhere *w) {
 
 // --- Definitions that are used -------------------------------------------------------------------
 
-static void mark_names(const TcStmt *s, const Node *n, bool *used) {
+static void mark_names(const TcStmt *s, const TcNode *n, bool *used) {
     if (n->kind == NODE_NAME || n->kind == NODE_CALL)
         for (int i = 0; i < s->nwhere; i++)
             if (s->where[i].kind == WHERE_LET && s->where[i].name == n->name) used[i] = true;
@@ -168,7 +168,7 @@ static void mark_names(const TcStmt *s, const Node *n, bool *used) {
 }
 
 // A definition that nothing uses must not bring in indices, so it is left out.
-static void check_lets(Checker *ck, const TcStmt *s) {
+static void check_lets(TcChecker *ck, const TcStmt *s) {
     bool any = false;
     for (int i = 0; i < s->nwhere; i++) any |= s->where[i].kind == WHERE_LET;
     if (!any) return;
@@ -191,7 +191,7 @@ static void check_lets(Checker *ck, const TcStmt *s) {
     }
 }
 
-static void where_clauses(Checker *ck, const TcStmt *s, WhereKind kind) {
+static void where_clauses(TcChecker *ck, const TcStmt *s, WhereKind kind) {
     for (int i = 0; i < s->nwhere; i++) {
         const TcWhere *w = &s->where[i];
         if (w->kind != kind) continue;
@@ -202,7 +202,7 @@ static void where_clauses(Checker *ck, const TcStmt *s, WhereKind kind) {
     }
 }
 
-static void names_list(Checker *ck, Text *t, int from) {
+static void names_list(TcChecker *ck, Text *t, int from) {
     for (int i = from; i < ck->iters.n; i++)
         text_printf(t, "%s'%s'",
                     i == from              ? ""
@@ -212,7 +212,7 @@ static void names_list(Checker *ck, Text *t, int from) {
 }
 
 // `=` with indices that only the right side has: a sum, with a warning.
-static void assign_reduces(Checker *ck, const TcStmt *s, Work *w) {
+static void assign_reduces(TcChecker *ck, const TcStmt *s, TcWork *w) {
     Text names = {.arena = ck->arena};
     names_list(ck, &names, w->nlhs);
     Diag *d = tc_warn(ck, s->op_range, DIAG_TC_ASSIGN_REDUCES, text_str(&names));
@@ -222,7 +222,7 @@ static void assign_reduces(Checker *ck, const TcStmt *s, Work *w) {
 }
 
 // `op=` without `!` on what nothing defined before.
-static void check_initialised(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
+static void check_initialised(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) {
     const Ten *t = &ck->tens.at[tensor];
     if (w->op == REDUCE_ASSIGN || w->init || t->defs > 0) return;
     if (t->role == ROLE_TEMP) {
@@ -234,14 +234,14 @@ static void check_initialised(Checker *ck, const TcStmt *s, const Work *w, int t
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INIT_NOTE, reduce_name[w->op]);
 }
 
-static void check_padding(Checker *ck, const Work *w) {
+static void check_padding(TcChecker *ck, const TcWork *w) {
     if (!ck->padded.to || w->op != REDUCE_ASSIGN) return;
     Diag *d = diag_report(ck->diags, ck->padded, DIAG_TC_PAD_ASSIGN);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_PAD_VALUE_NOTE);
 }
 
 // Whether each index of the left side can be told from a subscript of its own.
-static bool tells_indices(const Work *w) {
+static bool tells_indices(const TcWork *w) {
     uint32_t told = (UINT32_C(1) << w->serial) - 1; // a step is one value of these
     for (int d = 0; d < w->write->rank; d++) {
         const Affine *a = w->write->sub[d];
@@ -251,7 +251,7 @@ static bool tells_indices(const Work *w) {
     return w->nlhs == __builtin_popcount(told);
 }
 
-static void define(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
+static void define(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) {
     Ten *t = &ck->tens.at[tensor];
     t->defs++;
     if (!w->value.e) {
@@ -266,13 +266,13 @@ static void define(Checker *ck, const TcStmt *s, const Work *w, int tensor) {
     tc_join_type(ck, tensor, type, w->value.weak, s->value->range);
 }
 
-static void too_large(Checker *ck, const TcStmt *s) {
+static void too_large(TcChecker *ck, const TcStmt *s) {
     if (ck->x->overflow) diag_report(ck->diags, s->range, DIAG_TC_OVERFLOW);
     if (ck->x->too_large) diag_report(ck->diags, s->range, DIAG_TC_EXPR_LARGE);
     ck->x->overflow = ck->x->too_large = false;
 }
 
-static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
+static void start_stmt(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     ck->frame = frame;
     ck->stmt = s;
     ck->write = NULL;
@@ -286,7 +286,7 @@ static void start_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     ck->padded = (Range){0, 0};
 }
 
-static bool room_for_stmt(Checker *ck, const TcStmt *s) {
+static bool room_for_stmt(TcChecker *ck, const TcStmt *s) {
     if (ck->full) return false;
     if (ck->works.n < PROGRAM_MAX_STMTS) return true;
     diag_report(ck->diags, s->range, DIAG_TC_TOO_MANY, "statements in one function",
@@ -298,7 +298,7 @@ static bool room_for_stmt(Checker *ck, const TcStmt *s) {
 // --- Reads of what is written --------------------------------------------------------------------
 
 typedef struct SelfRead {
-    const Checker *ck;
+    const TcChecker *ck;
     const Access *write;
     const Access *other; // a read of another element than the one written, for certain
     bool shifted;        // at a constant distance
@@ -306,7 +306,7 @@ typedef struct SelfRead {
 } SelfRead;
 
 // Does an index in it have a constant range? Then parts may be disjoint: program_bind decides.
-static bool is_given(const Checker *ck, const Affine *a) {
+static bool is_given(const TcChecker *ck, const Affine *a) {
     for (int i = 0; i < ck->iters.n; i++) {
         const Iter *it = &ck->iters.at[i];
         if (it->lo && affine_uses_iter(a, i) && affine_is_const(affine_sub(ck->x, it->hi, it->lo)))
@@ -317,7 +317,7 @@ static bool is_given(const Checker *ck, const Affine *a) {
 
 // Bare indices or constants in other places than on the left, or at a constant distance from it:
 // some instance surely reads what another one writes (unless there is one instance only).
-static bool surely_other(const Checker *ck, const Access *write, const Access *read,
+static bool surely_other(const TcChecker *ck, const Access *write, const Access *read,
                          bool *shifted) {
     bool bare = true, shift = true;
     for (int d = 0; d < write->rank; d++) {
@@ -349,7 +349,7 @@ static void self_read(void *user, const Access *a, bool guarded) {
     s->shifted = shifted;
 }
 
-static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
+static void check_in_place(TcChecker *ck, const TcStmt *s, const TcWork *w) {
     SelfRead self = {.ck = ck, .write = w->write};
     const Ten *t = &ck->tens.at[w->write->tensor];
     if (w->value.e) expr_visit_accesses(w->value.e, self_read, &self);
@@ -376,7 +376,7 @@ static void check_in_place(Checker *ck, const TcStmt *s, const Work *w) {
     }
 }
 
-static void check_write(Checker *ck, const TcStmt *s, const Work *w, int errors) {
+static void check_write(TcChecker *ck, const TcStmt *s, const TcWork *w, int errors) {
     if (w->op == REDUCE_ASSIGN && !access_tells_iters(w->write)) {
         const Ten *t = &ck->tens.at[w->write->tensor];
         Diag *d = diag_report(ck->diags, s->write_range, DIAG_TC_SCATTER_ASSIGN, t->name);
@@ -387,12 +387,12 @@ static void check_write(Checker *ck, const TcStmt *s, const Work *w, int errors)
 
 // --- All of it -----------------------------------------------------------------------------------
 
-static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
+static void check_stmt(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     int errors = ck->diags->errors;
     start_stmt(ck, frame, s);
     if (!room_for_stmt(ck, s) || tc_call_stmt(ck, frame, s)) return;
     int tensor = tc_target(ck, frame, &s->target[0], s->nsubs, s->write_range);
-    Work w = {.op = s->op, .init = s->init, .hint = s->hint, .range = s->range};
+    TcWork w = {.op = s->op, .init = s->init, .hint = s->hint, .range = s->range};
     w.serial = ck->steps.n;
     w.write_range = s->write_range;
     w.write = left_side(ck, s, tensor, &w.sub_range);
@@ -427,7 +427,7 @@ static void check_stmt(Checker *ck, Frame *frame, const TcStmt *s) {
     tc_put_work(ck, &w);
 }
 
-void tc_put_work(Checker *ck, Work *w) {
+void tc_put_work(TcChecker *ck, TcWork *w) {
     int *step = arena_new_n(ck->arena, int, ck->steps.n);
     for (int i = 0; i < ck->steps.n; i++) step[i] = ck->steps.at[i].number;
     w->serial = ck->steps.n;
@@ -438,15 +438,15 @@ void tc_put_work(Checker *ck, Work *w) {
 
 // --- Steps ---------------------------------------------------------------------------------------
 
-Iter *tc_step_iters(Checker *ck, int more) {
+Iter *tc_step_iters(TcChecker *ck, int more) {
     Iter *iter = arena_new_n(ck->arena, Iter, ck->steps.n + more);
     for (int i = 0; i < ck->steps.n; i++) iter[i] = ck->steps.at[i].iter;
     return iter;
 }
 
-static void enter_for(Checker *ck, Frame *frame, const TcFor *f) {
+static void enter_for(TcChecker *ck, TcFrame *frame, const TcFor *f) {
     TcWhere w = {.name = f->name, .range = f->range, .a = f->a, .b = f->b};
-    Steps s = {.at = f, .frame = frame, .number = ck->nsteps++};
+    TcSteps s = {.at = f, .frame = frame, .number = ck->nsteps++};
     start_stmt(ck, frame, NULL);
     ck->unread = true;
     add_range(ck, &w);
@@ -459,7 +459,7 @@ static void enter_for(Checker *ck, Frame *frame, const TcFor *f) {
 
 // Leaves the `for` of this function that do not enclose the statement and enters those that do. The
 // first `outer` belong to its callers, whose indices it does not see.
-static void steps_around(Checker *ck, Frame *frame, const TcFor *f, int outer) {
+static void steps_around(TcChecker *ck, TcFrame *frame, const TcFor *f, int outer) {
     int depth = f ? f->depth + 1 : 0;
     const TcFor *path[PROGRAM_MAX_ITERS];
     for (; f; f = f->up) path[f->depth] = f;
@@ -473,16 +473,16 @@ static void steps_around(Checker *ck, Frame *frame, const TcFor *f, int outer) {
 }
 
 // A name that no program can write.
-static void hide_steps(Checker *ck) {
+static void hide_steps(TcChecker *ck) {
     for (int i = 0; i < ck->steps.n; i++) {
         Name *name = &ck->steps.at[i].iter.name;
         *name = name_of(ck->names, arena_printf(ck->arena, "%s.%d", *name, i));
     }
 }
 
-void tc_check_stmts(Checker *ck, Frame *frame) {
+void tc_check_stmts(TcChecker *ck, TcFrame *frame) {
     int outer = ck->steps.n;
-    Steps *kept = arena_copy(ck->arena, ck->steps.at, (size_t)outer * sizeof *kept);
+    TcSteps *kept = arena_copy(ck->arena, ck->steps.at, (size_t)outer * sizeof *kept);
     hide_steps(ck);
     for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) {
         int before = ck->diags->items.n;

@@ -8,21 +8,21 @@
 
 typedef enum Result { RESULT_NONE, RESULT_TENSOR, RESULT_LOOP } Result;
 
-typedef struct Builtin {
+typedef struct TemlBuiltin {
     const char *name;
     TemlEval *eval;
     int op, least, most;
     Result result;
-} Builtin;
+} TemlBuiltin;
 
-static const Builtin builtins[] = {
+static const TemlBuiltin builtins[] = {
 #define BUILTIN(name, eval, op, least, most, result) {name, eval, op, least, most, RESULT_##result},
 #include "lang/teml/teml.def"
 #undef BUILTIN
 };
 enum { NBUILTINS = sizeof builtins / sizeof *builtins };
 
-static const Builtin *find_builtin(const char *name) {
+static const TemlBuiltin *find_builtin(const char *name) {
     for (int i = 0; i < NBUILTINS; i++)
         if (strcmp(builtins[i].name, name) == 0) return &builtins[i];
     return NULL;
@@ -147,7 +147,7 @@ bool teml_int_argument(Teml *t, const TemlStmt *s, int arg, const char *what, in
 
 // --- Statements --------------------------------------------------------------------------------
 
-static bool check_arity(Teml *t, const TemlStmt *s, const Builtin *b) {
+static bool check_arity(Teml *t, const TemlStmt *s, const TemlBuiltin *b) {
     int n = s->n;
     if (n >= b->least && n <= b->most) return true;
     const char *wants =
@@ -159,8 +159,8 @@ static bool check_arity(Teml *t, const TemlStmt *s, const Builtin *b) {
     return false;
 }
 
-static const Builtin *check_statement(Teml *t, const TemlStmt *s) {
-    const Builtin *b = find_builtin(s->builtin);
+static const TemlBuiltin *check_statement(Teml *t, const TemlStmt *s) {
+    const TemlBuiltin *b = find_builtin(s->builtin);
     if (!b) {
         Diag *d = diag_report(t->diags, s->head, DIAG_TEML_BUILTIN, s->builtin);
         diag_suggest(t->diags, d, s->builtin, builtin_name, NULL);
@@ -190,7 +190,7 @@ static TemlValue *alias(Teml *t, const TemlStmt *s) {
 static void run_statement(Teml *t, const TemlStmt *s) {
     int before = t->diags->items.n;
     t->source = t->diags->source = s->source;
-    const Builtin *b = s->kind == TEML_APPLY ? check_statement(t, s) : NULL;
+    const TemlBuiltin *b = s->kind == TEML_APPLY ? check_statement(t, s) : NULL;
     TemlValue *v = s->kind == TEML_ALIAS ? alias(t, s) : b ? b->eval(t, s, b->op) : NULL;
     if (t->x->overflow || t->x->too_large) {
         t->x->overflow = t->x->too_large = false;

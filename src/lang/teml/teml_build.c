@@ -12,13 +12,13 @@
 typedef VEC(const Node *) Nodes;
 typedef VEC(Index) Indices;
 
-typedef struct Nest {
+typedef struct TemlNest {
     Teml *t;
     TemlAssign *a;
     Indices path;        // the loops around what is made now
     const Affine **iter; // per iterator number its value
     VEC(int) alloc;      // accumulators
-} Nest;
+} TemlNest;
 
 static bool reads(const Teml *t, const Expr *e, int tensor) {
     if (e->kind == EXPR_READ && e->access->tensor >= VIRTUAL)
@@ -44,14 +44,14 @@ bool teml_accumulates(const Teml *t, const TemlAssign *a, Reduce *op, const Expr
 
 // --- Leaves ------------------------------------------------------------------------------------
 
-static const Affine *const *path_iters(Nest *n) {
+static const Affine *const *path_iters(TemlNest *n) {
     const Affine **at = arena_new_n(n->t->arena, const Affine *, n->path.n + 1);
     for (int i = 0; i < n->path.n; i++) at[i] = affine_iter(n->t->x, n->path.at[i].id);
     return at;
 }
 
 // A leaf with a number of its own, by which it is known after transformations.
-static const Node *make_leaf(Nest *n, LeafRole role, Reduce op, const Access *write,
+static const Node *make_leaf(TemlNest *n, LeafRole role, Reduce op, const Access *write,
                              const Expr *value) {
     Teml *t = n->t;
     Leaf leaf = {.node.ndeps = -1, .role = role, .op = op, .write = write, .value = value};
@@ -63,9 +63,9 @@ static const Node *make_leaf(Nest *n, LeafRole role, Reduce op, const Access *wr
     return &tree_leaf(t->base, &leaf)->node;
 }
 
-static const Expr *zero(Nest *n, Type type) { return expr_int(n->t->x, type, 0); }
+static const Expr *zero(TemlNest *n, Type type) { return expr_int(n->t->x, type, 0); }
 
-static Index push_loop(Nest *n, int iter, int64_t extent) {
+static Index push_loop(TemlNest *n, int iter, int64_t extent) {
     Teml *t = n->t;
     Index x = tree_index(t->base, t->iters.at[iter], extent);
     vec_push(t->arena, &n->path, x);
@@ -73,7 +73,7 @@ static Index push_loop(Nest *n, int iter, int64_t extent) {
 }
 
 // The nodes inside the loops path[from ...].
-static const Node *wrap(Nest *n, int from, const Nodes *body, bool allocates) {
+static const Node *wrap(TemlNest *n, int from, const Nodes *body, bool allocates) {
     Nodes inside = *body;
     for (int i = n->path.n - 1; i >= from; i--) {
         Block b = {.node.ndeps = -1, .nindex = 1, .index = &n->path.at[i]};
@@ -87,10 +87,10 @@ static const Node *wrap(Nest *n, int from, const Nodes *body, bool allocates) {
 
 // --- Contractions ------------------------------------------------------------------------------
 
-static const Expr *expand(Nest *n, const Expr *e, bool product, Nodes *before);
+static const Expr *expand(TemlNest *n, const Expr *e, bool product, Nodes *before);
 
 // The body of a contraction at these subscripts, its reduced iterators now loops of the path.
-static const Expr *inlined(Nest *n, const Access *a) {
+static const Expr *inlined(TemlNest *n, const Access *a) {
     Teml *t = n->t;
     TemlSum sum = t->sums.at[a->tensor - VIRTUAL];
     const Affine **iters = arena_new_n(t->arena, const Affine *, t->iters.n + 1);
@@ -102,7 +102,7 @@ static const Expr *inlined(Nest *n, const Access *a) {
     return expr_substitute(t->x, sum.body, iters, NULL, NULL, NULL);
 }
 
-static const Expr *accumulated(Nest *n, const Expr *e, Nodes *before) {
+static const Expr *accumulated(TemlNest *n, const Expr *e, Nodes *before) {
     Teml *t = n->t;
     Name name = name_of(t->names, arena_printf(t->arena, "sum%d", t->base->buffers.n - t->nreal));
     Buffer like = {.name = name, .type = e->type, .home = HOME_AUTO, .tensor = -1, .bank_dim = -1};
@@ -121,7 +121,7 @@ static const Expr *accumulated(Nest *n, const Expr *e, Nodes *before) {
 
 // The expression without contractions: loops are added to the path where only products stand
 // above one (`product`), else nodes that sum it to `before`.
-static const Expr *expand(Nest *n, const Expr *e, bool product, Nodes *before) {
+static const Expr *expand(TemlNest *n, const Expr *e, bool product, Nodes *before) {
     if (e->kind == EXPR_READ && e->access->tensor >= VIRTUAL)
         return product ? expand(n, inlined(n, e->access), true, before) : accumulated(n, e, before);
     if (e->kind != EXPR_OP) return e;
@@ -142,7 +142,7 @@ static bool has_factor(const Expr *e) {
 // --- Nests -------------------------------------------------------------------------------------
 
 // C = 0 in the first iteration of the loops path[from ...].
-static const Node *first_time(Nest *n, int from, const Access *left, Type type) {
+static const Node *first_time(TemlNest *n, int from, const Access *left, Type type) {
     Teml *t = n->t;
     const Affine **first = arena_new_n(t->arena, const Affine *, n->path.n - from + 1);
     for (int i = from; i < n->path.n; i++)
@@ -151,7 +151,7 @@ static const Node *first_time(Nest *n, int from, const Access *left, Type type) 
     return &tree_guard(t->base, first, n->path.n - from, leaf)->node;
 }
 
-static const Node *make_nest(Nest *n) {
+static const Node *make_nest(TemlNest *n) {
     Teml *t = n->t;
     TemlAssign *a = n->a;
     Reduce op;
@@ -182,7 +182,7 @@ static const Node *make_nest(Nest *n) {
 
 TemlBuilt *teml_build_nest(Teml *t, TemlAssign *a) {
     if (a->built) return a->built;
-    Nest n = {.t = t, .a = a};
+    TemlNest n = {.t = t, .a = a};
     a->built = arena_new(t->arena, TemlBuilt);
     *a->built = (TemlBuilt){a, make_nest(&n)};
     return a->built;

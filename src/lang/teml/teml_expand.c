@@ -21,24 +21,24 @@
 #include "base/checked.h"
 #include "base/nearest.h"
 
-typedef struct Bound Bound; // a name that stands for a number, a list or another name
-struct Bound {
+typedef struct NameBinding NameBinding; // a name that stands for a number, a list or another name
+struct NameBinding {
     Name name;
     const Syn *value;
-    const Bound *up;
+    const NameBinding *up;
 };
 
-typedef struct Scope {
-    const Bound *bound;       // loop variables and parameters of the function
+typedef struct TemlScope {
+    const NameBinding *bound; // loop variables and parameters of the function
     const TemlStmt *function; // NULL: the program
     Name prefix, returned, result;
     const TemlCall *call;
     int depth;
-} Scope;
+} TemlScope;
 
 typedef struct Expand {
     Teml *t;
-    const Bound *params; // of the program
+    const NameBinding *params; // of the program
     VEC(const TemlStmt *) functions;
     VEC(const char *) modules;
     VEC(Name) prefixes;
@@ -62,7 +62,7 @@ static const char *nth_param(const void *of, size_t i) {
 
 // --- Names -------------------------------------------------------------------------------------
 
-static const Syn *find_bound(const Bound *b, Name name) {
+static const Syn *find_bound(const NameBinding *b, Name name) {
     for (; b; b = b->up)
         if (b->name == name) return b->value;
     return NULL;
@@ -78,13 +78,13 @@ static bool assigns(const TemlStmts *list, Name name) {
 }
 
 // What a name of the program that is neither bound nor a number is called after expansion.
-static Name named(Expand *e, const Scope *in, Name name) {
+static Name named(Expand *e, const TemlScope *in, Name name) {
     if (!name || !in->function || !assigns(&in->function->body, name)) return name;
     if (name == in->returned && in->result) return in->result;
     return name_of(e->t->names, arena_printf(e->t->arena, "%s.%s", in->prefix, name));
 }
 
-static const Syn *value_of(const Expand *e, const Scope *in, Name name) {
+static const Syn *value_of(const Expand *e, const TemlScope *in, Name name) {
     const Syn *v = find_bound(in->bound, name);
     if (v || (in->function && assigns(&in->function->body, name))) return v;
     return find_bound(e->params, name);
@@ -98,22 +98,22 @@ static Syn *syn_like(Expand *e, const Syn *like, SynKind kind) {
     return s;
 }
 
-static const Syn *evaluate(Expand *e, const Scope *in, const Syn *s);
+static const Syn *evaluate(Expand *e, const TemlScope *in, const Syn *s);
 
 // A sum in the making: a number and terms of iterators.
-typedef struct Sum {
+typedef struct SumBuild {
     int64_t constant;
     VEC(const Syn *) terms;
     bool failed;
-} Sum;
+} SumBuild;
 
-static void fail(Expand *e, Sum *sum, Range at, DiagId id, const char *name) {
+static void fail(Expand *e, SumBuild *sum, Range at, DiagId id, const char *name) {
     if (!sum->failed) diag_report(e->t->diags, at, id, name);
     sum->failed = true;
 }
 
 // The value of a factor: a number, or an iterator in `name`.
-static int64_t factor_of(Expand *e, const Scope *in, const Syn *s, Sum *sum, Name *name) {
+static int64_t factor_of(Expand *e, const TemlScope *in, const Syn *s, SumBuild *sum, Name *name) {
     *name = NULL;
     if (s->kind == SYN_INT) return s->i;
     const Syn *v = value_of(e, in, s->name);
@@ -127,7 +127,7 @@ static int64_t factor_of(Expand *e, const Scope *in, const Syn *s, Sum *sum, Nam
     return 1;
 }
 
-static void add_term(Expand *e, Sum *sum, const Syn *at, int64_t coef, Name name) {
+static void add_term(Expand *e, SumBuild *sum, const Syn *at, int64_t coef, Name name) {
     if (!name) {
         if (__builtin_add_overflow(sum->constant, coef, &sum->constant))
             fail(e, sum, at->range, DIAG_TEML_NUMBER, NULL);
@@ -140,7 +140,7 @@ static void add_term(Expand *e, Sum *sum, const Syn *at, int64_t coef, Name name
     vec_push(e->t->arena, &sum->terms, term);
 }
 
-static void add_product(Expand *e, const Scope *in, Sum *sum, const Syn *p) {
+static void add_product(Expand *e, const TemlScope *in, SumBuild *sum, const Syn *p) {
     Name iterator = NULL, name;
     int64_t value = p->i;
     for (int i = 0; i < p->n && !sum->failed; i++) {
@@ -160,8 +160,8 @@ static void add_product(Expand *e, const Scope *in, Sum *sum, const Syn *p) {
     add_term(e, sum, p, value, iterator);
 }
 
-static const Syn *evaluate_sum(Expand *e, const Scope *in, const Syn *s) {
-    Sum sum = {.constant = s->i};
+static const Syn *evaluate_sum(Expand *e, const TemlScope *in, const Syn *s) {
+    SumBuild sum = {.constant = s->i};
     for (int i = 0; i < s->n && !sum.failed; i++) {
         const Syn *term = s->at[i], single = {.kind = SYN_NAME, .range = term->range};
         Syn one = single;
@@ -198,7 +198,7 @@ static Syn *shown_at(Expand *e, const Syn *s, Range at) {
     return out;
 }
 
-static const Syn *evaluate_name(Expand *e, const Scope *in, const Syn *s) {
+static const Syn *evaluate_name(Expand *e, const TemlScope *in, const Syn *s) {
     const Syn *v = value_of(e, in, s->name);
     if (v) return shown_at(e, v, s->range);
     Syn *out = syn_like(e, s, SYN_NAME);
@@ -206,7 +206,7 @@ static const Syn *evaluate_name(Expand *e, const Scope *in, const Syn *s) {
     return out;
 }
 
-static const Syn *evaluate(Expand *e, const Scope *in, const Syn *s) {
+static const Syn *evaluate(Expand *e, const TemlScope *in, const Syn *s) {
     if (s->kind == SYN_NAME) return evaluate_name(e, in, s);
     if (s->kind == SYN_SUM) return evaluate_sum(e, in, s);
     if (!s->n) return s;
@@ -251,7 +251,7 @@ static void check_choice(Expand *e, const TemlStmt *s, const TemlParam *p, Range
 
 static void expand_param(Expand *e, const TemlStmt *s) {
     Teml *t = e->t;
-    Scope top = {0};
+    TemlScope top = {0};
     if (is_defined(e, s->target)) {
         diag_report(t->diags, s->target_range, DIAG_TEML_DEFINED, s->target);
         return;
@@ -280,8 +280,8 @@ static void expand_param(Expand *e, const TemlStmt *s) {
         if (t->diags->errors > errors) value->i = list[0]; // so that nothing follows from it
     }
     vec_push(t->out, &t->params, p);
-    Bound *b = arena_new(t->arena, Bound);
-    *b = (Bound){s->target, value, e->params};
+    NameBinding *b = arena_new(t->arena, NameBinding);
+    *b = (NameBinding){s->target, value, e->params};
     e->params = b;
 }
 
@@ -352,9 +352,9 @@ static bool mentions(const Syn *s, Name name) {
     return false;
 }
 
-static void expand_list(Expand *e, const Scope *in, const TemlStmts *list);
+static void expand_list(Expand *e, const TemlScope *in, const TemlStmts *list);
 
-static bool call_fits(Expand *e, const Scope *in, const TemlStmt *s, const TemlStmt *f) {
+static bool call_fits(Expand *e, const TemlScope *in, const TemlStmt *s, const TemlStmt *f) {
     Teml *t = e->t;
     const char *takes = arena_printf(t->arena, "%d argument%s", f->n, f->n == 1 ? "" : "s");
     if (in->depth == TEML_MAX_CALLS)
@@ -375,19 +375,19 @@ static bool call_fits(Expand *e, const Scope *in, const TemlStmt *s, const TemlS
 
 // The result gets the caller's name at once unless an argument has that name: then the function
 // would see its result instead of its argument, so it is renamed at the end.
-static void expand_call(Expand *e, const Scope *in, const TemlStmt *s, const TemlStmt *f) {
+static void expand_call(Expand *e, const TemlScope *in, const TemlStmt *s, const TemlStmt *f) {
     Teml *t = e->t;
     const Source *here = s->source;
     const TemlStmt *back = return_of(f);
     if (!call_fits(e, in, s, f)) return;
     TemlCall *call = arena_new(t->arena, TemlCall);
     *call = (TemlCall){f->builtin, here, s->range, in->call};
-    Scope inner = {NULL, f, call_prefix(e, f->builtin), NULL, NULL, call, in->depth + 1};
+    TemlScope inner = {NULL, f, call_prefix(e, f->builtin), NULL, NULL, call, in->depth + 1};
     Name target = named(e, in, s->target);
     bool taken = false;
     for (int i = 0; i < f->n; i++) {
-        Bound *b = arena_new(t->arena, Bound);
-        *b = (Bound){f->arg[i]->name, evaluate(e, in, s->arg[i]), inner.bound};
+        NameBinding *b = arena_new(t->arena, NameBinding);
+        *b = (NameBinding){f->arg[i]->name, evaluate(e, in, s->arg[i]), inner.bound};
         inner.bound = b;
         taken |= mentions(b->value, target);
     }
@@ -411,7 +411,7 @@ static void expand_call(Expand *e, const Scope *in, const TemlStmt *s, const Tem
 
 // --- Statements --------------------------------------------------------------------------------
 
-static void emit(Expand *e, const Scope *in, const TemlStmt *s) {
+static void emit(Expand *e, const TemlScope *in, const TemlStmt *s) {
     TemlStmt out = *s;
     int errors = e->t->diags->errors;
     if (e->out.n > PROGRAM_MAX_STMTS) {
@@ -427,7 +427,7 @@ static void emit(Expand *e, const Scope *in, const TemlStmt *s) {
     vec_push(e->t->arena, &e->out, out);
 }
 
-static void expand_for(Expand *e, const Scope *in, const TemlStmt *s) {
+static void expand_for(Expand *e, const TemlScope *in, const TemlStmt *s) {
     const Syn *over = evaluate(e, in, s->arg[0]);
     bool span =
         over->kind == SYN_SPAN && over->at[0]->kind == SYN_INT && over->at[1]->kind == SYN_INT;
@@ -439,8 +439,8 @@ static void expand_for(Expand *e, const Scope *in, const TemlStmt *s) {
     for (int64_t k = from; k < to && !e->full; k++) {
         Syn *value = syn_like(e, s->arg[0], SYN_INT);
         value->i = k;
-        Bound b = {s->target, span ? value : over->at[k], in->bound};
-        Scope inner = *in;
+        NameBinding b = {s->target, span ? value : over->at[k], in->bound};
+        TemlScope inner = *in;
         inner.bound = arena_copy(e->t->arena, &b, sizeof b);
         int before = e->out.n;
         expand_list(e, &inner, &s->body);
@@ -450,7 +450,7 @@ static void expand_for(Expand *e, const Scope *in, const TemlStmt *s) {
 
 static void expand_module(Expand *e, const TemlStmt *s);
 
-static void expand_statement(Expand *e, const Scope *in, const TemlStmt *s) {
+static void expand_statement(Expand *e, const TemlScope *in, const TemlStmt *s) {
     const TemlStmt *f = s->kind == TEML_APPLY ? find_function(e, s->builtin) : NULL;
     see(e, s->source);
     switch (s->kind) {
@@ -489,7 +489,7 @@ void teml_note_calls(Teml *t, const TemlCall *call, int from) {
     t->diags->source = source;
 }
 
-static void expand_list(Expand *e, const Scope *in, const TemlStmts *list) {
+static void expand_list(Expand *e, const TemlScope *in, const TemlStmts *list) {
     for (int i = 0; i < list->n && !e->full; i++) {
         int before = e->t->diags->items.n;
         expand_statement(e, in, &list->at[i]);
@@ -520,7 +520,7 @@ static void expand_module(Expand *e, const TemlStmt *s) {
         TemlStmt *d = &list.at[i];
         see(e, module);
         if (d->kind == TEML_PARAM || d->kind == TEML_DEF || d->kind == TEML_IMPORT)
-            expand_statement(e, &(Scope){0}, arena_copy(t->arena, d, sizeof *d));
+            expand_statement(e, &(TemlScope){0}, arena_copy(t->arena, d, sizeof *d));
         else
             diag_report(t->diags, d->range, DIAG_TEML_MODULE);
     }
@@ -529,7 +529,7 @@ static void expand_module(Expand *e, const TemlStmt *s) {
 
 TemlStmts teml_expand(Teml *t, const TemlStmts *list) {
     Expand e = {.t = t};
-    Scope top = {0};
+    TemlScope top = {0};
     const Source *source = t->source;
     vec_push(t->arena, &e.modules, source->name);
     expand_list(&e, &top, list);

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-typedef enum Tok {
+typedef enum TemlTok {
     TOK_END,
     TOK_LINE,
     TOK_NAME,
@@ -26,9 +26,9 @@ typedef enum Tok {
     TOK_ARROW,
     TOK_STRING,
     TOK_MARK
-} Tok;
+} TemlTok;
 
-typedef struct Parser {
+typedef struct TemlParser {
     Arena *arena;
     Names *names;
     DiagList *diags;
@@ -39,13 +39,13 @@ typedef struct Parser {
     int blocks;                          // open braces
     uint32_t open[TEML_MAX_NESTING + 1]; // where
     bool failed;                         // this statement
-    Tok kind;                            // the token: ...
+    TemlTok kind;                        // the token: ...
     Range range;
     char mark;
     Name name;
     int64_t i;
     double f;
-} Parser;
+} TemlParser;
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -53,13 +53,13 @@ static bool is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
 }
 
-static char peek(const Parser *p, uint32_t ahead) {
+static char peek(const TemlParser *p, uint32_t ahead) {
     return p->at + ahead < p->len ? p->text[p->at + ahead] : 0;
 }
 
 // --- Tokens ------------------------------------------------------------------------------------
 
-static void skip_blanks(Parser *p) {
+static void skip_blanks(TemlParser *p) {
     for (;; p->at++) {
         char c = peek(p, 0);
         bool comment = c == '#' || (c == '/' && peek(p, 1) == '/');
@@ -72,12 +72,12 @@ static void skip_blanks(Parser *p) {
     }
 }
 
-static void fail(Parser *p, Range range, DiagId id, const char *what, const char *found) {
+static void fail(TemlParser *p, Range range, DiagId id, const char *what, const char *found) {
     if (!p->failed) diag_report(p->diags, range, id, what, found);
     p->failed = true;
 }
 
-static void lex_number(Parser *p) {
+static void lex_number(TemlParser *p) {
     uint32_t from = p->at;
     while (is_digit(peek(p, 0))) p->at++;
     bool real = peek(p, 0) == '.' && is_digit(peek(p, 1));
@@ -102,7 +102,7 @@ static void lex_number(Parser *p) {
 }
 
 // The name of a file, between quotes on one line.
-static void lex_string(Parser *p) {
+static void lex_string(TemlParser *p) {
     uint32_t from = ++p->at;
     while (p->at < p->len && p->text[p->at] != '"' && p->text[p->at] != '\n') p->at++;
     p->kind = TOK_STRING;
@@ -114,7 +114,7 @@ static void lex_string(Parser *p) {
 }
 
 // Bytes that mean nothing are reported, a few of them, and left out.
-static bool is_bad(Parser *p, char c) {
+static bool is_bad(TemlParser *p, char c) {
     if (strchr("=@:()[]{},+-*/\"", c) && c) return false;
     uint32_t from = p->at++;
     while (p->at < p->len && (p->text[p->at] & 0xc0) == 0x80) p->at++;
@@ -126,7 +126,7 @@ static bool is_bad(Parser *p, char c) {
     return true;
 }
 
-static void next(Parser *p) {
+static void next(TemlParser *p) {
     do skip_blanks(p);
     while (p->at < p->len && p->text[p->at] != '\n' && !is_word(p->text[p->at]) &&
            is_bad(p, p->text[p->at]));
@@ -156,33 +156,33 @@ static void next(Parser *p) {
     p->range = (Range){from, p->at};
 }
 
-static const char *found(Parser *p) {
+static const char *found(TemlParser *p) {
     if (p->kind == TOK_END) return "the end of the text";
     if (p->kind == TOK_LINE) return "the end of the line";
     uint32_t len = p->range.to - p->range.from;
     return arena_printf(p->arena, "'%.*s'", len > 40 ? 40 : (int)len, p->text + p->range.from);
 }
 
-static void expected(Parser *p, const char *what) {
+static void expected(TemlParser *p, const char *what) {
     Range at = p->range;
     if (p->kind == TOK_LINE) at.to = at.from;
     fail(p, at, DIAG_TEML_EXPECTED, what, found(p));
 }
 
-static bool is_mark(const Parser *p, char c) { return p->kind == TOK_MARK && p->mark == c; }
+static bool is_mark(const TemlParser *p, char c) { return p->kind == TOK_MARK && p->mark == c; }
 
-static bool accept(Parser *p, char c) {
+static bool accept(TemlParser *p, char c) {
     if (p->failed || !is_mark(p, c)) return false;
     next(p);
     return true;
 }
 
-static void expect(Parser *p, char c) {
+static void expect(TemlParser *p, char c) {
     if (!accept(p, c)) expected(p, (char[]){'\'', c, '\'', 0});
 }
 
 // A bracket opens before the next token is read, so that lines go on.
-static bool open(Parser *p, char c) {
+static bool open(TemlParser *p, char c) {
     if (p->failed || !is_mark(p, c)) return false;
     if (p->depth == TEML_MAX_NESTING) {
         fail(p, p->range, DIAG_TEML_NESTING, NULL, NULL);
@@ -193,7 +193,7 @@ static bool open(Parser *p, char c) {
     return true;
 }
 
-static Range close(Parser *p, char c) {
+static Range close(TemlParser *p, char c) {
     Range range = p->range;
     if (!is_mark(p, c)) {
         uint32_t from = p->open[p->depth - 1];
@@ -210,7 +210,7 @@ static Range close(Parser *p, char c) {
 
 // --- Arguments ---------------------------------------------------------------------------------
 
-static Syn *syn(Parser *p, SynKind kind, Range range) {
+static Syn *syn(TemlParser *p, SynKind kind, Range range) {
     Syn *s = arena_new(p->arena, Syn);
     s->kind = kind;
     s->range = range;
@@ -225,7 +225,7 @@ static Syn *with(Syn *s, const Syns *list) {
     return s;
 }
 
-static const Syn *take_factor(Parser *p, const char *wanted) {
+static const Syn *take_factor(TemlParser *p, const char *wanted) {
     Syn *s = syn(p, p->kind == TOK_INT ? SYN_INT : SYN_NAME, p->range);
     s->i = p->i;
     s->name = p->kind == TOK_NAME ? p->name : NULL;
@@ -238,7 +238,7 @@ static const Syn *take_factor(Parser *p, const char *wanted) {
 
 // 2*i1, i1 or 2 is a TERM; with a second name or a divisor it is a PRODUCT. The sign is that of
 // the sum.
-static const Syn *take_term(Parser *p, int sign) {
+static const Syn *take_term(TemlParser *p, int sign) {
     Syn *s = syn(p, SYN_TERM, p->range);
     Syns factors = {0};
     s->i = sign;
@@ -264,7 +264,7 @@ static const Syn *take_term(Parser *p, int sign) {
     return with(s, &factors);
 }
 
-static const Syn *take_sum(Parser *p) {
+static const Syn *take_sum(TemlParser *p) {
     Syns terms = {0};
     Syn *s = syn(p, SYN_SUM, p->range);
     int sign = accept(p, '-') ? -1 : 1;
@@ -293,9 +293,9 @@ static const Syn *take_sum(Parser *p) {
     return with(s, &terms);
 }
 
-static const Syn *take_argument(Parser *p);
+static const Syn *take_argument(TemlParser *p);
 
-static void take_list(Parser *p, char end, Syns *out) {
+static void take_list(TemlParser *p, char end, Syns *out) {
     bool more = !is_mark(p, end);
     while (more && !p->failed) {
         vec_push(p->arena, out, take_argument(p));
@@ -307,7 +307,7 @@ static void take_list(Parser *p, char end, Syns *out) {
     }
 }
 
-static const Syn *take_plain(Parser *p) {
+static const Syn *take_plain(TemlParser *p) {
     if (is_mark(p, ',') || is_mark(p, ']') || is_mark(p, ')') || p->kind == TOK_ARROW)
         return syn(p, SYN_NONE, (Range){p->range.from, p->range.from});
     if (!is_mark(p, '[')) return take_sum(p);
@@ -319,7 +319,7 @@ static const Syn *take_plain(Parser *p) {
     return with(s, &items);
 }
 
-static const Syn *take_argument(Parser *p) {
+static const Syn *take_argument(TemlParser *p) {
     const Syn *left = take_plain(p);
     if (p->failed || p->kind != TOK_ARROW) return left;
     Syns both = {0};
@@ -333,7 +333,7 @@ static const Syn *take_argument(Parser *p) {
 
 // --- Statements --------------------------------------------------------------------------------
 
-static Name take_name(Parser *p, const char *what, Range *range) {
+static Name take_name(TemlParser *p, const char *what, Range *range) {
     Name name = p->name;
     *range = p->range;
     if (p->failed || p->kind != TOK_NAME) {
@@ -344,7 +344,7 @@ static Name take_name(Parser *p, const char *what, Range *range) {
     return name;
 }
 
-static void take_apply(Parser *p, TemlStmt *s) {
+static void take_apply(TemlParser *p, TemlStmt *s) {
     Syns args = {0};
     s->builtin = take_name(p, "a statement", &s->head);
     if (!p->failed && !is_mark(p, '(') && !is_mark(p, '=')) expected(p, "'=' or '('");
@@ -365,11 +365,11 @@ static void take_apply(Parser *p, TemlStmt *s) {
     s->arg = args.at;
 }
 
-static bool is_word_token(const Parser *p, const char *word) {
+static bool is_word_token(const TemlParser *p, const char *word) {
     return p->kind == TOK_NAME && strcmp(p->name, word) == 0;
 }
 
-static void give(Parser *p, TemlStmt *s, const Syn *arg) {
+static void give(TemlParser *p, TemlStmt *s, const Syn *arg) {
     const Syn **to = arena_new_n(p->arena, const Syn *, s->n + 1);
     for (int i = 0; i < s->n; i++) to[i] = s->arg[i];
     to[s->n++] = arg;
@@ -377,9 +377,9 @@ static void give(Parser *p, TemlStmt *s, const Syn *arg) {
     s->range.to = arg->range.to;
 }
 
-static TemlStmts take_block(Parser *p);
+static TemlStmts take_block(TemlParser *p);
 
-static void take_body(Parser *p, TemlStmt *s) {
+static void take_body(TemlParser *p, TemlStmt *s) {
     Range brace = p->range;
     if (p->failed || !is_mark(p, '{')) {
         expected(p, "'{'");
@@ -399,7 +399,7 @@ static void take_body(Parser *p, TemlStmt *s) {
         fail(p, brace, DIAG_TEML_UNCLOSED, NULL, NULL);
 }
 
-static void take_param(Parser *p, TemlStmt *s) {
+static void take_param(TemlParser *p, TemlStmt *s) {
     s->target = take_name(p, "the name of a parameter", &s->target_range);
     expect(p, '=');
     if (!p->failed) give(p, s, take_plain(p));
@@ -408,7 +408,7 @@ static void take_param(Parser *p, TemlStmt *s) {
     give(p, s, take_plain(p));
 }
 
-static void take_for(Parser *p, TemlStmt *s) {
+static void take_for(TemlParser *p, TemlStmt *s) {
     s->target = take_name(p, "the name of a loop variable", &s->target_range);
     if (!p->failed && !is_word_token(p, "in")) expected(p, "'in'");
     if (p->failed) return;
@@ -424,7 +424,7 @@ static void take_for(Parser *p, TemlStmt *s) {
     take_body(p, s);
 }
 
-static void take_def(Parser *p, TemlStmt *s) {
+static void take_def(TemlParser *p, TemlStmt *s) {
     Syns args = {0};
     s->builtin = take_name(p, "the name of a function", &s->head);
     if (!p->failed && !is_mark(p, '(')) expected(p, "'('");
@@ -439,7 +439,7 @@ static void take_def(Parser *p, TemlStmt *s) {
     take_body(p, s);
 }
 
-static void take_import(Parser *p, TemlStmt *s) {
+static void take_import(TemlParser *p, TemlStmt *s) {
     s->head = p->range;
     s->builtin = p->name;
     s->range.to = p->range.to;
@@ -448,7 +448,7 @@ static void take_import(Parser *p, TemlStmt *s) {
 }
 
 // The kind of the statement that begins here, by its first words; skips the keyword.
-static TemlStmtKind take_keyword(Parser *p) {
+static TemlStmtKind take_keyword(TemlParser *p) {
     static const struct {
         const char *word;
         TemlStmtKind kind;
@@ -457,7 +457,7 @@ static TemlStmtKind take_keyword(Parser *p) {
                    {"def", TEML_DEF},
                    {"return", TEML_RETURN},
                    {"import", TEML_IMPORT}};
-    Parser ahead = *p;
+    TemlParser ahead = *p;
     DiagList quiet = {.arena = p->arena, .source = p->source};
     ahead.diags = &quiet;
     next(&ahead);
@@ -470,7 +470,7 @@ static TemlStmtKind take_keyword(Parser *p) {
     return TEML_APPLY;
 }
 
-static bool take_statement(Parser *p, TemlStmt *s) {
+static bool take_statement(TemlParser *p, TemlStmt *s) {
     s->range = p->range;
     s->source = p->source;
     s->kind = take_keyword(p);
@@ -488,7 +488,7 @@ static bool take_statement(Parser *p, TemlStmt *s) {
 }
 
 // The next line at which a statement may begin: brackets of the broken one are forgotten.
-static void recover(Parser *p) {
+static void recover(TemlParser *p) {
     p->failed = false;
     p->depth = 0;
     if (p->kind == TOK_LINE || p->kind == TOK_END) return;
@@ -497,7 +497,7 @@ static void recover(Parser *p) {
 }
 
 // Statements up to the end of the text, or up to the brace that closes this block.
-static TemlStmts take_block(Parser *p) {
+static TemlStmts take_block(TemlParser *p) {
     TemlStmts out = {0};
     while (p->kind != TOK_END && !(p->blocks && is_mark(p, '}'))) {
         TemlStmt s = {0};
@@ -511,7 +511,7 @@ static TemlStmts take_block(Parser *p) {
 }
 
 TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags) {
-    Parser p = {.arena = arena, .names = names, .diags = diags, .source = source};
+    TemlParser p = {.arena = arena, .names = names, .diags = diags, .source = source};
     p.text = source->text;
     p.len = source->len;
     if (source->len > TEML_MAX_SOURCE) {

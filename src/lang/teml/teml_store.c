@@ -11,19 +11,19 @@
 
 #include "base/checked.h"
 
-typedef struct Store {
+typedef struct StoreCheck {
     Teml *t;
     Text *out;
     const Name *buffers;
     const Block *path[TREE_MAX_DEPTH * 2];
     int depth;
-} Store;
+} StoreCheck;
 
-static void indent(Store *s, int depth) { text_fill(s->out, ' ', 2 * depth); }
+static void indent(StoreCheck *s, int depth) { text_fill(s->out, ' ', 2 * depth); }
 
 // --- Tensor expressions ------------------------------------------------------------------------
 
-static void print_iters(Store *s, const Access *a) {
+static void print_iters(StoreCheck *s, const Access *a) {
     PrintNames names = {.iters = s->t->iters.at};
     text_char(s->out, '[');
     for (int d = 0; d < a->rank; d++) {
@@ -34,7 +34,7 @@ static void print_iters(Store *s, const Access *a) {
 }
 
 // The ranges of its iterators, by level.
-static void print_shape(Store *s, const Expr *e) {
+static void print_shape(StoreCheck *s, const Expr *e) {
     Teml *t = s->t;
     DiagList quiet = {.arena = t->arena}, *before = t->diags;
     TemlRange *ranges = arena_new_n(t->arena, TemlRange, t->iters.n + 1);
@@ -53,7 +53,7 @@ static void print_shape(Store *s, const Expr *e) {
     text_char(s->out, ']');
 }
 
-static void print_access(Store *s, const Access *a, int depth) {
+static void print_access(StoreCheck *s, const Access *a, int depth) {
     indent(s, depth);
     int64_t size[PROGRAM_MAX_RANK];
     for (int d = 0; d < a->rank; d++) size[d] = teml_size(s->t, a->tensor, d);
@@ -67,7 +67,7 @@ static void print_access(Store *s, const Access *a, int depth) {
     text_add(s->out, ")\n");
 }
 
-static void print_expr(Store *s, const Expr *e, int depth) {
+static void print_expr(StoreCheck *s, const Expr *e, int depth) {
     while (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
     if (e->kind == EXPR_READ) {
         print_access(s, e->access, depth);
@@ -94,7 +94,7 @@ static const Leaf *first_leaf(const Node *node) {
 }
 
 // The iterator of the assignment that an index is a part of, as a sum of indices; NULL: none.
-static const Affine *iterator_of(const Store *s, const Leaf *leaf, int id) {
+static const Affine *iterator_of(const StoreCheck *s, const Leaf *leaf, int id) {
     int n = leaf ? s->t->parts->stmts.at[leaf->stmt].niters : 0;
     for (int k = 0; k < n; k++)
         if (affine_coef(leaf->iter[k], id)) return leaf->iter[k];
@@ -102,7 +102,7 @@ static const Affine *iterator_of(const Store *s, const Leaf *leaf, int id) {
 }
 
 // Does it run inside a strip (or is no strip there)? The others count strips.
-static bool is_value(const Store *s, const Affine *a, int id, const Node *inside) {
+static bool is_value(const StoreCheck *s, const Affine *a, int id, const Node *inside) {
     if (!a || affine_coef(a, id) != 1) return !a;
     const Block *b = as_block(inside);
     for (int i = 0; b && i < b->nchildren; i++) {
@@ -113,17 +113,17 @@ static bool is_value(const Store *s, const Affine *a, int id, const Node *inside
     return true;
 }
 
-typedef struct Shown {
+typedef struct ShownIndices {
     Name *name;           // per index id
     const Affine **value; // that the index is, in terms of what is shown
-} Shown;
+} ShownIndices;
 
-static void print_bound(Store *s, const Shown *w, const Affine *a) {
+static void print_bound(StoreCheck *s, const ShownIndices *w, const Affine *a) {
     affine_print(s->out, a, &(PrintNames){.iters = w->name});
 }
 
 // Guards that say "at most c" of this loop are its upper bound.
-static void print_range(Store *s, const Shown *w, const Block *b, const Affine *low) {
+static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, const Affine *low) {
     Exprs *x = s->t->x;
     int id = b->index[0].id;
     const Affine *high = affine_add_const(x, low, b->index[0].extent - 1);
@@ -141,7 +141,7 @@ static void print_range(Store *s, const Shown *w, const Block *b, const Affine *
     text_char(s->out, '\n');
 }
 
-static void print_loop_head(Store *s, Shown *w, const Block *b) {
+static void print_loop_head(StoreCheck *s, ShownIndices *w, const Block *b) {
     Exprs *x = s->t->x;
     int id = b->index[0].id;
     const Affine *a = iterator_of(s, first_leaf(&b->node), id), *low = affine_const(x, 0);
@@ -157,7 +157,7 @@ static void print_loop_head(Store *s, Shown *w, const Block *b) {
     print_range(s, w, b, low);
 }
 
-static void print_leaf(Store *s, const Shown *w, const Leaf *leaf) {
+static void print_leaf(StoreCheck *s, const ShownIndices *w, const Leaf *leaf) {
     PrintNames names = {.iters = w->name, .tensors = s->buffers};
     Exprs *x = s->t->x;
     access_print(s->out, access_substitute(x, leaf->write, w->value, NULL, NULL, NULL), &names);
@@ -166,7 +166,7 @@ static void print_leaf(Store *s, const Shown *w, const Leaf *leaf) {
     text_char(s->out, '\n');
 }
 
-static void print_node(Store *s, Shown *w, const Node *node, int depth) {
+static void print_node(StoreCheck *s, ShownIndices *w, const Node *node, int depth) {
     const Block *b = as_block(node);
     indent(s, depth);
     if (!b) {
@@ -186,10 +186,10 @@ static void print_node(Store *s, Shown *w, const Node *node, int depth) {
     for (int i = 0; i < b->nchildren; i++) print_node(s, w, b->child[i], depth + 1);
 }
 
-static void print_loop(Store *s, const TemlLoop *l) {
+static void print_loop(StoreCheck *s, const TemlLoop *l) {
     int n = s->t->base->nindices;
-    Shown w = {arena_new_n(s->t->arena, Name, n + 1),
-               arena_new_n(s->t->arena, const Affine *, n + 1)};
+    ShownIndices w = {arena_new_n(s->t->arena, Name, n + 1),
+                      arena_new_n(s->t->arena, const Affine *, n + 1)};
     if (l->bare) indent(s, 1);
     if (l->bare) text_add(s->out, "•\n");
     for (int i = 0; i < l->n; i++) print_node(s, &w, l->node[i], 1 + l->bare);
@@ -197,7 +197,7 @@ static void print_loop(Store *s, const TemlLoop *l) {
 
 // --- Values ------------------------------------------------------------------------------------
 
-static void print_value(Store *s, const TemlValue *v) {
+static void print_value(StoreCheck *s, const TemlValue *v) {
     Teml *t = s->t;
     const TemlTensor *of = v->kind == VALUE_TENSOR ? &t->tensors.at[v->tensor] : NULL;
     switch (v->kind) {
@@ -227,7 +227,7 @@ static void print_param(Text *out, const TemlParam *p) {
 void teml_store_print(Text *out, Teml *t) {
     Name *buffers = arena_new_n(t->arena, Name, t->base->buffers.n + 1);
     for (int i = 0; i < t->base->buffers.n; i++) buffers[i] = t->base->buffers.at[i].name;
-    Store s = {.t = t, .out = out, .buffers = buffers};
+    StoreCheck s = {.t = t, .out = out, .buffers = buffers};
     for (int i = 0; i < t->params.n; i++) print_param(out, &t->params.at[i]);
     for (int i = 0; i < t->store.n; i++) {
         if (t->store.at[i].value->kind == VALUE_BAD) continue;

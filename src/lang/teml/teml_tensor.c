@@ -363,13 +363,13 @@ TemlValue *teml_op(Teml *t, const TemlStmt *s, int op) {
 // --- Section 4 ---------------------------------------------------------------------------------
 
 // An operand of known shape that has no iterators of its own.
-typedef struct Operand {
+typedef struct TemlOperand {
     const TemlValue *v;
     int tensor, rank;
     int64_t size[PROGRAM_MAX_RANK];
-} Operand;
+} TemlOperand;
 
-static bool take_shaped(Teml *t, const TemlStmt *s, int arg, Operand *out) {
+static bool take_shaped(Teml *t, const TemlStmt *s, int arg, TemlOperand *out) {
     const TemlValue *v = teml_operand(t, s, arg);
     if (!v) return false;
     if (v->kind == VALUE_LOOP) return not_tensor(t, s, arg);
@@ -377,14 +377,14 @@ static bool take_shaped(Teml *t, const TemlStmt *s, int arg, Operand *out) {
         diag_report(t->diags, s->arg[arg]->range, DIAG_TEML_FIXED, s->builtin, s->arg[arg]->name);
         return false;
     }
-    *out = (Operand){.v = v, .tensor = real_tensor(v)};
+    *out = (TemlOperand){.v = v, .tensor = real_tensor(v)};
     const TemlTensor *of = out->tensor >= 0 ? &t->tensors.at[out->tensor] : NULL;
     out->rank = of ? of->rank : v->rank;
     memcpy(out->size, of ? of->size : v->size, sizeof out->size);
     return true;
 }
 
-static const Expr *read_operand(Teml *t, const Operand *o, const Affine *const *sub) {
+static const Expr *read_operand(Teml *t, const TemlOperand *o, const Affine *const *sub) {
     return o->tensor >= 0 ? read_tensor(t, o->tensor, sub) : read_virtual(t, o->v, sub);
 }
 
@@ -407,11 +407,11 @@ static TemlValue *virtual_tensor(Teml *t, const TemlStmt *s, int rank, const int
     return v;
 }
 
-static const Expr *entrywise(Teml *t, const TemlStmt *s, ExprOp op, Operand *first) {
+static const Expr *entrywise(Teml *t, const TemlStmt *s, ExprOp op, TemlOperand *first) {
     const Affine *sub[PROGRAM_MAX_RANK];
     const Expr *e = NULL;
     for (int i = 0; i < s->n; i++) {
-        Operand o;
+        TemlOperand o;
         if (!take_shaped(t, s, i, &o)) return NULL;
         if (!i) *first = o;
         if (o.rank != first->rank || memcmp(o.size, first->size, sizeof o.size)) {
@@ -428,7 +428,7 @@ static const Expr *entrywise(Teml *t, const TemlStmt *s, ExprOp op, Operand *fir
 }
 
 TemlValue *teml_entrywise(Teml *t, const TemlStmt *s, int op) {
-    Operand first;
+    TemlOperand first;
     const Affine *sub[PROGRAM_MAX_RANK];
     const Expr *e = entrywise(t, s, (ExprOp)op, &first);
     if (!e) return NULL;
@@ -437,12 +437,13 @@ TemlValue *teml_entrywise(Teml *t, const TemlStmt *s, int op) {
 }
 
 TemlValue *teml_ventrywise(Teml *t, const TemlStmt *s, int op) {
-    Operand first;
+    TemlOperand first;
     const Expr *e = entrywise(t, s, (ExprOp)op, &first);
     return e ? virtual_tensor(t, s, first.rank, first.size, e) : NULL;
 }
 
-static bool is_dimension(Teml *t, const TemlStmt *s, const Syn *item, const Operand *o, int arg) {
+static bool is_dimension(Teml *t, const TemlStmt *s, const Syn *item, const TemlOperand *o,
+                         int arg) {
     if (item->kind == SYN_INT && item->i >= 1 && item->i <= o->rank) return true;
     Range at = item->kind == SYN_NONE ? s->head : item->range;
     diag_report(t->diags, at, DIAG_TEML_DIMENSION, teml_found(t, item), s->arg[arg]->name, o->rank,
@@ -451,8 +452,8 @@ static bool is_dimension(Teml *t, const TemlStmt *s, const Syn *item, const Oper
 }
 
 // [2, 1] or [[2, 1], [3, 2]]: pairs of dimensions of operands `a` and `b`.
-static int take_pairs(Teml *t, const TemlStmt *s, int arg, const Operand *a, const Operand *b,
-                      int (*out)[2]) {
+static int take_pairs(Teml *t, const TemlStmt *s, int arg, const TemlOperand *a,
+                      const TemlOperand *b, int (*out)[2]) {
     const Syn *list = s->arg[arg];
     int second = arg > 1; // contract has two operands
     bool one = list->kind == SYN_LIST && list->n == 2 && list->at[0]->kind == SYN_INT;
@@ -476,7 +477,7 @@ static int take_pairs(Teml *t, const TemlStmt *s, int arg, const Operand *a, con
 }
 
 // Which dimension of the operand each of the result is.
-static bool transposed(Teml *t, const TemlStmt *s, Operand *o, int *place) {
+static bool transposed(Teml *t, const TemlStmt *s, TemlOperand *o, int *place) {
     int pair[PROGRAM_MAX_RANK][2];
     if (!take_shaped(t, s, 0, o)) return false;
     int n = take_pairs(t, s, 1, o, o, pair);
@@ -490,7 +491,7 @@ static bool transposed(Teml *t, const TemlStmt *s, Operand *o, int *place) {
 }
 
 TemlValue *teml_transpose(Teml *t, const TemlStmt *s, int op) {
-    Operand o;
+    TemlOperand o;
     int place[PROGRAM_MAX_RANK];
     const Affine *sub[PROGRAM_MAX_RANK], *left[PROGRAM_MAX_RANK];
     (void)op;
@@ -501,7 +502,7 @@ TemlValue *teml_transpose(Teml *t, const TemlStmt *s, int op) {
 }
 
 TemlValue *teml_vtranspose(Teml *t, const TemlStmt *s, int op) {
-    Operand o;
+    TemlOperand o;
     int place[PROGRAM_MAX_RANK];
     int64_t size[PROGRAM_MAX_RANK];
     const Affine *sub[PROGRAM_MAX_RANK], *left[PROGRAM_MAX_RANK];
@@ -516,14 +517,14 @@ TemlValue *teml_vtranspose(Teml *t, const TemlStmt *s, int op) {
 }
 
 // The operands of a contraction, indexed: result dimensions i1 ..., then the contracted ones.
-typedef struct Contraction {
+typedef struct TemlContraction {
     int rank, npairs;
     int64_t size[PROGRAM_MAX_RANK], extent[PROGRAM_MAX_RANK];
     const Expr *product;
-} Contraction;
+} TemlContraction;
 
-static void index_operand(Teml *t, const Operand *o, int (*pair)[2], int side, Contraction *c,
-                          const Affine **sub) {
+static void index_operand(Teml *t, const TemlOperand *o, int (*pair)[2], int side,
+                          TemlContraction *c, const Affine **sub) {
     for (int d = 0; d < o->rank; d++) {
         sub[d] = NULL;
         for (int i = 0; i < c->npairs; i++)
@@ -547,12 +548,12 @@ static bool contracted_twice(Teml *t, const TemlStmt *s, int (*pair)[2], int n) 
     return false;
 }
 
-static bool contraction(Teml *t, const TemlStmt *s, Contraction *c) {
-    Operand o[2];
+static bool contraction(Teml *t, const TemlStmt *s, TemlContraction *c) {
+    TemlOperand o[2];
     int pair[PROGRAM_MAX_RANK][2];
     const Affine *sub[2][PROGRAM_MAX_RANK];
     if (!take_shaped(t, s, 0, &o[0]) || !take_shaped(t, s, 1, &o[1])) return false;
-    *c = (Contraction){.npairs = take_pairs(t, s, 2, &o[0], &o[1], pair)};
+    *c = (TemlContraction){.npairs = take_pairs(t, s, 2, &o[0], &o[1], pair)};
     if (c->npairs < 0 || contracted_twice(t, s, pair, c->npairs)) return false;
     if (o[0].rank + o[1].rank - 2 * c->npairs > PROGRAM_MAX_RANK) {
         diag_report(t->diags, s->range, DIAG_TEML_RANK_LIMIT, o[0].rank + o[1].rank - 2 * c->npairs,
@@ -576,7 +577,7 @@ static bool contraction(Teml *t, const TemlStmt *s, Contraction *c) {
 }
 
 TemlValue *teml_contract(Teml *t, const TemlStmt *s, int op) {
-    Contraction c;
+    TemlContraction c;
     const Affine *sub[PROGRAM_MAX_RANK];
     (void)op;
     if (!contraction(t, s, &c)) return NULL;
@@ -596,7 +597,7 @@ TemlValue *teml_contract(Teml *t, const TemlStmt *s, int op) {
 }
 
 TemlValue *teml_vcontract(Teml *t, const TemlStmt *s, int op) {
-    Contraction c;
+    TemlContraction c;
     const Affine *sub[PROGRAM_MAX_RANK];
     (void)op;
     if (!contraction(t, s, &c)) return NULL;
@@ -621,7 +622,7 @@ static const Expr *outer_product(Teml *t, const TemlStmt *s, int *rank, int64_t 
     const Expr **factor = arena_new_n(t->arena, const Expr *, s->n);
     *rank = 0;
     for (int i = 0; i < s->n; i++) {
-        Operand o;
+        TemlOperand o;
         const Affine *sub[PROGRAM_MAX_RANK];
         if (!take_shaped(t, s, i, &o)) return NULL;
         if (*rank + o.rank > PROGRAM_MAX_RANK) {

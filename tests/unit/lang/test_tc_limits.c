@@ -230,7 +230,7 @@ TEST(many_mistakes) {
 TEST(builtins_are_sorted_and_complete) {
     bool seen[OP_COUNT] = {false};
     for (int i = 0; tc_builtin_at(i); i++) {
-        const Builtin *b = tc_builtin_at(i), *next = tc_builtin_at(i + 1);
+        const TcBuiltin *b = tc_builtin_at(i), *next = tc_builtin_at(i + 1);
         CHECK(!next || strcmp(b->name, next->name) < 0);
         CHECK(tc_builtin(b->name, strlen(b->name)) == b);
         if (b->kind == BUILTIN_OP) {
