@@ -322,10 +322,9 @@ C_FILES = $(wildcard include/*.h $(foreach d,src cli python tests bench plugins 
 format:
 	@clang-format -i $(C_FILES)
 check-format:
-	@bad=0; for f in $(C_FILES); do \
-	    clang-format $$f | cmp -s - $$f || { echo "$$f: not formatted"; bad=1; }; \
-	    ! LC_ALL=C.UTF-8 grep -HnE '^.{101}' $$f || bad=1; \
-	done; exit $$bad
+	@printf '%s\n' $(C_FILES) | xargs -P$$(nproc) -n 50 sh -c 'bad=0; \
+	    clang-format --dry-run -Werror "$$@" || bad=1; \
+	    ! LC_ALL=C.UTF-8 grep -HnE "^.{101}" "$$@" || bad=1; exit $$bad' sh
 
 # A refactoring leaves every generated kernel byte-identical to those of the commit BASE.
 BASE ?= HEAD~1
