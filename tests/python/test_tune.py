@@ -53,6 +53,7 @@ INTERRUPTED = """
 import sys, threading, os, signal, time
 sys.path.insert(0, %r) if %r else None
 import numpy as np, loopwright as lw
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background of a shell inherits that it is ignored
 mm = lw.define(%r).mm
 A = np.ones((200, 200), "f4")
 print("ready", flush=True)
