@@ -232,6 +232,75 @@ static bool buffer_known(Call *call, const TreeEditCall *c) {
     return false;
 }
 
+// --- Alternatives --------------------------------------------------------------------------------
+
+static bool is_legal(Call *call, const EditCall *c) {
+    DiagList found = {.arena = call->scratch};
+    TreeEdit e = {.diags = &found};
+    return apply(c, tree_fork(call->scratch, c->from->tree), &e) != NULL;
+}
+
+static const char *loop_name(const lw_tree *t, int node) {
+    const Block *b = as_block(t->nodes.node[node]);
+    return b->index[0].name ? b->index[0].name : "i";
+}
+
+typedef struct Nearest {
+    Text out;
+    int named;
+} Nearest;
+
+static void offer(Nearest *n, const EditCall *c, const char *verb, const char *more) {
+    text_printf(&n->out, "%s%s of '%s' (node %d)%s", n->named++ ? "; " : "", verb,
+                loop_name(c->from, c->node), c->node, more);
+}
+
+// The same of other loops, the nearest first.
+static void other_loops(Call *call, const EditCall *c, const char *verb, Nearest *n) {
+    enum { MOST_NAMED = 3, MOST_AWAY = 16 };
+    EditCall other = *c;
+    for (int away = 1; away <= MOST_AWAY; away++)
+        for (int side = -1; side <= 1; side += 2) {
+            other.node = c->node + side * away;
+            if (n->named < MOST_NAMED && ref_of(c->from, other.node).loop >= 0 &&
+                is_legal(call, &other))
+                offer(n, &other, verb, "");
+        }
+}
+
+static void other_cuts(Call *call, const EditCall *c, Nearest *n) {
+    const Block *b = as_block(c->from->nodes.node[c->node]);
+    EditCall other = *c;
+    for (other.n = 1; other.n < b->nchildren; other.n++)
+        if (other.n != c->n && is_legal(call, &other))
+            offer(n, &other, "distribute",
+                  arena_printf(call->arena, " in front of child %d", (int)other.n));
+}
+
+// Neighbours of a transformation that dependences refuse, as a note: each is judged first.
+static void note_nearest(Call *call, const EditCall *c) {
+    DiagList *diags = call->diags;
+    Diag *d = diags->items.n ? diags->items.at[diags->items.n - 1] : NULL;
+    Nearest n = {.out.arena = call->arena};
+    if (!d || (d->id != DIAG_EDIT_ORDER && d->id != DIAG_EDIT_VERIFY)) return;
+    switch (c->verb) {
+    case TREE_INTERCHANGE: other_loops(call, c, "interchange", &n); break;
+    case TREE_FUSE: other_loops(call, c, "fuse", &n); break;
+    case TREE_JAM: other_loops(call, c, "unroll_and_jam", &n); break;
+    case TREE_TILE: other_loops(call, c, "tile", &n); break;
+    case TREE_ANNOTATE: other_loops(call, c, kind_name[c->n], &n); break;
+    case TREE_DISTRIBUTE: other_cuts(call, c, &n); break;
+    case TREE_INTERLEAVE: {
+        EditCall plain = *c;
+        plain.verb = TREE_SPLIT;
+        if (is_legal(call, &plain)) offer(&n, &plain, "split", ", not interleaved");
+        break;
+    }
+    default: break;
+    }
+    if (n.named) diag_note(diags, d, (Range){0, 0}, DIAG_EDIT_NEAR_NOTE, text_str(&n.out));
+}
+
 static lw_status edit_body(Call *call, void *arg) {
     TreeEditCall *c = arg;
     if (!buffer_known(call, c)) return LW_ERROR;
@@ -239,6 +308,7 @@ static lw_status edit_body(Call *call, void *arg) {
     Tree *fork = tree_fork(&t->arena, c->from->tree);
     TreeEdit e = {.diags = call->diags};
     const Tree *now = apply(c, fork, &e);
+    if (!now) note_nearest(call, c);
     if (!now) return LW_ERROR;
     tree_finish(call, t, now);
     return LW_OK;

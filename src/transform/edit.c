@@ -271,7 +271,7 @@ static void report_order(void *user, const Witness *x) {
     if (w->e->witness) *w->e->witness = *x;
     diag_report(w->e->diags, (Range){0}, DIAG_EDIT_ORDER, w->verb,
                 leaf_name(w, x->source.use->leaf), x->source.text, leaf_name(w, x->sink.use->leaf),
-                x->sink.text, x->text);
+                x->sink.text, x->text, legal_kind_name[x->kind]);
 }
 
 static void report_open(void *user, const Touch *a, const Touch *b, LegalRule rule) {

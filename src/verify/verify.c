@@ -228,20 +228,23 @@ static void report_unordered(Verifier *v, const Witness *w) {
     Range at = tree_access_range(v->f.t, blamed->use->leaf, blamed->touch->access);
     bool reads = a->kind == TOUCH_READ || b->kind == TOUCH_READ, first = a->kind == TOUCH_READ;
     bool assigns = a->kind == TOUCH_ASSIGN || b->kind == TOUCH_ASSIGN;
+    Diag *d;
     if (a->kind == TOUCH_ASSIGN && b->kind == TOUCH_ASSIGN)
-        diag_report(v->diags, at, DIAG_TREE_ASSIGNED_TWICE, index, kind, w->source.text,
-                    w->sink.text, w->text);
+        d = diag_report(v->diags, at, DIAG_TREE_ASSIGNED_TWICE, index, kind, w->source.text,
+                        w->sink.text, w->text);
     else if (a->kind == TOUCH_REDUCE && b->kind == TOUCH_REDUCE)
-        diag_report(v->diags, at, DIAG_TREE_MIXED, index, kind, w->source.text, w->sink.text,
-                    w->text, reduce_name[w->source.use->leaf->op],
-                    reduce_name[w->sink.use->leaf->op]);
+        d = diag_report(v->diags, at, DIAG_TREE_MIXED, index, kind, w->source.text, w->sink.text,
+                        w->text, reduce_name[w->source.use->leaf->op],
+                        reduce_name[w->sink.use->leaf->op]);
     else if (assigns && reads)
-        diag_report(v->diags, at, DIAG_TREE_READS_WRITTEN, index, kind,
-                    first ? w->source.text : w->sink.text, w->text,
-                    first ? w->sink.text : w->source.text);
+        d = diag_report(v->diags, at, DIAG_TREE_READS_WRITTEN, index, kind,
+                        first ? w->source.text : w->sink.text, w->text,
+                        first ? w->sink.text : w->source.text, legal_kind_name[w->kind]);
     else
-        diag_report(v->diags, at, DIAG_TREE_CARRIED, index, kind, w->source.text, w->sink.text,
-                    w->text);
+        d = diag_report(v->diags, at, DIAG_TREE_CARRIED, index, kind, w->source.text, w->sink.text,
+                        w->text, legal_kind_name[w->kind]);
+    const char *near = v->v->near ? verify_near(v, w) : NULL;
+    if (near) diag_note(v->diags, d, (Range){0, 0}, DIAG_EDIT_NEAR_NOTE, near);
 }
 
 static void report_order(void *user, const Witness *w) {
@@ -253,7 +256,8 @@ static void report_order(void *user, const Witness *w) {
     }
     diag_report(v->diags, tree_range(v->f.t, &w->source.use->leaf->node), DIAG_TREE_SINK_FIRST,
                 name_of_leaf(v, w->sink.use->leaf), w->sink.text,
-                name_of_leaf(v, w->source.use->leaf), w->source.text, w->text);
+                name_of_leaf(v, w->source.use->leaf), w->source.text, w->text,
+                legal_kind_name[w->kind]);
 }
 
 static void report_open(void *user, const Touch *a, const Touch *b, LegalRule rule) {

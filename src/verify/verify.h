@@ -27,6 +27,7 @@ typedef enum VerifyAnswer {
 
 typedef struct Verify {
     bool unchecked;    // what is not proven passes, and is not reported
+    bool near;         // notes name the nearest legal kinds of loops, each judged
     int64_t questions; // counted up: those that cheap exits did not answer,
     int64_t undecided; // and those that nothing answered
 } Verify;

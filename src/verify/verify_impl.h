@@ -1,6 +1,6 @@
 // Inside the verifier (private to src/tree): verify.c drives, verify_shape.c looks at indices and
 // sizes, verify_cover.c at what is read before it is written, verify_walk.c at small Trees point by
-// point.
+// point, verify_near.c for legal kinds of loops instead of illegal ones.
 #ifndef LW_VERIFY_VERIFY_IMPL_H
 #define LW_VERIFY_VERIFY_IMPL_H
 
@@ -27,5 +27,9 @@ void verify_written(Verifier *v);
 // Small Trees only: are the elements that these reads of the buffer (`open`, per touch) want
 // written before? False: not proven.
 bool verify_walk(Verifier *v, int buffer, const bool *open);
+
+// The nearest legal kinds of the loops around a conflict in an unordered one, in words; NULL: none.
+struct Witness;
+const char *verify_near(Verifier *v, const struct Witness *w);
 
 #endif

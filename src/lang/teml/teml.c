@@ -187,11 +187,17 @@ static TemlValue *alias(Teml *t, const TemlStmt *s) {
     return v ? arena_copy(t->arena, v, sizeof *v) : NULL;
 }
 
+TemlValue *teml_apply(Teml *t, const TemlStmt *s) {
+    const TemlBuiltin *b = check_statement(t, s);
+    return b ? b->eval(t, s, b->op) : NULL;
+}
+
 static void run_statement(Teml *t, const TemlStmt *s) {
     int before = t->diags->items.n;
     t->source = t->diags->source = s->source;
-    const TemlBuiltin *b = s->kind == TEML_APPLY ? check_statement(t, s) : NULL;
-    TemlValue *v = s->kind == TEML_ALIAS ? alias(t, s) : b ? b->eval(t, s, b->op) : NULL;
+    TemlValue *v = s->kind == TEML_ALIAS   ? alias(t, s)
+                   : s->kind == TEML_APPLY ? teml_apply(t, s)
+                                           : NULL;
     if (t->x->overflow || t->x->too_large) {
         t->x->overflow = t->x->too_large = false;
         diag_report(t->diags, s->range, DIAG_TEML_TOO_LARGE);

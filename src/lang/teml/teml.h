@@ -10,6 +10,7 @@
 //   teml_build.c                build: an assignment becomes a loop nest
 //   teml_loop.c                 loop transformations, over those of transform/transform.h
 //   teml_judge.c                is a loop value still right? Its order against the definitions
+//   teml_near.c                 the nearest legal alternatives of a step that is not
 //   teml_codegen.c              functions: arguments, initial values, the final Tree
 //   teml_store.c                the store as text
 //
@@ -207,6 +208,7 @@ struct Teml {
     Module *module;            // the functions
     Arena *out;                // where they live
     VEC(Name) generated;       // names that codegen has used
+    bool probing;              // a step is tried out, and what is wrong with it not explained
 };
 
 // --- Reporting ---------------------------------------------------------------------------------
@@ -226,6 +228,8 @@ bool teml_int_argument(Teml *t, const TemlStmt *s, int arg, const char *what, in
 const char *teml_shape_text(Teml *t, int rank, const int64_t *size);
 
 typedef TemlValue *TemlEval(Teml *t, const TemlStmt *s, int op);
+// Applies a built-in without binding its value to a name; NULL: it was refused.
+TemlValue *teml_apply(Teml *t, const TemlStmt *s);
 
 // --- teml_tensor.c -----------------------------------------------------------------------------
 TemlEval teml_scalar, teml_tensor, teml_eq, teml_vop, teml_op, teml_entrywise, teml_ventrywise,
@@ -263,6 +267,11 @@ Tree *teml_tree(Teml *t, const Node *const *node, int n);
 // What is not proven passes where that is trusted.
 bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **why);
 
+// --- teml_near.c -------------------------------------------------------------------------------
+// Notes for a refused step: the loops of its argument and of its result, side by side, and up to
+// three steps like it that are legal.
+void teml_explain(Teml *t, const TemlStmt *s, const TemlLoop *after, Diag *d);
+
 // --- teml_codegen.c ----------------------------------------------------------------------------
 TemlEval teml_codegen;
 // Without any codegen: one function of the loops that nothing was made of.
@@ -270,5 +279,6 @@ void teml_codegen_rest(Teml *t);
 
 // --- teml_store.c ------------------------------------------------------------------------------
 void teml_store_print(Text *out, Teml *t);
+void teml_loop_print(Text *out, Teml *t, const TemlLoop *loop); // one line for each loop, indented
 
 #endif

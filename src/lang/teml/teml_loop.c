@@ -150,6 +150,8 @@ static TemlValue *judged(Teml *t, const TemlStmt *s, const TemlLoop *loop) {
     const char *why;
     if (t->options->trust != TEML_UNCHECKED && !teml_right(t, loop, s->builtin, &why)) {
         Diag *d = diag_report(t->diags, s->range, DIAG_TEML_ILLEGAL, s->builtin, why);
+        if (t->probing) return NULL;
+        teml_explain(t, s, loop, d);
         diag_note(t->diags, d, (Range){0, 0}, DIAG_TEML_ILLEGAL_NOTE);
         return NULL;
     }

@@ -224,10 +224,19 @@ static void print_param(Text *out, const TemlParam *p) {
     text_char(out, '\n');
 }
 
-void teml_store_print(Text *out, Teml *t) {
+static StoreCheck store_open(Text *out, Teml *t) {
     Name *buffers = arena_new_n(t->arena, Name, t->base->buffers.n + 1);
     for (int i = 0; i < t->base->buffers.n; i++) buffers[i] = t->base->buffers.at[i].name;
-    StoreCheck s = {.t = t, .out = out, .buffers = buffers};
+    return (StoreCheck){.t = t, .out = out, .buffers = buffers};
+}
+
+void teml_loop_print(Text *out, Teml *t, const TemlLoop *loop) {
+    StoreCheck s = store_open(out, t);
+    print_loop(&s, loop);
+}
+
+void teml_store_print(Text *out, Teml *t) {
+    StoreCheck s = store_open(out, t);
     for (int i = 0; i < t->params.n; i++) print_param(out, &t->params.at[i]);
     for (int i = 0; i < t->store.n; i++) {
         if (t->store.at[i].value->kind == VALUE_BAD) continue;

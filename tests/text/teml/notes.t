@@ -37,9 +37,13 @@ a.teml:6:15: error: 'stripmine' needs a loop, but 'C' is an assignment
   l = stripmine(C, 1, 4)
                 ^
 note: build(C) makes a loop of it
-a.teml:10:1: error: interchange changes the result: 'D' at (i2=1, i1=0) would run after 'D' at (i2=0, i1=1), which depends on it through D[1, 1]
+a.teml:10:1: error: interchange changes the result: 'D' at (i2=1, i1=0) would run after 'D' at (i2=0, i1=1), which depends on it through D[1, 1] (flow dependence)
   e = interchange(d, 1, 2)
   ^~~~~~~~~~~~~~~~~~~~~~~~
+note: the loops before and after:
+  i1 (0, 6, 1)                         i2 (0, 6, 1)
+    i2 (0, 6, 1)                         i1 (0, 6, 1)
+      D[i1 + 1, i2] = D[i1, i2 + 1]        D[i1 + 1, i2] = D[i1, i2 + 1]
 note: --unchecked applies the transformation all the same
 --- exit 1
 $ loopwright check b.teml

@@ -168,6 +168,44 @@ TEST(edit_transforms_trees) {
     end(&w);
 }
 
+// The note of a refusal; "": none.
+static const char *note_of(Work *w) {
+    const lw_diag *d = lw_diag_get(w->ctx, 0);
+    return d && d->note_count ? d->notes[0]->text : "";
+}
+
+// Neighbours that a refusal names are legal.
+TEST(edit_names_legal_neighbours) {
+    Work w;
+    lw_tree *t, *u;
+    static const char skewed[] =
+        "block []:1 ( inout B[0, 0, 0] fp32(8, 8, 8):(64, 8, 1) ) {\n"
+        "  0: #serial block [i:7]:7 ( inout B[i, 0, 0] fp32(2, 8, 8):(64, 8, 1) ) {\n"
+        "    0: #serial block [j:7]:7 ( inout B[0, j, 0] fp32(2, 2, 8):(64, 8, 1) ) {\n"
+        "      0: #serial block [k:8]:8 (\n"
+        "        in C = B[0, 1, k] fp32(1, 1, 1):(64, 8, 1)\n"
+        "        out B[1, 0, k] fp32(1, 1, 1):(64, 8, 1)\n"
+        "      ) { 0: $a = load(C)\n 1: B = store($a)\n }\n }\n }\n}\n";
+    w = (Work){.ctx = lw_context_new(NULL)};
+    lw_show_options o = {.struct_size = sizeof o};
+    if (!CHECK(!lw_parse(w.ctx, "f.stripe", skewed, strlen(skewed), NULL, &w.mod)) ||
+        !CHECK(!lw_bind(w.ctx, lw_module_function(w.mod, 0), NULL, 0, &w.bound)) ||
+        !CHECK(!lw_tree_new(w.ctx, w.bound, &o, &t)))
+        return end(&w);
+    CHECK_INT_EQ(lw_tree_interchange(w.ctx, t, 0, &u), LW_ERROR);
+    CHECK_STR_EQ(note_of(&w), "legal instead: interchange of 'j' (node 1)");
+    CHECK(!lw_tree_interchange(w.ctx, t, 1, &u));
+    lw_tree_free(u);
+    CHECK_INT_EQ(lw_tree_annotate(w.ctx, t, 0, LW_LOOP_PARALLEL, &u), LW_ERROR);
+    CHECK_STR_EQ(note_of(&w), "legal instead: parallel of 'j' (node 1); parallel of 'k' (node 2)");
+    CHECK(!lw_tree_annotate(w.ctx, t, 2, LW_LOOP_PARALLEL, &u));
+    lw_tree_free(u);
+    CHECK_INT_EQ(lw_tree_split(w.ctx, t, 0, 2, true, &u), LW_ERROR);
+    CHECK_STR_EQ(note_of(&w), "legal instead: split of 'i' (node 0), not interleaved");
+    lw_tree_free(t);
+    end(&w);
+}
+
 static lw_graph *sums(lw_context *ctx, int *sum) {
     lw_graph *g;
     CHECK(!lw_graph_new(ctx, "sums", &g));

@@ -539,19 +539,19 @@ TEST(in_place_updates_must_not_conflict) {
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
          "2:24: 'a' cannot be updated in place: iteration i = 0, j = 1 reads a[1, 0], which "
-         "iteration i = 1, j = 0 writes",
+         "iteration i = 1, j = 0 writes (anti dependence)",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N, N]\nfor i in 0:N, j in 0:N a[i, j] = a[j, i] }",
          "2:24: 'a' cannot be updated in place: iteration i = 0, j = 1 reads a[1, 0], which "
-         "iteration i = 1, j = 0 writes",
+         "iteration i = 1, j = 0 writes (anti dependence)",
          {100000},
          true},
         {DIAG_CHECK_IN_PLACE,
          "program f(N) { inout a: f32[N]\nfor i in 0:N - 1 a[i] = a[i] + a[i + 1] }",
          "2:18: 'a' cannot be updated in place: iteration i = 0 reads a[1], which iteration i = "
-         "1 writes",
+         "1 writes (anti dependence)",
          {3},
          true},
         {DIAG_CHECK_IN_PLACE_COMPUTED,

@@ -125,7 +125,7 @@ TEST(fuse_distribute_move_and_sink) {
                  shown(&r, fused));
     CHECK(!tree_move(t, (TreeRef){loop(t, 0), -1}, 1, &e));
     CHECK(strstr(tr_diags(&r), "error: cannot move: 'C' at (i=0) runs before 'T' at (i=0), which "
-                               "comes first in the program; both access T[0]"));
+                               "comes first in the program; both access T[0] (flow dependence)"));
     e = edit(&r);
     CHECK(!tree_move(fused, (TreeRef){-1, 0}, 1, &e));
     tr_end(&r);
@@ -183,7 +183,8 @@ TEST(kinds) {
     const Tree *s = tree_sink(t, 0, k, &e); // the initialisation inside: k may not be parallel
     CHECK_STR_EQ(shown(&r, tree_parallelize(s, k, &e)),
                  "error: cannot parallelize: the loop over 'k' is parallel, but iterations (i=0, "
-                 "k=0) and (i=0, k=1) both access C[0], other than by one aggregation\n");
+                 "k=0) and (i=0, k=1) both access C[0], other than by one aggregation "
+                 "(output dependence)\n");
     e = edit(&r);
     e.unchecked = true;
     CHECK(tree_parallelize(s, k, &e));
@@ -256,7 +257,7 @@ TEST(dependences_refuse) {
     TreeEdit e = edit(&r);
     CHECK_STR_EQ(shown(&r, tree_interchange(t, loop(t, 0), &e)),
                  "error: cannot interchange: 'B' at (j=1, i=0) would run after 'B' at (j=0, "
-                 "i=1), which depends on it through B[1, 1]\n");
+                 "i=1), which depends on it through B[1, 1] (flow dependence)\n");
     e = edit(&r);
     CHECK(!tree_tile(t, loop(t, 0), 2, 2, &e));
     CHECK(r.diags.items.n == 1 && r.diags.items.at[0]->id == DIAG_EDIT_ORDER);
@@ -266,7 +267,7 @@ TEST(dependences_refuse) {
     CHECK_STR_EQ(
         shown(&r, tree_split(t, loop(t, 0), 2, true, &e)),
         "error: cannot split: 'B' at (i=1, i.1=0, j=1) would run after 'B' at (i=0, i.1=1, "
-        "j=0), which depends on it through B[2, 1]\n");
+        "j=0), which depends on it through B[2, 1] (flow dependence)\n");
     e = edit(&r);
     e.unchecked = true;
     CHECK(tree_interchange(t, loop(t, 0), &e));

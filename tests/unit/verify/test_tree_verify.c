@@ -89,7 +89,7 @@ TEST(unordered_blocks_assign_each_element_once) {
         const char *want =
             arena_printf(&h.r.arena,
                          "error: the loop over 'i' is %s, but iterations (i=0) and (i=1) both "
-                         "assign C[2]\n",
+                         "assign C[2] (output dependence)\n",
                          kind_name[bound_kinds[k]]);
         CHECK_STR_EQ(verify_loop(&h, bound_kinds[k], i), want);
         h.node[h.n++] = hand_leaf(&h, c, at(&h, 0, i, 2), REDUCE_ASSIGN, NULL);
@@ -111,12 +111,12 @@ TEST(unordered_blocks_read_nothing_that_another_iteration_writes) {
         hand_leaf(&h, c, at(&h, 1, i, 0), REDUCE_ASSIGN, hand_read(&h, c, at(&h, 1, i, 1)));
     CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i),
                  "error: the loop over 'i' is parallel, but iteration (i=0) reads C[1], which "
-                 "iteration (i=1) writes\n");
+                 "iteration (i=1) writes (anti dependence)\n");
     h.node[h.n++] = // the other way round
         hand_leaf(&h, c, at(&h, 1, i, 1), REDUCE_ASSIGN, hand_read(&h, c, at(&h, 1, i, 0)));
     CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i),
                  "error: the loop over 'i' is parallel, but iteration (i=1) reads C[1], which "
-                 "iteration (i=0) writes\n");
+                 "iteration (i=0) writes (flow dependence)\n");
     h.node[h.n++] =
         hand_leaf(&h, c, at(&h, 1, i, 0), REDUCE_ASSIGN, hand_read(&h, c, at(&h, 1, i, 0)));
     CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i), "");
@@ -141,14 +141,15 @@ TEST(unordered_blocks_carry_aggregations_by_one_operator_only) {
                 a == b ? ""
                        : arena_printf(&h.r.arena,
                                       "error: the loop over 'i' is any, but iterations (i=0) and "
-                                      "(i=1) combine into C[0] with '%s' and with '%s'\n",
+                                      "(i=1) combine into C[0] with '%s' and with '%s' "
+                                      "(output dependence)\n",
                                       reduce_name[ops[a]], reduce_name[ops[b]]);
             CHECK_STR_EQ(verify_loop(&h, KIND_ANY, i), want);
         }
     h.node[h.n++] = hand_leaf(&h, c, zero, REDUCE_ADD, hand_read(&h, c, zero));
     CHECK_STR_EQ(verify_loop(&h, KIND_PARALLEL, i),
                  "error: the loop over 'i' is parallel, but iterations (i=0) and (i=1) both "
-                 "access C[0], other than by one aggregation\n");
+                 "access C[0], other than by one aggregation (anti dependence)\n");
     h.node[h.n++] = hand_leaf(&h, c, zero, REDUCE_ASSIGN, NULL);
     h.node[h.n++] = hand_leaf(&h, c, zero, REDUCE_ADD, NULL);
     CHECK(strstr(verify_loop(&h, KIND_VECTOR, i), "other than by one aggregation"));
@@ -334,7 +335,7 @@ TEST(sources_run_before_sinks) {
     CHECK(tree_verify(&r.arena, t, NULL, &r.diags) == VERIFY_REFUSED);
     const char *got = tr_diags(&r);
     CHECK(strstr(got, "'C' at (i=3) runs before 'B' at (i=0), which comes first in the program; "
-                      "both access B[0]"));
+                      "both access B[0] (flow dependence)"));
     CHECK(strstr(got, "iteration (i=0) reads B[3] before anything writes it"));
     tr_end(&r);
 }
