@@ -19,7 +19,7 @@ typedef struct Kind {
 static const Kind kinds[] = {
     [LW_EMIT_C] = {".c", "source"},      [LW_EMIT_OBJ] = {".o", "object"},
     [LW_EMIT_ASM] = {".s", "assembly"},  [LW_EMIT_SO] = {".so", "library"},
-    [LW_EMIT_PTX] = {".ptx", "kernels"},
+    [LW_EMIT_PTX] = {".ptx", "kernels"}, [LW_EMIT_STRIPE] = {".stripe", "loops"},
 };
 
 // A name with a dot must have the right extension; libraries may add a version.
@@ -70,7 +70,19 @@ static int write_one(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_opti
     return status ? status : write_file(cli, "-", out.bytes, out.size);
 }
 
+// Stripe text has no header either.
+static int write_stripe(Cli *cli, const lw_bound *b, const Kind *kind, const lw_emit_options *o) {
+    lw_emitted out;
+    int status = emit(cli, b, kind, o, &out);
+    if (!status) status = write_file(cli, cli->output, out.bytes, out.size);
+    if (status) return status;
+    json_str(&cli->object, "function", out.function);
+    json_str(&cli->object, kind->what, cli->output);
+    return EXIT_OK;
+}
+
 static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_options *o) {
+    if (kind == &kinds[LW_EMIT_STRIPE]) return write_stripe(cli, b, kind, o);
     if (is_stdout(cli->output)) return write_one(cli, b, kind, o);
     char *header = header_path(cli->output, kind);
     const char *slash = strrchr(header, '/');
@@ -114,7 +126,7 @@ static bool is_name(const char *text) {
 }
 
 int command_compile(Cli *cli) {
-    if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm, so or ptx");
+    if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm, so, ptx or stripe");
     const Kind *kind = &kinds[cli_word(emit_words, cli->emit)];
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
     if (cli->name && !is_name(cli->name))
@@ -123,9 +135,10 @@ int command_compile(Cli *cli) {
         return cli_misuse(cli, "with --json standard output holds one object: -o FILE%s",
                           kind->ending);
     if (!ending_fits(cli->output, kind))
-        return cli_misuse(
-            cli, "-o %s: the name of the %s file must end in %s; its header is written next to it",
-            cli->output, kind->what, kind->ending);
+        return cli_misuse(cli, "-o %s: the name of the %s file must end in %s%s", cli->output,
+                          kind->what, kind->ending,
+                          kind == &kinds[LW_EMIT_STRIPE] ? ""
+                                                         : "; its header is written next to it");
     lw_module *mod = NULL;
     int status = EXIT_OK;
     if (cli->schedule && kind == &kinds[LW_EMIT_C])

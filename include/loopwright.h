@@ -175,6 +175,8 @@ typedef struct lw_parse_options {
     bool as_written;      // run the loops of a Stripe program as written, even if it is flat
     const struct lw_size *parameters; // values of the parameters (`param`) of a TeML program, in
     size_t parameter_count;           // place of those in its text
+    bool no_path; // the assignments of a TeML program without its transformations: loops are chosen
+                  // for them, and Schedules apply
 } lw_parse_options;
 
 enum { LW_MAX_SOURCE = 16 * 1024 * 1024 }; // bytes of one text; a language may allow less
@@ -286,6 +288,9 @@ typedef struct lw_argument {
 LW_API const char *lw_function_name(const lw_function *f);
 // "mv(f32(M, K) A, f32(K) x) -> (f32(M) C)"; in-out results are marked `inout`.
 LW_API const char *lw_function_signature(const lw_function *f);
+// The assignments of a TeML function as loops in the order of the text, without its path: two
+// functions with the same arguments and assignments compute the same. "" in other languages.
+LW_API const char *lw_function_assignments(const lw_function *f);
 LW_API size_t lw_function_param_count(const lw_function *f);
 LW_API const lw_param *lw_function_param(const lw_function *f, size_t i);
 // Tensors are numbered: inputs in the order of the signature, outputs, temporaries.
@@ -597,11 +602,12 @@ LW_API lw_status lw_bound_space(lw_context *ctx, const lw_bound *b, const lw_spa
 
 // --- Files ---------------------------------------------------------------------------------------
 typedef enum lw_emit {
-    LW_EMIT_C = 0,   // stand-alone C99 source and its header: docs/c-output.md
-    LW_EMIT_OBJ = 1, // a relocatable ELF object of machine code, and its header: docs/aot.md
-    LW_EMIT_ASM = 2, // the same as text for the GNU assembler
-    LW_EMIT_SO = 3,  // the same as a shared library, by the system's linker
-    LW_EMIT_PTX = 4, // kernels for NVIDIA GPUs, and a header that launches them: docs/gpu.md
+    LW_EMIT_C = 0,      // stand-alone C99 source and its header: docs/c-output.md
+    LW_EMIT_OBJ = 1,    // a relocatable ELF object of machine code, and its header: docs/aot.md
+    LW_EMIT_ASM = 2,    // the same as text for the GNU assembler
+    LW_EMIT_SO = 3,     // the same as a shared library, by the system's linker
+    LW_EMIT_PTX = 4,    // kernels for NVIDIA GPUs, and a header that launches them: docs/gpu.md
+    LW_EMIT_STRIPE = 5, // the loops as Stripe text, which parses back; no header: docs/trees.md
 } lw_emit;
 
 typedef struct lw_emit_options {
@@ -620,7 +626,7 @@ typedef struct lw_emitted {
     const char *function; // name in C
     const char *bytes;    // the file; a text ends with a NUL that is not counted
     size_t size;
-    const char *header; // the header for C programs that use it
+    const char *header; // the header for C programs that use it; "" for Stripe text
     size_t header_size;
 } lw_emitted;
 

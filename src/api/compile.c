@@ -6,6 +6,7 @@
 #include "base/kernel_abi.h"
 #include "code/c/c.h"
 #include "run/cc.h"
+#include "stripe/stripe.h"
 #include "tree/tree.h"
 
 #include <string.h>
@@ -133,6 +134,24 @@ static lw_status emit_c(Compilation *c, EmitCall *e) {
     return LW_OK;
 }
 
+static lw_status emit_stripe(Compilation *c, EmitCall *e) {
+    bool own = c->bound->function->tree && !is_description(&c->text);
+    if (own && c->text.text) return function_is_tree(c->call, c->bound->function);
+    lw_status status = own ? LW_OK : pipeline(c, STEP_VERIFY);
+    if (status) return status;
+    Text out = {.arena = c->call->arena};
+    Tree *t = tree_fork(c->call->arena, own ? own_tree(c->call, c->bound) : c->tree);
+    Block root = *t->root;
+    root.name = e->options.name ? e->options.name : c->bound->program->name;
+    t->root = tree_block(t, &root, root.child, root.nchildren);
+    stripe_print(&out, t);
+    *e->out = (lw_emitted){.function = arena_printf(c->call->arena, "%s", root.name),
+                           .bytes = text_str(&out),
+                           .size = out.len,
+                           .header = ""};
+    return LW_OK;
+}
+
 static lw_status emit_body(Call *call, void *args) {
     EmitCall *e = args;
     if (e->what == LW_EMIT_PTX)
@@ -142,6 +161,7 @@ static lw_status emit_body(Call *call, void *args) {
     c.machine = show_machine(call, e->options.isa);
     c.threads = e->options.threads;
     if (!c.machine) return LW_ERROR;
+    if (e->what == LW_EMIT_STRIPE) return emit_stripe(&c, e);
     return e->what == LW_EMIT_C ? emit_c(&c, e) : emit_code(&c, e);
 }
 
@@ -150,7 +170,7 @@ lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
     if (!out) return call_null(ctx, "out");
     memset(out, 0, sizeof *out);
     if (!b) return call_null(ctx, "b");
-    if (what < LW_EMIT_C || what > LW_EMIT_PTX)
+    if (what < LW_EMIT_C || what > LW_EMIT_STRIPE)
         return call_misuse(ctx, "'what' is %d, which is not a valid lw_emit", (int)what);
     EmitCall e = {.bound = b, .what = what, .out = out};
     if (!options_copy(&e.options, sizeof e.options, options)) return call_unsized(ctx);
