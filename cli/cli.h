@@ -62,8 +62,8 @@ typedef struct Cli {
     uint64_t seed, threads, samples, trials, repeat, keep;
     double seconds, gap, days;
     long rank; // among the processes of mpirun; the first prints for all of them
-    bool json, named, strict, unchecked, unproven, unchecked_index, as_written, time, trace, help,
-        cost, remeasure, agree;
+    bool json, named, strict, unchecked, unproven, unchecked_index, as_written, no_path, time,
+        trace, help, cost, remeasure, agree;
     bool explain, explain_bound, complete, quick, csv, markdown, quiet, cold, again, all, bad, pin,
         check, describe, each, html;
     Json object, diags; // the object of --json, and the elements of its "diagnostics"

@@ -378,7 +378,7 @@ int command_tune(Cli *cli) {
     if (!status) status = check_words(&t);
     if (!status) status = check_plot(cli);
     if (!status) status = cli_open(cli, &mod);
-    if (!status && tune_has_holes(mod)) {
+    if (!status && !cli->no_path && tune_has_holes(mod)) {
         status = tune_holes(cli, mod);
         clean_up(&t);
         lw_module_free(mod);

@@ -12,7 +12,7 @@
     "--schedule", "--mapping", "--machine", "--backend", "--threads", "--isa", "--device",         \
         "--time", "--db"
 #define TRUSTING "--unproven", "--unchecked-index", "--unchecked"
-#define READING  "--strict", TRUSTING, "--as-written", "--lang", "--trace" // a file
+#define READING  "--strict", TRUSTING, "--as-written", "--no-path", "--lang", "--trace" // a file
 
 const Command commands[] = {
     {"check", "FILE", "check a file and print what was inferred",
@@ -124,6 +124,7 @@ const Command commands[] = {
      "--emit asm        the same code for the GNU assembler, FILE.s.\n"
      "--emit so         the same code as a shared library, FILE.so, by the system's linker.\n"
      "--emit ptx        kernels for NVIDIA GPUs, FILE.ptx; the header launches them.\n"
+     "--emit stripe     the loops as Stripe text, FILE.stripe, without a header.\n"
      "\n"
      "  loopwright compile mv.tc --size M=4,K=3 --emit c -o mv.c\n"
      "  cc -O3 -march=native -ffp-contract=off -c mv.c\n"
@@ -429,6 +430,7 @@ int cli_open(Cli *cli, lw_module **mod) {
         .struct_size = sizeof o, .strict = cli->strict, .unchecked = cli->unchecked};
     o.unproven = cli->unproven;
     o.as_written = cli->as_written;
+    o.no_path = cli->no_path;
     o.unchecked_index = cli->unchecked_index;
     o.partial = cli->command->run == command_check || cli->def;
     *mod = NULL;

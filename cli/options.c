@@ -22,7 +22,7 @@ typedef struct Option {
 const char *const lang_words[] = {"tc", "lwp", "lwg", "stripe", "teml", NULL};
 const char *const stage_words[] = {"program", "schedule", "tree",          "stripe",      "asm",
                                    "report",  "ptx",      "schedule-tree", "dependences", NULL};
-const char *const emit_words[] = {"c", "obj", "asm", "so", "ptx", NULL};
+const char *const emit_words[] = {"c", "obj", "asm", "so", "ptx", "stripe", NULL};
 const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
 static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};
 
@@ -69,7 +69,7 @@ static const Option options[] = {
      .words = isa_words},
     {"--device", "NAME", "a GPU, cuda:0, cuda:1 ..., or emulate, which needs none", TEXT,
      AT(device)},
-    {"--emit", "KIND", "output: c, obj, asm, so or ptx; a C header is written next to it", WORD,
+    {"--emit", "KIND", "output: c, obj, asm, so, ptx (a C header next to it) or stripe", WORD,
      AT(emit), .words = emit_words},
     {"--name", "NAME", "name of the generated function (default: its own name)", TEXT, AT(name)},
     {"-o", "FILE", "output file; compile -o - writes header and code to standard output", TEXT,
@@ -118,6 +118,8 @@ static const Option options[] = {
     {"--strict", NULL, "treat warnings as errors", FLAG, AT(strict)},
     {"--as-written", NULL, "run the loops of a Stripe file as its text has them", FLAG,
      AT(as_written)},
+    {"--no-path", NULL, "choose loops for the assignments of a TeML file, without its path", FLAG,
+     AT(no_path)},
     {"--unproven", NULL, "run Stripe or TeML loops whose legality is not proven (unsafe)", FLAG,
      AT(unproven)},
     {"--unchecked-index", NULL, "skip run-time checks of indices from data (unsafe)", FLAG,

@@ -4,8 +4,8 @@
 // A combination of values is a number in mixed radix, parameter by parameter. The search starts
 // from the values in the text, changes one parameter of the best combination after the other until
 // no change helps, and then tries random combinations that are left. Values that make a step of
-// the program illegal or malformed are refused, and counted. All others are right by proof; the
-// winner is compared with the reference all the same.
+// the program illegal or malformed, or change its assignments, are refused and counted. All others
+// are right by proof; the winner is compared with the reference all the same.
 #include "cmd_tune.h"
 
 #include <math.h>
@@ -34,7 +34,8 @@ typedef struct Search {
     unsigned char *seen; // per combination
     Array *args;
     size_t nargs;
-    char *refusal; // the first one
+    char *refusal;     // the first one
+    char *assignments; // with the values of the text
     Candidate best;
     double first_us, began;
     bool live;
@@ -122,6 +123,13 @@ static void refused_because(Search *s, const char *text) {
     if (!s->refusal) s->refusal = cli_printf("%.*s", (int)strcspn(text, "\n"), text);
 }
 
+static void refused_values(Search *s, int64_t number, const char *why) {
+    char *values = combination(s, number, " = ", ", "), *text = cli_printf("%s %s", values, why);
+    refused_because(s, text);
+    free(values);
+    free(text);
+}
+
 // Reads the text with these values. False: refused.
 static bool make(Search *s, int64_t number, Candidate *c) {
     Cli *cli = s->cli;
@@ -176,7 +184,7 @@ static size_t argument_count(const lw_bound *b) {
 }
 
 // Parameters that change the shape of an argument are sizes, not choices.
-static bool same_arguments(const Search *s, const lw_bound *b) {
+static bool same_shapes(const Search *s, const lw_bound *b) {
     if (argument_count(b) != s->nargs) return false;
     for (size_t i = 0; i < s->nargs; i++) {
         const DLTensor *t = lw_bound_tensor(b, i), *had = &s->args[i].t;
@@ -185,6 +193,15 @@ static bool same_arguments(const Search *s, const lw_bound *b) {
             if (t->shape[d] != had->shape[d]) return false;
     }
     return true;
+}
+
+// Why these values are no choice: they change what the function computes. NULL: they do not.
+static const char *other_meaning(const Search *s, const lw_bound *b) {
+    if (!same_shapes(s, b))
+        return "changes the shape of an argument; fix such a parameter by --size";
+    const char *text = lw_function_assignments(lw_bound_function(b));
+    if (strcmp(text, s->assignments) == 0) return NULL;
+    return "changes the assignments, and so the result; fix such a parameter by --size";
 }
 
 static void show_progress(const Search *s) {
@@ -201,10 +218,12 @@ static void try_number(Search *s, int64_t number) {
     if (s->seen[number]) return;
     s->seen[number] = 1;
     s->tried++;
-    if (!make(s, number, &c) || !same_arguments(s, c.b)) {
+    bool made = make(s, number, &c);
+    const char *other = made ? other_meaning(s, c.b) : NULL;
+    if (!made || other) {
         s->refused++;
-        if (c.b) refused_because(s, "it changes the shape of an argument; fix it by --size");
-        if (c.b) drop(&c);
+        if (other) refused_values(s, number, other);
+        if (made) drop(&c);
         return;
     }
     c.us = timed(s, &c, trial_seconds);
@@ -261,6 +280,7 @@ static int search(Search *s) {
         return cli_fail(s->cli, "%s", s->refusal ? s->refusal : "the values of the text fail");
     s->seen[number] = 1;
     s->tried = 1;
+    s->assignments = cli_printf("%s", lw_function_assignments(lw_bound_function(first.b)));
     int status = make_data(s, first.b);
     if (!status) first.us = timed(s, &first, trial_seconds);
     s->best = first;
@@ -387,5 +407,6 @@ int tune_params(Cli *cli, const lw_module *mod, bool (*cancelled)(void *)) {
     free(s.hole);
     free(s.seen);
     free(s.refusal);
+    free(s.assignments);
     return status;
 }

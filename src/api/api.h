@@ -104,6 +104,7 @@ struct lw_function {
     const struct Lift *lift; // of a Stripe program: whether it keeps them, and why; else NULL
     const struct Tree *reference; // of a TeML program: the loops before transformations
     const char *text;             // source of the Tree; part of the key of its kernels
+    const char *assignments;      // of a TeML program: the reference as loops; NULL: none
     const char *signature;
     lw_param *params;
     lw_tensor *tensors;

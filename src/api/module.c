@@ -166,6 +166,12 @@ static const char *tree_text(lw_module *mod, const Tree *tree) {
     return text_str(&out);
 }
 
+static const char *loops_text(lw_module *mod, const Tree *tree) {
+    Text out = {.arena = &mod->arena};
+    tree_show(&out, tree, false);
+    return text_str(&out);
+}
+
 void module_describe(lw_module *mod, const Module *programs) {
     mod->nfunctions = programs->programs.n;
     mod->functions = arena_new_n(&mod->arena, lw_function, mod->nfunctions);
@@ -174,6 +180,7 @@ void module_describe(lw_module *mod, const Module *programs) {
         describe(mod, f, programs->programs.at[i]);
         if (i < programs->trees.n) f->tree = programs->trees.at[i];
         if (i < programs->references.n) f->reference = programs->references.at[i];
+        if (f->reference) f->assignments = loops_text(mod, f->reference);
         if (f->tree) f->text = f->reference ? tree_text(mod, f->tree) : mod->source.text;
     }
 }
@@ -324,6 +331,7 @@ static lw_status parse_body(Call *call, void *args) {
     c.unproven = options.unproven || options.unchecked;
     c.teml = teml_options(&options, &(Importer){call, mod});
     c.as_written = options.as_written;
+    c.no_path = options.no_path;
     c.unchecked_index = options.unchecked_index || options.unchecked;
     bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text
     c.partial = options.partial && several;
@@ -390,6 +398,9 @@ const lw_parameter *lw_module_parameter(const lw_module *mod, size_t i) {
 const char *lw_function_name(const lw_function *f) { return f ? f->program->name : ""; }
 
 const char *lw_function_signature(const lw_function *f) { return f ? f->signature : ""; }
+const char *lw_function_assignments(const lw_function *f) {
+    return f && f->assignments ? f->assignments : "";
+}
 
 size_t lw_function_param_count(const lw_function *f) {
     return f ? (size_t)f->program->params.n : 0;

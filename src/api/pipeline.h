@@ -46,6 +46,7 @@ typedef struct Compilation {
     bool unproven;        // accept properties of a Stripe program that are not proven
     TemlOptions teml;     // what a TeML program is given
     bool as_written;      // a Stripe program keeps its loops although it is flat
+    bool no_path;         // loops are chosen for the assignments of a TeML program
     bool unchecked_index; // indices from data are not checked
     bool partial;         // functions without errors are described although others have some
     lw_module *mod;

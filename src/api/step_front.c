@@ -31,7 +31,7 @@ static Module *parse_stripe(Compilation *c) {
     lw_module *mod = c->mod;
     Arena *arena = &mod->arena;
     const Tree *t = stripe_parse(arena, &mod->names, &mod->source, c->call->diags);
-    Verify verify = {.unchecked = c->unproven};
+    Verify verify = {.unchecked = c->unproven, .near = true};
     if (!t) return just(arena, NULL);
     const Tree *whole = tree_expand(t);
     tree_verify(arena, whole, &verify, c->call->diags);
@@ -41,6 +41,32 @@ static Module *parse_stripe(Compilation *c) {
     Module *m = just(arena, lift.program ? lift.program : (Program *)t->program);
     if (!lift.program) vec_push(arena, &m->trees, whole);
     return m;
+}
+
+// A TeML function without its path: its assignments, as a Program. An initial value that no sum
+// starts from is an assignment of its own.
+static Program *without_path(Compilation *c, const Tree *reference) {
+    Arena *arena = &c->mod->arena;
+    DiagList found = {.arena = arena};
+    Lift lift = {.text = "their order matters"};
+    for (int starts = 1; starts >= 0 && !lift.program; starts--) {
+        const Tree *t = tree_unordered(arena, reference, starts);
+        bool legal = tree_verify(arena, t, NULL, &found) == VERIFY_OK;
+        if (legal) lift = tree_lift(arena, t);
+    }
+    const char *why = found.items.n ? found.items.at[0]->text : lift.text;
+    if (!lift.program)
+        diag_report(c->call->diags, (Range){0, 0}, DIAG_TEML_KEEPS, reference->program->name, why);
+    return lift.program;
+}
+
+static Module *without_paths(Compilation *c, const Module *m) {
+    Module *out = just(&c->mod->arena, NULL);
+    for (int i = 0; i < m->references.n; i++) {
+        Program *p = without_path(c, m->references.at[i]);
+        if (p) vec_push(&c->mod->arena, &out->programs, p);
+    }
+    return out;
 }
 
 static Module *run_teml(Compilation *c) {
@@ -54,7 +80,7 @@ static Module *run_teml(Compilation *c) {
     mod->params = params;
     mod->nparams = r.nparams;
     mod->store = r.store;
-    return r.module;
+    return c->no_path && !c->call->diags->errors ? without_paths(c, r.module) : r.module;
 }
 
 static void note_computed(void *user, const Access *a, bool guarded) {

@@ -489,3 +489,27 @@ Lift tree_lift(Arena *arena, const Tree *t) {
     if (!l.out.reason) l.out.program = l.p;
     return l.out;
 }
+
+// --- Without an order ----------------------------------------------------------------------------
+
+static const Node *unordered(Tree *t, const Node *node, bool starts) {
+    const Leaf *leaf = as_leaf(node);
+    if (leaf && starts && leaf->op == REDUCE_ASSIGN && leaf->value->kind == EXPR_CONST) {
+        Leaf like = *leaf;
+        like.role = LEAF_INIT;
+        return &tree_leaf(t, &like)->node;
+    }
+    const Block *b = as_block(node);
+    if (!b) return node;
+    const Node **child = arena_new_n(t->arena, const Node *, b->nchildren + 1);
+    for (int i = 0; i < b->nchildren; i++) child[i] = unordered(t, b->child[i], starts);
+    Block like = *b;
+    if (b->nindex) like.kind = KIND_ANY;
+    return &tree_block(t, &like, child, b->nchildren)->node;
+}
+
+const Tree *tree_unordered(Arena *arena, const Tree *t, bool starts) {
+    Tree *out = tree_fork(arena, t);
+    out->root = as_block(unordered(out, &out->root->node, starts));
+    return out;
+}

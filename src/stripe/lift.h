@@ -46,4 +46,8 @@ typedef struct Lift {
 // Of a verified Tree without specials. The Program is in `arena`, its arguments are the Tree's.
 Lift tree_lift(Arena *arena, const Tree *t);
 
+// The Tree with every loop `any`, for the verifier to decide whether that is legal. With `starts`
+// assignments of a constant are initialisations.
+const Tree *tree_unordered(Arena *arena, const Tree *t, bool starts);
+
 #endif

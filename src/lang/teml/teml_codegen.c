@@ -144,7 +144,7 @@ static bool hoist_first(Function *f, const Block *loop, Nodes *body, Nodes *out)
     return true;
 }
 
-static void import_node(Function *f, const Node *node, bool final, Nodes *out) {
+static void import_node(Function *f, const Node *node, Nodes *out) {
     const Block *b = as_block(node);
     if (!b) {
         vec_push(f->arena, out, import_leaf(f, as_leaf(node)));
@@ -167,8 +167,8 @@ static void import_node(Function *f, const Node *node, bool final, Nodes *out) {
     like.alloc = alloc;
     if (like.kind == KIND_VECTOR && has_loop(node)) like.kind = KIND_ANY;
     Nodes body = {0};
-    for (int i = 0; i < b->nchildren; i++) import_node(f, b->child[i], final, &body);
-    while (final && hoist_first(f, &like, &body, out)) {}
+    for (int i = 0; i < b->nchildren; i++) import_node(f, b->child[i], &body);
+    while (hoist_first(f, &like, &body, out)) {}
     vec_push(f->arena, out, &tree_block(f->tree, &like, body.at, body.n)->node);
 }
 
@@ -226,12 +226,12 @@ static void fill(Function *f, Nodes *out, Block *root) {
     }
 }
 
-static const Tree *make_tree(Function *f, const Node *const *node, int n, bool final) {
+static const Tree *make_tree(Function *f, const Node *const *node, int n) {
     Nodes body = {0};
     Block root = {.node.ndeps = -1, .name = f->p->name};
     begin_tree(f);
     fill(f, &body, &root);
-    for (int i = 0; i < n; i++) import_node(f, node[i], final, &body);
+    for (int i = 0; i < n; i++) import_node(f, node[i], &body);
     f->tree->root = tree_block(f->tree, &root, body.at, body.n);
     return f->tree;
 }
@@ -266,11 +266,11 @@ static void make_function(Teml *t, Name name, const TemlLoop *loop) {
     add_arguments(f);
     const Node **nest = arena_new_n(t->arena, const Node *, loop->nbuilt + 1);
     for (int i = 0; i < loop->nbuilt; i++) nest[i] = loop->built[i]->nest;
-    const Tree *reference = make_tree(f, nest, loop->nbuilt, false);
+    const Tree *reference = make_tree(f, nest, loop->nbuilt);
     find_roles(f, reference);
     vec_push(t->out, &t->module->programs, f->p);
     vec_push(t->out, &t->module->references, reference);
-    vec_push(t->out, &t->module->trees, make_tree(f, loop->node, loop->n, true));
+    vec_push(t->out, &t->module->trees, make_tree(f, loop->node, loop->n));
 }
 
 // Loops one after the other; NULL: one assignment is in two of them.

@@ -69,6 +69,7 @@ options:
   --time             time many runs: median and spread
   --strict           treat warnings as errors
   --as-written       run the loops of a Stripe file as its text has them
+  --no-path          choose loops for the assignments of a TeML file, without its path
   --unproven         run Stripe or TeML loops whose legality is not proven (unsafe)
   --unchecked-index  skip run-time checks of indices from data (unsafe)
   --unchecked        --unproven, --unchecked-index, and illegal TeML steps (unsafe)

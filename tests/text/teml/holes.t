@@ -9,6 +9,17 @@ B = eq(A, [i1, i2] -> [i2, i1])
 l = build(B)
 s = stripmine(l, R, V)
 codegen(s)
+--- value.teml
+param K = 2 in [2, 3]
+param T = 4 in [2, 4]
+c = scalar()
+A = tensor([16])
+B = tensor([16])
+init(c, K)
+B = mul(A, c, [[i1], ] -> [i1])
+l = build(B)
+t = stripmine(l, 1, T)
+codegen(t)
 $ loopwright tune t.teml --threads 1
 s(f32(24, 24) A) -> (f32(24, 24) B)
   holes    R of 1, 2, 9; V of 4, 8
@@ -37,3 +48,9 @@ $ loopwright tune t.teml --strategy beam
 loopwright tune: --strategy has no effect on the parameters of a TeML program
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
+$ loopwright tune value.teml --threads 1
+t(f64(16) A) -> (f64(16) B)
+  holes    K of 2, 3; T of 2, 4
+  tried    4 of 4 combinations in {{[0-9.]+}} s, 2 refused, first: K = 3, T = {{[24]}} changes the assignments, and so the result; fix such a parameter by --size
+  best     K = 2, T = {{[24]}}: {{.*}} us, {{.*}}the values of the text{{.*}}
+  use      --size K=2,T={{[24]}}

@@ -1,12 +1,13 @@
 // TeML: random programs with random paths of transformations. What is accepted computes what the
-// assignments say, by the tree interpreter and by machine code; what is refused as illegal is
-// counted as wrong when it is applied all the same.
+// assignments say, by the tree interpreter and by machine code, and the trace checker finds no two
+// iterations of an unordered loop in conflict. What is refused as illegal is counted as wrong when
+// it is applied all the same, and each alternative that the refusal names is legal and right.
 #include "unit/check.h"
 
 #include "base/random.h"
 #include "lang/lang.h"
 #include "loopwright.h"
-#include "tree/tree.h"
+#include "tree/trace.h"
 #include "verify/verify.h"
 
 #include <stdlib.h>
@@ -68,10 +69,10 @@ static bool same_result(Lab *lab, uint64_t seed) {
     double *data[2][64];
     View views[2][64];
     bool same = true;
-    for (int i = 0; i < 2; i++) {
-        fill(p, seed, data[i], views[i]);
-        CHECK(tree_interpret(&lab->scratch, tree[i], views[i], (InterpFlags){0}, &lab->diags));
-    }
+    fill(p, seed, data[0], views[0]);
+    fill(p, seed, data[1], views[1]);
+    CHECK(tree_interpret(&lab->scratch, tree[0], views[0], (InterpFlags){0}, &lab->diags));
+    same = tree_trace(&lab->scratch, tree[1], views[1], NULL, &lab->diags);
     for (int i = 0; i < p->tensors.n; i++)
         same &= !memcmp(data[0][i], data[1][i],
                         (size_t)tensor_elements(&p->tensors.at[i]) * sizeof(double));
@@ -178,7 +179,7 @@ static bool is_illegal(const Lab *lab) {
 }
 
 typedef struct Count {
-    int64_t accepted, malformed, illegal, wrong;
+    int64_t accepted, malformed, illegal, wrong, alternatives;
 } Count;
 
 // The text with a function of its newest loop.
@@ -199,6 +200,32 @@ static void apply_unchecked(const Gen *g, uint64_t seed, Count *count) {
         fprintf(stderr, "seed %llu: %s\n%s", (unsigned long long)seed, lab.diags.items.at[0]->text,
                 text);
     lab_close(&lab);
+}
+
+static const char *alternatives(const Lab *lab) {
+    static const char head[] = "legal instead: ";
+    for (int i = 0; i < lab->diags.items.n; i++)
+        for (const Diag *d = lab->diags.items.at[i]->notes; d; d = d->next)
+            if (d->id == DIAG_EDIT_NEAR_NOTE) return d->text + strlen(head);
+    return "";
+}
+
+// Each alternative in place of the refused step.
+static void apply_alternatives(const Gen *g, size_t before, const char *list, uint64_t seed,
+                               Count *count) {
+    static char text[9000];
+    for (size_t len; *list; list += len + (list[len] ? 2 : 0)) {
+        Lab lab;
+        len = strcspn(list, ";");
+        snprintf(text, sizeof text, "%.*sl%d = %.*s\ncodegen(l%d)\n", (int)before, g->text,
+                 g->loops, (int)len, list, g->loops);
+        lab_open(&lab, text, false);
+        count->alternatives++;
+        if (!CHECK(!lab.diags.errors && lab.r.module->programs.n == 1) ||
+            !CHECK(same_result(&lab, seed)))
+            fprintf(stderr, "seed %llu:\n%s", (unsigned long long)seed, text);
+        lab_close(&lab);
+    }
 }
 
 static void run_machine_code(const char *text, uint64_t seed) {
@@ -235,6 +262,7 @@ static void one_path(uint64_t seed, Count *count, bool machine_code) {
         }
         count->illegal += illegal;
         count->malformed += !ok && !illegal;
+        if (illegal) apply_alternatives(&g, before, alternatives(&lab), seed, count);
         lab_close(&lab);
         if (illegal) apply_unchecked(&g, seed, count);
         if (ok && machine_code) run_machine_code(text, seed);
@@ -324,15 +352,77 @@ TEST(teml_functions_expand_to_their_bodies) {
     CHECK(same > 0);
 }
 
+// --- Without a path ------------------------------------------------------------------------------
+
+typedef struct Run {
+    lw_module *mod;
+    lw_bound *b;
+    double data[16][256];
+    DLTensor t[16];
+} Run;
+
+// Arguments are small whole numbers: results are exact in any order. False: no Program.
+static bool run_one(lw_context *ctx, const char *text, bool no_path, Run *r) {
+    lw_parse_options o = {.struct_size = sizeof o, .language = LW_LANG_TEML, .no_path = no_path};
+    lw_run_options how = {.struct_size = sizeof how, .backend = LW_BACKEND_INTERP};
+    const DLTensor *args[16];
+    *r = (Run){0};
+    if (lw_parse(ctx, "t", text, strlen(text), &o, &r->mod)) return false;
+    const lw_function *f = lw_module_function(r->mod, 0);
+    size_t n = lw_function_input_count(f) + lw_function_output_count(f);
+    if (!CHECK(n <= 16) || !CHECK(!lw_bind(ctx, f, NULL, 0, &r->b))) return false;
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 256; k++) r->data[i][k] = 1 + (int)(7 * i + 3 * (size_t)k) % 5;
+        r->t[i] = *lw_bound_tensor(r->b, i);
+        r->t[i].data = r->data[i];
+        args[i] = &r->t[i];
+    }
+    if (no_path) how.backend = LW_BACKEND_JIT;
+    return CHECK(!lw_run(ctx, r->b, args, n, &how));
+}
+
+static void run_free(Run *r) {
+    lw_bound_free(r->b);
+    lw_module_free(r->mod);
+}
+
+// Loops that are chosen for the assignments compute what the assignments say; recurrences stay.
+TEST(teml_assignments_are_programs) {
+    int64_t lifted = 0, kept = 0;
+    lw_context *ctx = lw_context_new(NULL);
+    for (int64_t i = 0; i < check_long_rounds(300); i++) {
+        static Run a, b;
+        static char text[9000];
+        Gen g = {.state = check_first_seed() + (uint64_t)i};
+        kernel(&g);
+        snprintf(text, sizeof text, "%scodegen(l%d)\n", g.text, pick(&g, g.loops));
+        bool program = run_one(ctx, text, true, &b);
+        if (!program && !CHECK(strstr(lw_diag_text(ctx), "cannot be chosen")))
+            fputs(lw_diag_text(ctx), stderr);
+        CHECK(run_one(ctx, text, false, &a));
+        if (program && !CHECK(!memcmp(a.data, b.data, sizeof a.data)))
+            fprintf(stderr, "seed %lld:\n%s", (long long)i, text);
+        lifted += program, kept += !program;
+        run_free(&a);
+        run_free(&b);
+    }
+    printf("%lld functions without a path, %lld keep their order\n", (long long)lifted,
+           (long long)kept);
+    CHECK(lifted && kept);
+    lw_context_free(ctx);
+}
+
 TEST(teml_random_paths_keep_results) {
     Count c = {0};
-    for (int64_t i = 0; i < check_rounds(20000); i++) one_path((uint64_t)i, &c, i % 50 == 0);
-    if (getenv("LW_TEST_VERBOSE"))
-        fprintf(stderr, "accepted %lld, malformed %lld, illegal %lld, of which wrong %lld\n",
-                (long long)c.accepted, (long long)c.malformed, (long long)c.illegal,
-                (long long)c.wrong);
+    int64_t rounds = check_long_rounds(4000);
+    for (int64_t i = 0; i < rounds; i++)
+        one_path(check_first_seed() + (uint64_t)i, &c, i % 50 == 0);
+    printf("%lld paths: %lld steps accepted, all right; %lld malformed; %lld illegal, of which "
+           "%lld change the result on the data of the test; %lld alternatives, all legal\n",
+           (long long)rounds, (long long)c.accepted, (long long)c.malformed, (long long)c.illegal,
+           (long long)c.wrong, (long long)c.alternatives);
     CHECK(c.accepted > 0);
-    if (check_rounds(20000) < 1000) return;
-    CHECK(c.illegal > 100);
+    if (rounds < 1000) return;
+    CHECK(c.illegal > 100 && c.alternatives > 100);
     CHECK(c.wrong * 2 > c.illegal); // most refusals are needed on the data of the test
 }
