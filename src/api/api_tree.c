@@ -234,7 +234,7 @@ static bool buffer_known(Call *call, const TreeEditCall *c) {
 
 // --- Alternatives --------------------------------------------------------------------------------
 
-static bool is_legal(Call *call, const EditCall *c) {
+static bool is_legal(Call *call, const TreeEditCall *c) {
     DiagList found = {.arena = call->scratch};
     TreeEdit e = {.diags = &found};
     return apply(c, tree_fork(call->scratch, c->from->tree), &e) != NULL;
@@ -250,15 +250,15 @@ typedef struct Nearest {
     int named;
 } Nearest;
 
-static void offer(Nearest *n, const EditCall *c, const char *verb, const char *more) {
+static void offer(Nearest *n, const TreeEditCall *c, const char *verb, const char *more) {
     text_printf(&n->out, "%s%s of '%s' (node %d)%s", n->named++ ? "; " : "", verb,
                 loop_name(c->from, c->node), c->node, more);
 }
 
 // The same of other loops, the nearest first.
-static void other_loops(Call *call, const EditCall *c, const char *verb, Nearest *n) {
+static void other_loops(Call *call, const TreeEditCall *c, const char *verb, Nearest *n) {
     enum { MOST_NAMED = 3, MOST_AWAY = 16 };
-    EditCall other = *c;
+    TreeEditCall other = *c;
     for (int away = 1; away <= MOST_AWAY; away++)
         for (int side = -1; side <= 1; side += 2) {
             other.node = c->node + side * away;
@@ -268,9 +268,9 @@ static void other_loops(Call *call, const EditCall *c, const char *verb, Nearest
         }
 }
 
-static void other_cuts(Call *call, const EditCall *c, Nearest *n) {
+static void other_cuts(Call *call, const TreeEditCall *c, Nearest *n) {
     const Block *b = as_block(c->from->nodes.node[c->node]);
-    EditCall other = *c;
+    TreeEditCall other = *c;
     for (other.n = 1; other.n < b->nchildren; other.n++)
         if (other.n != c->n && is_legal(call, &other))
             offer(n, &other, "distribute",
@@ -278,7 +278,7 @@ static void other_cuts(Call *call, const EditCall *c, Nearest *n) {
 }
 
 // Neighbours of a transformation that dependences refuse, as a note: each is judged first.
-static void note_nearest(Call *call, const EditCall *c) {
+static void note_nearest(Call *call, const TreeEditCall *c) {
     DiagList *diags = call->diags;
     Diag *d = diags->items.n ? diags->items.at[diags->items.n - 1] : NULL;
     Nearest n = {.out.arena = call->arena};
@@ -291,7 +291,7 @@ static void note_nearest(Call *call, const EditCall *c) {
     case TREE_ANNOTATE: other_loops(call, c, kind_name[c->n], &n); break;
     case TREE_DISTRIBUTE: other_cuts(call, c, &n); break;
     case TREE_INTERLEAVE: {
-        EditCall plain = *c;
+        TreeEditCall plain = *c;
         plain.verb = TREE_SPLIT;
         if (is_legal(call, &plain)) offer(&n, &plain, "split", ", not interleaved");
         break;

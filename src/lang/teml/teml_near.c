@@ -16,7 +16,7 @@ typedef struct Near {
     int tried, named;
 } Near;
 
-// --- Trying --------------------------------------------------------------------------------------
+// --- Trying ------------------------------------------------------------------------------------
 
 static const Syn *number(Teml *t, int64_t i) {
     Syn *syn = arena_new(t->arena, Syn);
@@ -86,7 +86,7 @@ static int depth_of_argument(Near *near) {
     return depth_of(teml_find(near->t, near->s->arg[0]->name)->loop);
 }
 
-// --- Proposals, by kind of step -------------------------------------------------------------------
+// --- Proposals, by kind of step -----------------------------------------------------------------
 
 // The same of another level, the nearest first; a third argument stays.
 static void other_levels(Near *near, const char *builtin) {
@@ -167,7 +167,7 @@ static const char *nearest(Near *near) {
     return near->named ? text_str(&near->out) : NULL;
 }
 
-// --- Before and after -----------------------------------------------------------------------------
+// --- Before and after ---------------------------------------------------------------------------
 
 static int columns(const char *line, size_t len) {
     int n = 0;
