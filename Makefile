@@ -367,7 +367,8 @@ bench-proofs: $(BUILD)/bench/proofs
 bench-stripe: $(BUILD)/bench/stripe
 	@$(HUGE_PAGES) $< $(ARGS)
 bench-passes: all
-	@python3 bench/passes.py --loopwright $(COMMAND) $(ARGS)
+	@$(COMMAND) bench gemm conv memory --machine avx512 --peers chosen $(ARGS)
+	@python3 bench/passes.py --loopwright $(COMMAND)
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -474,7 +475,7 @@ help:
 # > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, pruning
 # > make bench-bound    check lower bounds against measured times, and print the gap to the best
 # > make bench-splits   the cost of tails of nested splits, against the same nests without
-# > make bench-passes   loops made by the passes of a machine against the chosen ones
+# > make bench-passes   loops made by the passes of a machine against the chosen ones, and their time
 # > make bench-proofs   polyhedral scheduling and the legality of transformations
 # > make bench-stripe   kernels from flat Stripe text against the same from TC
 # > make bench-x86      kernels against peak, bandwidth and other libraries, if installed

@@ -1,78 +1,75 @@
 #!/usr/bin/env python3
-"""Loops that the passes of a machine description make, against the chosen ones.
+"""The time that passes of machine descriptions take.
 
-    make bench-passes [ARGS='--machine avx512 --only mm']
+    make bench-passes [ARGS='--quick --only square']
 
-Each kernel runs on one core under `--machine M` and as chosen, in turn; the ratio is that of the
-medians (1: as fast as the chosen loops). The last columns are the time of all passes and of the
-slowest one.
+`loopwright bench --machine` compares the loops that they make with the chosen ones; this prints how
+long making them takes: autotile of a convolution, all passes of a layer, all passes of a program of
+20 statements.
 """
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import tempfile
 
-MM = "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k)*B(k,n) }"
-MMT = "def f(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k)*B(n,k) }"
-BIAS = "def f(float(M,K) A, float(K,N) B, float(N) b) -> (D) {" \
-       " C(m,n) +=! A(m,k)*B(k,n) D(m,n) = fmax(C(m,n) + b(n), 0.0) }"
-MV = "def f(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k)*x(k) }"
-CONV = "def f(float(N,C,H,W) I, float(F,C,KH,KW) K) -> (O) {" \
-       " O(n,f,h,w) +=! I(n,c, h + kh, w + kw) * K(f,c,kh,kw) }"
-PADDED = "def f(float(N,C,H,W) I, float(F,C,KH,KW) K) -> (O) {" \
-         " O(n,f,h,w) +=! pad(I(n,c, h + kh - 1, w + kw - 1)) * K(f,c,kh,kw) where h in 0:H, w in 0:W }"
-ADD = "def f(float(N) A, float(N) B) -> (C) { C(i) = fmax(A(i) + B(i), 0.0) }"
+CONV = """def conv(float(H,W,C) I, float(3,3,C,K) F) -> (O) {
+    O(h,w,k) +=! pad(I(h + r - 1, w + s - 1, c)) * F(r,s,c,k) where h in 0:H, w in 0:W
+}
+"""
+LAYER = """def layer(float(H,W,C) I, float(3,3,C,K) F, float(K) b) -> (O) {
+    T(h,w,k) +=! pad(I(h + r - 1, w + s - 1, c)) * F(r,s,c,k) where h in 0:H, w in 0:W
+    O(h,w,k) = fmax(T(h,w,k) + b(k), 0.0)
+}
+"""
+
+
+def network(layers):
+    """A chain of products, each with bias and relu: two statements a layer."""
+    text = "def net(float(B,D) X, float(L,D,D) W, float(L,D) b) -> (Y%d) {\n" % (layers - 1)
+    for i in range(layers):
+        before = "Y%d" % (i - 1) if i else "X"
+        text += "    T%d(n,o) +=! %s(n,k) * W(%d,k,o)\n" % (i, before, i)
+        text += "    Y%d(n,o) = fmax(T%d(n,o) + b(%d,o), 0.0)\n" % (i, i, i)
+    return text + "}\n"
+
+
+RESNET = "H=56,W=56,C=64,K=64"
 CASES = [
-    ("mm 64", MM, "M=64,N=64,K=64"),
-    ("mm 512", MM, "M=512,N=512,K=512"),
-    ("mm 1024", MM, "M=1024,N=1024,K=1024"),
-    ("mm transposed 256", MMT, "M=256,N=256,K=256"),
-    ("mm bias relu 512", BIAS, "M=512,N=512,K=512"),
-    ("mv 1000", MV, "M=1000,K=1000"),
-    ("conv 64x56x56 3x3", CONV, "N=1,C=64,F=64,H=58,W=58,KH=3,KW=3"),
-    ("conv 256x14x14 3x3", CONV, "N=1,C=256,F=256,H=16,W=16,KH=3,KW=3"),
-    ("conv padded 64x56x56", PADDED, "N=1,C=64,F=64,H=56,W=56,KH=3,KW=3"),
-    ("add relu 1M", ADD, "N=1000000"),
+    ("autotile of a convolution", CONV, RESNET, "accelerator", "tile", 2),
+    ("a layer, avx512", LAYER, RESNET, "avx512", None, 10),
+    ("a layer, accelerator", LAYER, RESNET, "accelerator", None, 10),
+    ("20 statements, avx512", network(10), "B=64,D=256,L=10", "avx512", None, 100),
+    ("20 statements, accelerator", network(10), "B=64,D=256,L=10", "accelerator", None, 100),
+    ("20 statements, nvidia-sm90", network(10), "B=64,D=256,L=10", "nvidia-sm90", None, 100),
 ]
 
 
-def call(command, *words):
-    done = subprocess.run([command, *words, "--json"], capture_output=True, text=True)
-    return json.loads(done.stdout)
+def steps_of(command, file, sizes, machine):
+    """Microseconds of every pass, by label."""
+    words = [command, "passes", file, "--size", sizes, "--machine", machine, "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return {step["label"]: step["us"] for step in json.loads(done.stdout)["passes"]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--loopwright", default="build/loopwright")
-    parser.add_argument("--machine", default="avx512")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    ratios = []
-    print("%-24s %12s %12s %7s %12s %12s" % ("", "passes, us", "chosen, us", "ratio", "all passes", "slowest"))
-    for name, text, sizes in CASES:
-        if args.only not in name:
-            continue
+    print("\npasses, ms                        median      bar  the slowest pass")
+    for name, text, sizes, machine, label, bar in CASES:
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "f.tc")
             with open(file, "w", encoding="utf-8") as out:
-                out.write(text + "\n")
-            how = [file, "--size", sizes]
-            run = ["run", *how, "--threads", "1", "--time", "--db", "none"]
-            best = [math.inf, math.inf]
-            for _ in range(args.rounds):
-                for i, more in enumerate((["--machine", args.machine], [])):
-                    best[i] = min(best[i], call(args.loopwright, *run, *more)["time_us"]["median"])
-            steps = call(args.loopwright, "passes", *how, "--machine", args.machine)["passes"]
-        times = [s["us"] for s in steps]
-        ratios.append(best[1] / best[0])
-        print("%-24s %12.1f %12.1f %7.2f %9.0f us %9.0f us" % (name, *best, ratios[-1], sum(times), max(times)))
-    if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print("%-24s %12s %12s %7.2f" % ("geometric mean", "", "", mean))
+                out.write(text)
+            runs = [steps_of(args.loopwright, file, sizes, machine) for _ in range(args.rounds)]
+        runs.sort(key=lambda run: run[label] if label else sum(run.values()))
+        run = runs[len(runs) // 2]
+        took = run[label] if label else sum(run.values())
+        slowest = max(run, key=run.get)
+        print("  %-30s %8.2f %8d  %s %.2f" % (name, took / 1e3, bar, slowest, run[slowest] / 1e3))
 
 
 if __name__ == "__main__":

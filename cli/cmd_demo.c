@@ -135,7 +135,7 @@ static void play(Bench *b, const Story *s, const char *naive, Outcome *o) {
         return bench_kernel_close(&chosen);
     }
     double us[9];
-    for (int i = 0; i < 9; i++) us[i] = bench_compile_us(b, item);
+    for (int i = 0; i < 9; i++) us[i] = bench_compile_us(b, item, NULL);
     o->compile_us = median(us, 9);
     bool known = bench_kernel_refer(&chosen, LW_BACKEND_INTERP, &reference);
     o->right = known && matches(&chosen, reference, item->rounded);

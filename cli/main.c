@@ -198,13 +198,15 @@ const Command commands[] = {
      command_machine},
     {"bench", "[SUITE...|FILE]", "compare programs with the machine and with other libraries",
      OPTIONS("--quick", "--only", "--peers", "--peers-dir", "--csv", "--markdown", "--history",
-             "--agree", "--size", "--def", "--schedule", "--isa", "--db", "--strict", "--lang"),
+             "--agree", "--size", "--def", "--schedule", "--machine", "--isa", "--db", "--strict",
+             "--lang"),
      "Suites: gemm, conv, memory, tc, loopstack, teml, compile, front; all of them by default.\n"
      "A file is compared with gcc and clang at -O3 and with a library call where one computes\n"
      "the same result. Peers are programs in --peers-dir; missing peers are omitted. Our\n"
      "kernel and its peers alternate on one core, in passes distributed over the run. Ratios\n"
      "are medians over passes with 95 % confidence intervals; a peer with a wrong result does\n"
-     "not count. See bench/README.md.\n"
+     "not count. With --machine our loops are those that the passes of a machine description\n"
+     "make, and the chosen loops are a peer. See bench/README.md.\n"
      "\n"
      "  loopwright bench --quick                     every suite in under a minute\n"
      "  loopwright bench gemm conv                   two suites at full length\n"

@@ -317,6 +317,7 @@ void bench_close(Bench *b) {
     }
     free(b->row);
     free(b->machine_json);
+    free(b->loops_memory);
     lw_context_free(b->compiler);
 }
 
@@ -333,8 +334,9 @@ int command_bench(Cli *cli) {
     if (cli->agree) return bench_agree(cli);
     *b = (Bench){.cli = cli, .begun = lab_now()};
     int status = read_words(b, &file);
+    if (!status) status = cli_schedule(cli, &b->loops, &b->loops_memory);
     if (!status) status = bench_open(b);
-    if (status) return status;
+    if (status) return free(b->loops_memory), status;
     b->out = cli->json || cli->csv || cli->markdown ? NULL : stdout;
     if (file) {
         status = bench_program(b);

@@ -92,6 +92,8 @@ typedef struct Bench {
     bool alone;       // it has no peers
     const char *only_peers;
     bool quick;
+    lw_schedule_text loops; // --schedule or --machine
+    char *loops_memory;
     lw_context *compiler; // of the suites that measure time
     const lw_machine *machine;
     char *machine_json;
@@ -129,8 +131,9 @@ void bench_note(BenchJob *j, double us);          // one more of a job's own tim
 const BenchItem *bench_time_item(int number, const BenchKind **kind);
 // The limit of the machine for a kernel that moves `bytes` bytes; false: unknown.
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof);
-double bench_compile_us(const Bench *b, const BenchItem *item); // bound program to kernel, once
-double bench_file_compile_us(Bench *b);                         // the same of the file
+// Bound program to kernel, once; schedule NULL: as chosen.
+double bench_compile_us(const Bench *b, const BenchItem *item, const char *schedule);
+double bench_file_compile_us(Bench *b); // the same of the file
 
 // --- A program with operands ---------------------------------------------------------------------
 
@@ -158,9 +161,9 @@ struct BenchJob {
     const BenchKind *kind;
     int row; // its number
     Trial *trial;
-    BenchKernel kernel;
-    int limits;   // first entry of the machine's limits
-    double limit; // work per call of the limits
+    BenchKernel kernel, chosen; // chosen: under --machine, the same program as chosen
+    int limits;                 // first entry of the machine's limits
+    double limit;               // work per call of the limits
     bool differs[TRIAL_ENTRIES];
     double *us; // its own times
     int n, cap;

@@ -99,6 +99,19 @@ static void add_halide(Bench *b, BenchKernel *k, Trial *t, BenchRow *r) {
     free(path);
 }
 
+// The same program with the loops that are chosen, where passes of a machine make ours.
+static void add_chosen(Bench *b, BenchJob *j, BenchRow *r) {
+    BenchKernel *k = &j->chosen;
+    if (!b->cli->machine || !peer_wanted(b, "chosen")) return;
+    bench_kernel_open_with(k, b, j->item, NULL);
+    if (k->error) r->note = cli_printf("as chosen: %s", k->error);
+    if (r->note) return;
+    int i = trial_add_kernel(j->trial, "chosen", bench_kernel_call, k);
+    j->trial->entry[i].flush = bench_kernel_flush;
+    j->trial->entry[i].wall = j->item->threads > 1;
+    if (j->item->taps) pack_filters(k, j->item->taps);
+}
+
 // --- Limits of the machine -----------------------------------------------------------------------
 
 bool bench_roof(const Bench *b, const BenchKernel *k, double bytes, lw_roof *roof) {
@@ -169,16 +182,26 @@ static bool reference(Bench *b, BenchKernel *k, BenchRow *r, lw_backend backend)
     return ran;
 }
 
+static bool same_result(const BenchKernel *k, const Entry *e, bool rounded) {
+    if (e->peer) {
+        float *x = peer_fetch(e->peer, (k->bytes[k->inputs] + 3) / 4);
+        bool same = x && bench_kernel_same(k, x, rounded);
+        free(x);
+        return same;
+    }
+    const BenchKernel *other = e->self; // another kernel of this program
+    e->call(e->self);
+    return bench_kernel_same(k, other->buffer[k->inputs], rounded);
+}
+
 // The result must equal that of the reference interpreter; if that would take too long, that of an
 // independent library, or of C compiled from the loops as written.
 static void check(Bench *b, BenchKernel *k, Trial *t, BenchRow *r, bool *differs) {
     const char *agrees = NULL;
     bench_kernel_call(k);
     for (int i = 1; i < t->n; i++) {
-        float *x = peer_fetch(t->entry[i].peer, (k->bytes[k->inputs] + 3) / 4);
-        differs[i] = !x || !bench_kernel_same(k, x, r->item->rounded);
+        differs[i] = !same_result(k, &t->entry[i], r->item->rounded);
         if (!differs[i] && !agrees) agrees = t->entry[i].name;
-        free(x);
     }
     double most = b->quick ? 1e6 : 4e7;
     if ((double)lw_bound_instances(k->bound) <= most && reference(b, k, r, LW_BACKEND_INTERP))
@@ -265,6 +288,8 @@ static void open_kernel(Bench *b, BenchJob *j, BenchRow *r) {
     trial_gather(t);
     if (item->halide) add_halide(b, k, t, r);
     if (item->taps) pack_filters(k, item->taps);
+    add_chosen(b, j, r);
+    if (r->note) return;
     check(b, k, t, r, j->differs);
     if (r->note) return;
     roof_of(b, k, r);
@@ -274,7 +299,8 @@ static void open_kernel(Bench *b, BenchJob *j, BenchRow *r) {
 // Compile time is also sampled in every pass, because the speed of the machine varies.
 static void sample(Bench *b, BenchJob *j) {
     for (int i = 0; i < 3; i++) {
-        double us = j->item->program ? bench_compile_us(b, j->item) : bench_file_compile_us(b);
+        double us = j->item->program ? bench_compile_us(b, j->item, j->kernel.given)
+                                     : bench_file_compile_us(b);
         if (i && isfinite(us)) bench_note(j, us); // the first one warms up
     }
 }

@@ -77,6 +77,7 @@ static void close_job(Bench *b, BenchJob *j) {
     if (!b->row[j->row].note) j->kind->finish(b, j, &b->row[j->row]);
     trial_close(j->trial);
     bench_kernel_close(&j->kernel);
+    bench_kernel_close(&j->chosen);
     free(j->trial);
     free(j->us);
 }

@@ -77,17 +77,16 @@ static bool bind_file(BenchKernel *k, Cli *cli) {
 
 double bench_file_compile_us(Bench *b) {
     BenchKernel k = {.ctx = bench_context(b->cli->db)};
-    lw_compile_options o = {.struct_size = sizeof o, .threads = 1, .isa = b->cli->isa};
+    lw_compile_options o = {
+        .struct_size = sizeof o, .threads = 1, .isa = b->cli->isa, .schedule = b->loops};
     lw_show_options show = {.struct_size = sizeof show, .threads = 1, .isa = b->cli->isa};
-    char *memory = NULL;
     double us = NAN;
-    if (!cli_schedule(b->cli, &o.schedule, &memory) && bind_file(&k, b->cli)) {
+    if (bind_file(&k, b->cli)) {
         const char *text; // opens the database, which is not part of compiling
         lw_bound_show_with(k.ctx, k.bound, LW_STAGE_SCHEDULE, &show, &text);
         double begin = lab_cpu();
         if (!lw_compile(k.ctx, k.bound, &o, &k.kernel)) us = (lab_cpu() - begin) / 1e3;
     }
-    free(memory);
     bench_kernel_close(&k);
     return us;
 }
@@ -155,13 +154,7 @@ void bench_kernel_open_with(BenchKernel *k, Bench *b, const BenchItem *item, con
 }
 
 void bench_kernel_open(BenchKernel *k, Bench *b, const BenchItem *item) {
-    lw_schedule_text given = {0};
-    char *memory = NULL;
-    if (!item->program && cli_schedule(b->cli, &given, &memory))
-        *k = (BenchKernel){.error = cli_printf("no schedule")};
-    else
-        bench_kernel_open_with(k, b, item, given.text);
-    free(memory);
+    bench_kernel_open_with(k, b, item, b->loops.text);
 }
 
 static void remove_folder(const char *folder) {

@@ -12,10 +12,10 @@ typedef struct Step {
     double front, compile; // us: text to bound, bound to kernel
 } Step;
 
-static bool once(lw_context *ctx, const BenchItem *item, Step *s) {
+static bool once(lw_context *ctx, const BenchItem *item, const char *schedule, Step *s) {
     static int serial;
     BenchKernel k = {.ctx = ctx, .shared = true, .serial = ++serial};
-    lw_compile_options o = {.struct_size = sizeof o, .isa = item->isa};
+    lw_compile_options o = {.struct_size = sizeof o, .isa = item->isa, .schedule.text = schedule};
     o.threads = item->threads ? item->threads : 1;
     double begin = lab_cpu();
     bool ok = bench_kernel_bind(&k, item);
@@ -26,9 +26,9 @@ static bool once(lw_context *ctx, const BenchItem *item, Step *s) {
     return ok;
 }
 
-double bench_compile_us(const Bench *b, const BenchItem *item) {
+double bench_compile_us(const Bench *b, const BenchItem *item, const char *schedule) {
     Step s;
-    return once(b->compiler, item, &s) ? s.compile : (double)NAN;
+    return once(b->compiler, item, schedule, &s) ? s.compile : (double)NAN;
 }
 
 // A round that measures several times itself, records them, and returns their median in ns.
@@ -76,7 +76,7 @@ static double shapes_round(void *self) {
         snprintf(sizes, sizeof sizes, "M=%d,N=%d,K=%d", side[i / SIDES / SIDES],
                  side[i / SIDES % SIDES], side[i % SIDES]);
         one.sizes = sizes;
-        if (once(me->b->compiler, &one, &s)) bench_note(me->j, s.compile);
+        if (once(me->b->compiler, &one, NULL, &s)) bench_note(me->j, s.compile);
     }
     return median_since(me->j, first);
 }
@@ -112,7 +112,7 @@ static double compile_round(void *self) {
     int n = 0;
     Step s;
     for (int i = 0; i < 6; i++)
-        if (once(me->b->compiler, me->j->item, &s) && i) // the first one warms up
+        if (once(me->b->compiler, me->j->item, NULL, &s) && i) // the first one warms up
             all[n++] = (s.front + s.compile) * 1e3, bench_note(me->j, s.compile);
     return median(all, n);
 }
