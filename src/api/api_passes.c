@@ -150,7 +150,8 @@ bool is_description(const lw_schedule_text *text) { return text->text && hardwar
 
 lw_status passes_lower(Compilation *c) {
     Passes passes;
-    lw_status status = run_passes(c->call, c->bound, &c->text, &(PassesOptions){0}, &passes);
+    lw_status status = run_passes(c->call, c->bound, &c->text,
+                                  &(PassesOptions){.scratch = c->call->scratch}, &passes);
     c->origin = ORIGIN_GIVEN;
     if (!status) c->tree = passes.tree;
     return status;
@@ -229,7 +230,7 @@ static lw_status passes_body(Call *call, void *args) {
     PassesCall *c = args;
     if (!is_description(&c->options.machine))
         return call_misused(call, "'machine' is no machine description");
-    PassesOptions o = {.until = c->options.until, .clock = now_us};
+    PassesOptions o = {.until = c->options.until, .clock = now_us, .scratch = call->scratch};
     Passes passes;
     lw_status status = run_passes(call, c->bound, &c->options.machine, &o, &passes);
     if (status) return status;

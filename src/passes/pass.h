@@ -35,6 +35,7 @@ typedef struct Passes {
 typedef struct PassesOptions {
     const char *until;     // label of the last pass to run; NULL: all
     double (*clock)(void); // microseconds; NULL: steps are not timed
+    Arena *scratch;        // for checks; NULL: the arena of the result
 } PassesOptions;
 
 // Runs the machine's list; every step is verified. The Tree must verify, and be without specials.

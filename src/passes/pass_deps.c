@@ -117,39 +117,54 @@ const Tree *pass_deps(PassRun *r, const Tree *t) {
 
 // --- reorder -------------------------------------------------------------------------------------
 
-static bool writes(const Node *node, int buffer) {
-    const Block *b = as_block(node);
-    const Leaf *leaf = as_leaf(node);
-    if (leaf) return leaf->write->tensor == buffer;
-    for (int i = 0; b && i < b->nchildren; i++)
-        if (writes(b->child[i], buffer)) return true;
-    return false;
+// The position behind the last of `order` that statement `i` depends on; `n`: it may not move, or
+// depends on nothing.
+static int position_of(Deps *d, const Block *root, const int *order, int n, int i) {
+    const Block *b = as_block(root->child[i]);
+    if (!b || !b->nindex) return n;
+    for (int at = n; at > 0; at--)
+        if (depends(d, root, 0, i, order[at - 1])) return at;
+    return n;
 }
 
-// The last statement before `at` that writes what it uses; -1: none.
-static int producer_of(const Tree *t, const Block *root, int at) {
-    for (int k = at - 1; k >= 0; k--)
-        for (int b = 0; b < t->buffers.n; b++)
-            if (writes(root->child[k], b) && subtree_uses(root->child[at], b)) return k;
-    return -1;
+// The same statements in another order.
+static const Tree *in_order(PassRun *r, const Tree *t, const int *order) {
+    TreeEdit e = pass_edit(r);
+    EditWork w = work_begin(t, "move", &e);
+    int n = t->root->nchildren;
+    const Node **child = arena_new_n(r->arena, const Node *, n);
+    for (int i = 0; i < n; i++) child[i] = t->root->child[order[i]];
+    w.t->root = tree_block(w.t, t->root, child, n);
+    return work_finish(&w);
 }
 
 // reorder: consumers move up behind their producers, where dependences allow it.
 //
 //     T = A; U = B; C = T; D = U  ->  T = A; C = T; U = B; D = U
+//
+// Each statement in turn goes behind the last one placed so far that it depends on; the dependences
+// are asked for once, and the new order is judged once.
 const Tree *pass_reorder(PassRun *r, const Tree *t) {
-    for (int i = 1; i < t->root->nchildren; i++) {
-        const Block *b = as_block(t->root->child[i]);
-        int from = producer_of(t, t->root, i), at = i;
-        if (!b || !b->nindex || from < 0) continue;
-        while (at > from + 1) {
-            TreeEdit e = pass_edit(r);
-            const Tree *now = tree_move(t, (TreeRef){b->index[0].id, -1}, -1, &e);
-            if (!now) break;
-            t = now;
-            at--;
-        }
-        if (at < i) pass_did(r, b, "behind %s", block_name(as_block(t->root->child[at - 1])));
+    const Block *root = t->root;
+    Deps d = {.arena = r->arena};
+    facts_collect(&d.f, r->arena, t);
+    if (d.f.overflow) {
+        pass_left(r, NULL, "index expressions overflow");
+        return t;
     }
+    int *order = arena_new_n(r->arena, int, root->nchildren + 1), first = r->notes.n;
+    for (int i = 0; i < root->nchildren; i++) {
+        int at = position_of(&d, root, order, i, i);
+        memmove(order + at + 1, order + at, (size_t)(i - at) * sizeof *order);
+        order[at] = i;
+        if (at < i)
+            pass_did(r, as_block(root->child[i]), "behind %s",
+                     block_name(as_block(root->child[order[at - 1]])));
+    }
+    if (r->notes.n == first) return t;
+    const Tree *now = in_order(r, t, order);
+    if (now) return now;
+    r->notes.n = first;
+    pass_refused(r, NULL);
     return t;
 }

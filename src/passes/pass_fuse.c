@@ -61,17 +61,25 @@ static double moved(const Moves *m, const Node *node) {
     return times * moved_once(m, b);
 }
 
-static const Tree *localized(PassRun *r, const Tree *t, bool log, bool unchecked);
+// Which buffers to look at (those that come later are, too), what to log and to check.
+typedef struct Localizing {
+    const bool *only; // per buffer of the first Tree; NULL: all
+    bool log, unchecked;
+} Localizing;
+static const Tree *localized(PassRun *r, const Tree *t, const Localizing *how);
 
-// What the Tree would move once its intermediates are local, and the bytes of these.
+// What the Tree would move once the intermediates of a pair are local, and the bytes of these.
 typedef struct Worth {
     double moved, kept;
 } Worth;
 
-static Worth worth_of(PassRun *r, const Tree *t, int64_t room) {
-    t = localized(r, t, false, true);
-    Moves m = {t, tree_cost(r->arena, t), room};
+static Worth worth_of(PassRun *r, const Tree *t, const bool *only, int64_t room) {
+    t = localized(r, t, &(Localizing){.only = only, .unchecked = true});
+    Arena *scratch = r->scratch ? r->scratch : r->arena;
+    ArenaMark mark = arena_mark(scratch);
+    Moves m = {t, tree_cost(scratch, t), room};
     Worth w = {.moved = moved(&m, &t->root->node)};
+    if (r->scratch) arena_release(scratch, mark);
     for (int i = t->nargs; i < t->buffers.n; i++) {
         double bytes = type_info[t->buffers.at[i].type].bytes;
         for (int d = 0; d < t->buffers.at[i].rank; d++) bytes *= (double)t->buffers.at[i].size[d];
@@ -192,12 +200,41 @@ static const Tree *fuse_pair(PassRun *r, const Tree *t, const Block *a, const Bl
     return now;
 }
 
+// The Tree with only `n` of its statements.
+static const Tree *part_of(const Tree *t, int first, int n) {
+    Tree *part = arena_copy(t->arena, t, sizeof *t);
+    part->root = tree_block(part, t->root, t->root->child + first, n);
+    return part;
+}
+
+// Where the pair begins among the statements of the root; -1: it is further in.
+static int place_of(const Tree *t, const Block *a) {
+    for (int i = 0; i < t->root->nchildren; i++)
+        if (t->root->child[i] == &a->node) return i;
+    return -1;
+}
+
+// Buffers that nothing but the pair uses: these can become local.
+static const bool *only_theirs(PassRun *r, const Tree *t, const Block *a, const Block *b) {
+    bool *theirs = arena_new_n(r->arena, bool, t->buffers.n + 1);
+    int at = place_of(t, a);
+    for (int i = t->nargs; i < t->buffers.n; i++) {
+        theirs[i] = subtree_uses(&a->node, i) || subtree_uses(&b->node, i);
+        for (int k = 0; k < t->root->nchildren && theirs[i] && at >= 0; k++)
+            if (k != at && k != at + 1) theirs[i] = !subtree_uses(t->root->child[k], i);
+    }
+    return theirs;
+}
+
 // Tries a pair; the Tree itself when it stays.
 static const Tree *try_pair(PassRun *r, const Tree *t, const Block *a, const Block *b) {
     const Tree *now = fuse_pair(r, t, a, b);
     if (!now) return t;
     int64_t room = room_of(r);
-    Worth apart = worth_of(r, t, room), fused = worth_of(r, now, room);
+    const bool *theirs = only_theirs(r, t, a, b);
+    int at = place_of(t, a); // the rest of the program costs the same in both
+    Worth apart = worth_of(r, at < 0 ? t : part_of(t, at, 2), theirs, room);
+    Worth fused = worth_of(r, at < 0 ? now : part_of(now, at, 1), theirs, room);
     bool better =
         fused.moved < apart.moved || (fused.moved == apart.moved && fused.kept < apart.kept);
     const char *text =
@@ -230,6 +267,30 @@ static bool find_pairs(void *user, const Node *node, int depth, const Block *par
     return true;
 }
 
+// Pairs that stayed, with their note: tried again only when one of the blocks has changed.
+typedef struct Failure {
+    const Block *a, *b;
+    PassNote note;
+} Failure;
+typedef struct Failures {
+    VEC(Failure) at;
+} Failures;
+
+static void add_failure(PassRun *r, Failures *f, const Block *a, const Block *b) {
+    Failure one = {a, b, vec_last(&r->notes)};
+    vec_push(r->arena, &f->at, one);
+}
+
+// Logs the pair's note again if it failed before.
+static bool failed_before(PassRun *r, const Failures *f, const Block *a, const Block *b) {
+    for (int i = 0; i < f->at.n; i++)
+        if (f->at.at[i].a == a && f->at.at[i].b == b) {
+            vec_push(r->arena, &r->notes, f->at.at[i].note);
+            return true;
+        }
+    return false;
+}
+
 // fuse: neighbours that share a buffer run in one block where that moves fewer bytes.
 //
 //     for [i:8]: T[i] = A[i] + 1; for [j:8]: C[j] = T[j]*2
@@ -239,27 +300,28 @@ static bool find_pairs(void *user, const Node *node, int depth, const Block *par
 // match. Fused and unfused Trees are compared by the bytes that move into the unit, then by the
 // bytes of intermediates.
 const Tree *pass_fuse(PassRun *r, const Tree *t) {
-    bool again = true;
-    for (int rounds = 0; again && rounds < 64; rounds++) {
-        Pairs p = {.arena = r->arena};
-        p.a = pass_tags(r, t, "a");
-        p.b = pass_tags(r, t, "b");
+    Failures failed = {0};
+    VEC(PassNote) done = {0};
+    for (bool again = true; again;) {
+        Pairs p = {.arena = r->arena, .a = pass_tags(r, t, "a"), .b = pass_tags(r, t, "b")};
         tree_walk(t, find_pairs, &p);
         again = false;
-        r->notes.n = rounds ? r->notes.n : 0;
-        int kept = r->notes.n;
+        r->notes.n = 0;
         for (int i = 0; i < p.first.n && !again; i++) {
             const Block *a = tree_loop_at(t, p.first.at[i]), *b = tree_loop_at(t, p.second.at[i]);
+            if (failed_before(r, &failed, a, b)) continue;
             const Tree *now = try_pair(r, t, a, b);
             again = now != t;
             t = now;
+            if (!again) add_failure(r, &failed, a, b);
         }
-        if (again) { // refusals before a success are repeated in the next round
-            PassNote last = r->notes.at[r->notes.n - 1];
-            r->notes.n = kept;
-            vec_push(r->arena, &r->notes, last);
-        }
+        if (again) vec_push(r->arena, &done, vec_last(&r->notes));
     }
+    VEC(PassNote) left = {0};
+    for (int i = 0; i < r->notes.n; i++) vec_push(r->arena, &left, r->notes.at[i]);
+    r->notes.n = 0;
+    for (int i = 0; i < done.n; i++) vec_push(r->arena, &r->notes, done.at[i]);
+    for (int i = 0; i < left.n; i++) vec_push(r->arena, &r->notes, left.at[i]);
     return t;
 }
 
@@ -287,14 +349,17 @@ static bool find_homes(void *user, const Node *node, int depth, const Block *par
     return true;
 }
 
-static const Tree *localized(PassRun *r, const Tree *t, bool log, bool unchecked) {
+static const Tree *localized(PassRun *r, const Tree *t, const Localizing *how) {
+    int known = how->only ? t->buffers.n : 0;
+    bool log = how->log;
     for (int buffer = t->nargs; buffer < t->buffers.n; buffer++) {
+        if (buffer < known && !how->only[buffer]) continue;
         Homes h = {arena_new_n(r->arena, const Block *, t->buffers.n + 1)};
         tree_walk(t, find_homes, &h);
         const Block *user = h.home[buffer] ? only_user(h.home[buffer], buffer) : NULL;
         if (!user) continue;
         TreeEdit e = pass_edit(r);
-        e.unchecked = unchecked;
+        e.unchecked = how->unchecked;
         const Tree *now = tree_block_localize(t, user->index[0].id, buffer, &e);
         const char *name = t->buffers.at[buffer].name;
         if (!now && log) pass_left(r, user, "%s: %s", name, r->refused.items.at[0]->text);
@@ -308,7 +373,9 @@ static const Tree *localized(PassRun *r, const Tree *t, bool log, bool unchecked
 //
 //     T[8]; for [i:8]: { T[i] = A[i] + 1; C[i] = T[i]*2 }
 //  -> for [i:8]: { T[1]; T[0] = A[i] + 1; C[i] = T[0]*2 }
-const Tree *pass_localize(PassRun *r, const Tree *t) { return localized(r, t, true, false); }
+const Tree *pass_localize(PassRun *r, const Tree *t) {
+    return localized(r, t, &(Localizing){.log = true});
+}
 
 // --- scalarize -----------------------------------------------------------------------------------
 

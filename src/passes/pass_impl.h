@@ -6,7 +6,7 @@
 #include "transform/transform_block.h"
 
 typedef struct PassRun {
-    Arena *arena;
+    Arena *arena, *scratch; // scratch may be NULL
     const Hardware *h;
     const PassCall *call;
     VEC(PassNote) notes;

@@ -299,10 +299,12 @@ static void witness_of_tree(EditWork *w) {
 }
 
 static bool keeps_order(EditWork *w) {
+    Arena *scratch = w->e->scratch ? w->e->scratch : w->arena;
+    ArenaMark mark = arena_mark(scratch);
     LegalBefore before = {0};
     TreeFacts now;
-    facts_collect(&before.facts, w->arena, w->old);
-    facts_collect(&now, w->arena, w->t);
+    facts_collect(&before.facts, scratch, w->old);
+    facts_collect(&now, scratch, w->t);
     know_origins(w, &before, &now);
     w->now = &now;
     Legal l = {.f = &now, .before = &before, .first = true};
@@ -310,6 +312,8 @@ static bool keeps_order(EditWork *w) {
     l.found = report_order;
     l.open = report_open;
     legal_judge(&l);
+    w->now = NULL;
+    if (w->e->scratch) arena_release(scratch, mark);
     return !l.refused && !l.unproven;
 }
 
@@ -337,7 +341,7 @@ const Tree *work_finish(EditWork *w) {
     keep_prefetches(w);
     if (w->e->unchecked) return w->t;
     DiagList found = {.arena = w->e->diags->arena};
-    VerifyAnswer answer = tree_verify(w->arena, w->t, NULL, &found);
+    VerifyAnswer answer = tree_verify(w->e->scratch ? w->e->scratch : w->arena, w->t, NULL, &found);
     if (answer != VERIFY_OK) {
         Diag *d = diag_report(w->e->diags, (Range){0}, DIAG_EDIT_VERIFY, w->verb,
                               found.items.n ? found.items.at[0]->text : "?");

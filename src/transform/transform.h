@@ -22,6 +22,7 @@ typedef struct TreeEdit {
     DiagList *diags; // refusals go here
     bool unchecked;
     struct Witness *witness; // verify/legal.h: of a refusal by dependences; may be NULL
+    Arena *scratch;          // of the checks, released after them; NULL: they stay in the Tree's
 } TreeEdit;
 
 // A node: the block that has index `loop`, or with loop < 0 leaf number `leaf`.
