@@ -436,19 +436,19 @@ static int find_label(const Hardware *h, const char *label) {
     return -1;
 }
 
+// "#tile,#stencil=mac16"
 static bool tags_are_good(const HardwareWord *w) {
-    bool start = true, any = false;
-    for (size_t i = 0; i < w->len; i++) {
-        if (start && w->s[i] != '#') return false;
-        if (start || w->s[i] == ',') {
-            if (!start && !any) return false;
-            any = false;
-            start = w->s[i] == ',';
-            continue;
-        }
-        any = true;
+    for (size_t at = 0, len; at <= w->len; at += len + 1) {
+        const char *tag = w->s + at;
+        for (len = 0; at + len < w->len && tag[len] != ',';) len++;
+        const char *equals = memchr(tag, '=', len);
+        size_t name = equals ? (size_t)(equals - tag) : len;
+        HardwareWord word = {tag + 1, name - 1, w->range},
+                     value = {tag + name + 1, len - name - 1, w->range};
+        if (len < 2 || *tag != '#' || name < 2 || !is_name(&word)) return false;
+        if (equals && !is_name(&value)) return false;
     }
-    return any;
+    return true;
 }
 
 static bool stencils_are_good(HardwareReader *r, const HardwareWord *w) {

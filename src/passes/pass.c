@@ -63,7 +63,9 @@ Tags pass_tags(const PassRun *r, const Tree *t, const char *param) {
     VEC(Tag) tags = {0};
     while (*s) {
         size_t len = strcspn(s, ",");
-        Tag tag = {name_intern(t->names, s + 1, len - 1), NULL};
+        size_t name = strcspn(s, "=,");
+        Tag tag = {name_intern(t->names, s + 1, name - 1), NULL};
+        if (name < len) tag.value = name_intern(t->names, s + name + 1, len - name - 1);
         vec_push(r->arena, &tags, tag);
         s += len + (s[len] == ',');
     }
@@ -85,9 +87,19 @@ bool has_tag(const Block *b, const char *tag) {
     return false;
 }
 
+// A tag without a value matches every value.
+static bool tag_matches(const Tag *have, const Tag *want) {
+    if (strcmp(have->name, want->name) != 0) return false;
+    return !want->value || (have->value && strcmp(have->value, want->value) == 0);
+}
+
 bool has_tags(const Block *b, Tags tags) {
-    for (int i = 0; i < tags.n; i++)
-        if (!has_tag(b, tags.at[i].name)) return false;
+    for (int i = 0; i < tags.n; i++) {
+        bool found = false;
+        for (int k = 0; k < b->node.tags.n && !found; k++)
+            found = tag_matches(&b->node.tags.at[k], &tags.at[i]);
+        if (!found) return false;
+    }
     return true;
 }
 
@@ -143,7 +155,7 @@ void pass_left(PassRun *r, const Block *b, const char *text, ...) {
 
 TreeEdit pass_edit(PassRun *r) {
     r->refused = (DiagList){.arena = r->arena};
-    return (TreeEdit){.diags = &r->refused};
+    return (TreeEdit){.diags = &r->refused, .scratch = r->scratch};
 }
 
 void pass_refused(PassRun *r, const Block *b) {
@@ -186,12 +198,13 @@ bool passes_run(Arena *arena, const Hardware *h, const Tree *t, const PassesOpti
     PassStep *step = arena_new_n(arena, PassStep, last + 2);
     *out = (Passes){.tree = t, .step = step};
     for (int i = 0; i <= last; i++) {
-        PassRun r = {.arena = arena, .h = h, .call = &h->pass.at[i]};
+        PassRun r = {.arena = arena, .scratch = o->scratch, .h = h, .call = &h->pass.at[i]};
         double start = o->clock ? o->clock() : 0;
         const Tree *now = pass_function[r.call->pass - pass_info](&r, out->tree);
         DiagList found = {.arena = arena};
         if (now != out->tree && !keeps_statements(r.call->pass)) now = tree_without_deps(now);
-        if (now != out->tree && tree_verify(arena, now, NULL, &found) == VERIFY_REFUSED)
+        if (now != out->tree &&
+            tree_verify(o->scratch ? o->scratch : arena, now, NULL, &found) == VERIFY_REFUSED)
             bug("pass '%s' left loops that do not verify: %s", r.call->label,
                 found.items.n ? found.items.at[0]->text : "?");
         step[out->nsteps++] = (PassStep){r.call,    now,        now != out->tree,

@@ -58,7 +58,31 @@ static int innermost(const TileViews *v) {
     return best;
 }
 
-typedef enum LoopPart { PART_OUTPUT, PART_REDUCED, PART_SMALL, PART_VECTOR } LoopPart;
+typedef enum LoopPart { PART_OUTPUT, PART_REDUCED, PART_WINDOW, PART_SMALL, PART_VECTOR } LoopPart;
+enum { MAX_WINDOW = 16 }; // iterations of a window
+
+// Both run along one dimension of an input, as w and s do in I[w + s].
+static bool share_dim(const TileViews *v, int a, int b) {
+    int n = v->b->nindex;
+    for (int k = 0; k < v->n; k++) {
+        const TileView *view = &v->at[k];
+        int rank = v->t->buffers.at[view->buffer].rank;
+        for (int x = 0; x < view->nbox; x++)
+            for (int d = 0; d < rank; d++)
+                if (view->access[x].coef[d * n + a] && view->access[x].coef[d * n + b]) return true;
+    }
+    return false;
+}
+
+// Reductions over a short window that slides with the register tile go inside the others: their
+// iterations read what the one before has read.
+static void find_windows(const TileViews *v, LoopPart *part) {
+    int n = v->b->nindex;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n && part[i] == PART_REDUCED; k++)
+            if (part[k] == PART_SMALL && v->b->index[i].extent <= MAX_WINDOW && share_dim(v, i, k))
+                part[i] = PART_WINDOW;
+}
 
 // Which part of the nest each index goes to.
 static void sort_indices(const TileViews *v, int vector, int64_t registers, LoopPart *part) {
@@ -71,6 +95,7 @@ static void sort_indices(const TileViews *v, int vector, int64_t registers, Loop
         part[i] = PART_SMALL;
         room /= max_i64(extent, 1);
     }
+    find_windows(v, part);
 }
 
 // What becomes of a block: its indices with their parts, and the loop that becomes a vector.

@@ -23,6 +23,41 @@ static bool is_contiguous(const Tree *t, int buffer, const int64_t *size) {
     return true;
 }
 
+// The first index of a subtree with the tag; -1: none.
+static int tagged_index(const Node *node, const char *tag) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nindex; i++)
+        for (int k = 0; k < b->index[i].tags.n; k++)
+            if (strcmp(b->index[i].tags.at[k].name, tag) == 0) return b->index[i].id;
+    for (int i = 0; b && i < b->nchildren; i++) {
+        int found = tagged_index(b->child[i], tag);
+        if (found >= 0) return found;
+    }
+    return -1;
+}
+
+// The dimension that alone runs with the index, in steps of one, and is not contiguous; -1: none.
+static int strided_dim(const Tree *t, const TileView *view, int index) {
+    const Access *a = view->access[0].access;
+    int found = -1;
+    for (int d = 0; d < a->rank; d++) {
+        if (!affine_uses_iter(a->sub[d], index)) continue;
+        if (found >= 0 || affine_coef(a->sub[d], index) != 1) return -1;
+        found = d;
+    }
+    return view->nbox == 1 && found >= 0 && t->buffers.at[view->buffer].stride[found] != 1 ? found
+                                                                                           : -1;
+}
+
+// The copy, the last buffer, with the dimension contiguous.
+static const Tree *laid_along(const Tree *t, int dim, const TreeEdit *e) {
+    int buffer = t->buffers.n - 1, n = 0, order[TREE_MAX_RANK];
+    for (int d = 0; d < t->buffers.at[buffer].rank; d++)
+        if (d != dim) order[n++] = d;
+    order[n] = dim;
+    return tree_restride(t, buffer, order, e);
+}
+
 static bool wants(PassRun *r, const TileView *v) {
     return (v->written && pass_int(r, "out")) || (!v->written && pass_int(r, "in"));
 }
@@ -36,11 +71,18 @@ static const Tree *cache_one(PassRun *r, const Tree *t, int loop, int64_t *room)
     if (*pass_text(r, "move")) how.mover = unit_place(r, t, pass_text(r, "move"));
     int64_t *one = arena_new_n(r->arena, int64_t, b->nindex);
     for (int i = 0; i < b->nindex; i++) one[i] = 1;
+    const char *along = pass_text(r, "along");
+    int index = *along ? tagged_index(&b->node, along) : -1;
+    if (*along && index < 0) {
+        pass_left(r, b, "no index has the tag #%s", along);
+        return t;
+    }
     for (int i = 0; i < v->n; i++) {
         const TileView *view = &v->at[i];
         const char *name = t->buffers.at[view->buffer].name;
         int64_t size[TREE_MAX_RANK], bytes = tile_bytes(v, view, one);
-        if (!wants(r, view)) continue;
+        int dim = *along ? strided_dim(t, view, index) : -1;
+        if (!wants(r, view) || (*along && (dim < 0 || view->written))) continue;
         tile_box(v, view, one, size);
         if (pass_int(r, "strided") && is_contiguous(t, view->buffer, size)) {
             pass_left(r, b, "%s is contiguous", name);
@@ -54,6 +96,7 @@ static const Tree *cache_one(PassRun *r, const Tree *t, int loop, int64_t *room)
         TreeEdit e = pass_edit(r);
         how.buffer = view->buffer;
         const Tree *now = tree_block_cache(t, loop, &how, &e);
+        if (now && dim >= 0) now = laid_along(now, dim, &e);
         if (!now) {
             pass_left(r, b, "%s: %s", name, r->refused.items.at[0]->text);
             continue;

@@ -9,8 +9,13 @@
 //
 //     Π ceil(range/size)·size + startup · Π ceil(range/size)         over all indices of the block
 //
-// where an index that no index of the stencil matches has size 1. The cheapest wins, the first of
-// equals; indices are tried in the order of the text.
+// where an index that no index of the stencil matches has size 1, or with whole=yes its range
+// where it is reduced over. The match with the
+// least cost by its stencil's rate wins; of equals the
+// one whose tile spans the fewest bytes, then the first in the order of the text.
+//
+// A copy of one statement is tiled, too: a stencil without reduced indices can transpose.
+#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -22,7 +27,7 @@ typedef struct Match {
     const Stencil *stencil;
     int of[MAX_BLOCK]; // per index of the block: that of the stencil, or -1
     int input[STENCIL_MAX_TENSORS];
-    double cost;
+    double cost, time, span;
 } Match;
 
 typedef struct Matcher {
@@ -59,12 +64,35 @@ static bool index_fits(const Matcher *m, int index, const StencilIndex *s) {
     return true;
 }
 
+static int64_t size_of(const Matcher *m, const Match *match, int index) {
+    int64_t extent = m->b->index[index].extent;
+    int of = match->of[index];
+    bool stays = of < 0 && pass_int(m->r, "whole") && !index_is_output(m->v, index);
+    return stays                                ? extent
+           : of < 0                             ? 1
+           : match->stencil->index[of].size < 0 ? extent
+                                                : match->stencil->index[of].size;
+}
+
+// Bytes from the first to the last element of what a tile touches, over all tensors.
+static double span_of_match(const Matcher *m) {
+    int64_t tile[MAX_BLOCK], size[TREE_MAX_RANK];
+    double span = 0;
+    for (int i = 0; i < m->b->nindex; i++)
+        tile[i] = min_i64(size_of(m, &m->now, i), max_i64(m->b->index[i].extent, 1));
+    for (int i = 0; i < m->v->n; i++) {
+        const Buffer *b = &m->t->buffers.at[m->v->at[i].buffer];
+        tile_box(m->v, &m->v->at[i], tile, size);
+        for (int d = 0; d < b->rank; d++)
+            span += (double)(size[d] - 1) * (double)b->stride[d] * type_info[b->type].bytes;
+    }
+    return span;
+}
+
 static double cost_of_match(const Matcher *m) {
     double work = 1, starts = 1;
     for (int i = 0; i < m->b->nindex; i++) {
-        int64_t extent = m->b->index[i].extent, size = 1;
-        if (m->now.of[i] >= 0) size = m->now.stencil->index[m->now.of[i]].size;
-        if (size < 0) size = extent;
+        int64_t extent = m->b->index[i].extent, size = size_of(m, &m->now, i);
         work *= (double)(ceil_div(extent, size) * size);
         starts *= (double)ceil_div(extent, size);
     }
@@ -76,7 +104,10 @@ static void match_indices(Matcher *m, int k) {
     if (k == m->now.stencil->nindex) {
         m->tried++;
         m->now.cost = cost_of_match(m);
-        if (m->found && m->now.cost >= m->best.cost) return;
+        m->now.time = m->now.cost / fmax(m->now.stencil->rate, 1e-9);
+        if (m->found && m->now.time > m->best.time) return;
+        m->now.span = span_of_match(m);
+        if (m->found && m->now.time == m->best.time && m->now.span >= m->best.span) return;
         m->best = m->now;
         m->found = true;
         return;
@@ -114,10 +145,12 @@ static bool is_wanted(const char *use, const char *name) {
     return !*use;
 }
 
-// A contraction of one leaf; why not, in words.
+// A reduction or copy of one leaf; why not, in words.
 static const char *prepare(Matcher *m) {
     const Leaf *leaf = m->b->nchildren == 1 ? as_leaf(m->b->child[0]) : NULL;
-    if (!leaf || leaf->op == REDUCE_ASSIGN) return "it is no reduction of one statement";
+    bool copy = leaf && leaf->op == REDUCE_ASSIGN && leaf->value->kind == EXPR_READ;
+    if (!leaf || (leaf->op == REDUCE_ASSIGN && !copy))
+        return "it is no reduction or copy of one statement";
     if (m->b->nindex > MAX_BLOCK) return "it has more than 8 indices";
     if (!m->v->exact) return "an access is not affine";
     for (int i = 0; i < m->v->n; i++) {
@@ -179,9 +212,8 @@ static const Tree *tile_to(Matcher *m, int loop) {
     int of[MAX_BLOCK], n = 0, inner = loop;
     bool whole = true, one = true;
     for (int i = 0; i < m->b->nindex; i++) {
-        int64_t extent = m->b->index[i].extent, want = 1;
-        if (m->best.of[i] >= 0) want = m->best.stencil->index[m->best.of[i]].size;
-        size[i] = want < 0 ? extent : min_i64(want, max_i64(extent, 1));
+        int64_t extent = m->b->index[i].extent;
+        size[i] = min_i64(size_of(m, &m->best, i), max_i64(extent, 1));
         whole &= size[i] == extent;
         one &= size[i] == 1;
         if (size[i] == extent || size[i] > 1) of[n++] = m->best.of[i];

@@ -39,9 +39,14 @@ memory L1 in=L2 size=32KiB line=64 align=64 bandwidth=128
 compute core in=DRAM count=8 rate=4
 pass flatten
 pass dead
-pass boundary reqs=#contraction
-pass stencil outer=#tiles
-pass fuse a=#zero b=#tiles
+pass stencil as=blocks reqs=#copy use=transpose.L1
+pass stencil reqs=#contraction outer=#tiles whole=yes
+pass fuse a=#zero b=#tiles always=yes
+pass cache as=pack reqs=#tiles unit=L2 out=no along=stencil_n
+pass stencil as=panels reqs=#stencil=panel outer=#tiles whole=yes
+pass fuse as=start a=#zero b=#tiles always=yes
+pass stencil as=copies reqs=#cache use=transpose
+pass stencil as=lanes reqs=#stencil=transpose.L1 use=transpose
 pass fuse as=epilogue a=#tiles b=#eltwise fits=L2
 pass fuse as=eltwise a=#eltwise b=#eltwise
 pass localize
@@ -49,7 +54,7 @@ pass scalarize
 pass constraints
 pass prune
 pass deps
-pass order vector=64 registers=4
+pass order vector=128 registers=4
 $ loopwright machine --describe small.lwm > again.lwm && loopwright machine --describe again.lwm | cmp - again.lwm && loopwright machine --describe | head -1
 machine host "{{.*}}"
 $ loopwright passes mm.tc --size M=8,N=8,K=4
@@ -69,7 +74,7 @@ error: passes of a machine description make loops, not a schedule; show --stage 
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
 --- stderr
 error: the passes of 'avx2' have no label 'tiel'
-note: there are 'flatten', 'dead', 'boundary', 'stencil', 'fuse', 'epilogue', 'eltwise', 'localize', 'scalarize', 'constraints', 'prune', 'order', ...
+note: there are 'flatten', 'dead', 'blocks', 'stencil', 'fuse', 'pack', 'panels', 'start', 'copies', 'lanes', 'epilogue', 'eltwise', ...
 --- exit 1
 $ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx51
 --- stderr

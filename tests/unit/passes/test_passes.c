@@ -169,7 +169,7 @@ TEST(stencil_costs) {
     CHECK_STR_EQ(said(&r, MAC16 "pass flatten\npass stencil reqs=#contraction strict=yes\n") + skip,
                  "stencil      C: left alone: no stencil matches\n");
     CHECK_STR_EQ(said(&r, MAC16 "pass flatten\npass stencil\n") + skip,
-                 "stencil      C: left alone: it is no reduction of one statement\n"
+                 "stencil      C: left alone: it is no reduction or copy of one statement\n"
                  "             C: mac as 16x16x100, cost 1255968, the least of 2\n");
     tr_end(&r);
     tr_begin(&r,
@@ -200,6 +200,63 @@ TEST(stencil_tiles) {
                  "for m in 3, n in 2 any\n"
                  "  for m.1 in 3, n.1 in 4, k in 8 any where 7 - 3*m - m.1 >= 0\n"
                  "    C[3*m + m.1, 4*n + n.1] += A[3*m + m.1, k]*B[k, 4*n + n.1]\n");
+    tr_end(&r);
+}
+
+// Of matches with one cost, the tile that spans the fewest bytes: w, not h. Reductions that match
+// nothing stay in it; the window that slides with the tile goes innermost.
+TEST(stencil_tiles_windows) {
+    TreeRun r;
+    tr_begin(&r,
+             "program f { input I: f32[10, 10, 4] input K: f32[3, 3, 4, 8] output O: f32[8, 8, 8]\n"
+             "O: for h in 0:8, w in 0:8, f in 0:8, r in 0:3, s in 0:3, c in 0:4  "
+             "O[h, w, f] +=! I[h + r, w + s, c]*K[r, s, c, f] }");
+    CHECK_STR_EQ(after(&r, "stencil fma\n  index m size=4 out=any in=any,0\n"
+                           "  index n size=8 out=1 in=0,1\n  index k size=any out=0 in=any,any\n"
+                           "pass flatten\npass stencil reqs=#contraction outer=#tiles whole=yes\n"
+                           "pass fuse a=#zero b=#tiles always=yes\n"
+                           "pass order vector=8 registers=4\n"),
+                 "for h in 8\n  for w in 2\n    for w.1 in 4\n      for f in 8 vector\n"
+                 "        O[h, 4*w + w.1, f] = 0.0\n"
+                 "    for r in 3\n      for c in 4\n        for s in 3\n          for w.1 in 4\n"
+                 "            for f in 8 vector\n"
+                 "              O[h, w.1 + 4*w, f] += I[h + r, s + w.1 + 4*w, c]*K[r, s, c, f]\n");
+    tr_end(&r);
+}
+
+TEST(stencil_transposes_copies) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[8, 8] output B: f32[8, 8]\n"
+                 "B: for j in 0:8, i in 0:8  B[j, i] = A[i, j] }");
+    CHECK_STR_EQ(after(&r,
+                       "stencil t\n  index j size=4 out=any in=1\n  index i size=4 out=1 in=any\n"
+                       "pass flatten\npass stencil\n"),
+                 "for j in 2, i in 2 any\n  for j.1 in 4, i.1 in 4 any\n"
+                 "    B[4*j + j.1, 4*i + i.1] = A[4*i + i.1, 4*j + j.1]\n");
+    tr_end(&r);
+}
+
+// The stencil with the least cost by its rate; `reqs` may ask for the value of a tag.
+TEST(stencil_rates) {
+    TreeRun r;
+    tr_begin(&r, mm8);
+    size_t skip = strlen(said(&r, "pass flatten\n"));
+    const char *two_rates =
+        "stencil slow\n  index n size=8 out=1 in=0,1\n  index k size=any out=0 in=any,any\n"
+        "stencil fast rate=4\n  index m size=6 out=any in=any,0\n  index n size=8 out=1 in=0,1\n"
+        "  index k size=any out=0 in=any,any\n"
+        "pass flatten\npass stencil reqs=#contraction\n";
+    CHECK_STR_EQ(said(&r, two_rates) + skip,
+                 "stencil      C: fast as 6x8x8, cost 768, the least of 2\n");
+    CHECK_STR_EQ(said(&r, arena_printf(&r.arena,
+                                       "%spass autotile reqs=#stencil=slow\n"
+                                       "pass autotile as=again reqs=#stencil=fast "
+                                       "max_product=8\n",
+                                       two_rates)) +
+                     strlen(said(&r, two_rates)),
+                 "autotile     -\n"
+                 "again        C: 2x2x2 of 6x8x8, cost 1.63058; 1x1x1 would cost 4.00858; 71 tiles "
+                 "tried\n");
     tr_end(&r);
 }
 
@@ -351,6 +408,32 @@ TEST(cache) {
                      strlen(said(&r, "pass flatten\n")),
                  "cache        C: A: 4 bytes\n"
                  "whole        C: left alone: C: cannot cache: it initialises an argument\n");
+    tr_end(&r);
+}
+
+// A copy along an index is contiguous along it, whatever the tensor is.
+TEST(cache_along_an_index) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[4, 6] input B: f32[8, 6] output C: f32[4, 8]\n"
+                 "C: for m in 0:4, n in 0:8, k in 0:6  C[m, n] +=! A[m, k]*B[n, k] }");
+    const char *tile = "stencil panel\n  index m size=any out=any in=any,0\n"
+                       "  index n size=4 out=1 in=0,any\n  index k size=any out=0 in=1,1\n"
+                       "pass flatten\npass stencil reqs=#contraction outer=#tiles\n";
+    const char *pack = "pass cache reqs=#tiles unit=SRAM out=no along=stencil_n\n";
+    CHECK_STR_EQ(after(&r, arena_printf(&r.arena, "%s%s", tile, pack)),
+                 "for m in 4, n in 8 any\n  C[m, n] = 0.0\n"
+                 "for n in 2 any\n  B.copy f32[4, 6] 96 B\n"
+                 "  for d0 in 4, d1 in 6 any\n    B.copy[d0, d1] = B[4*n + d0, d1]\n"
+                 "  for m in 4, n.1 in 4, k in 6 any\n"
+                 "    C[m, 4*n + n.1] += A[m, k]*B.copy[n.1, k]\n");
+    Passes p = passes(&r, arena_printf(&r.arena, "%s%s", tile, pack));
+    const Buffer *copy = &p.tree->buffers.at[p.tree->buffers.n - 1];
+    CHECK_INT_EQ(copy->stride[0], 1);
+    CHECK_INT_EQ(copy->stride[1], 4);
+    CHECK_STR_EQ(
+        said(&r, arena_printf(&r.arena, "%spass cache reqs=#tiles along=stencil_x\n", tile)) +
+            strlen(said(&r, tile)),
+        "cache        C: left alone: no index has the tag #stencil_x\n");
     tr_end(&r);
 }
 
