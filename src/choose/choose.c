@@ -1,5 +1,6 @@
 // The choice of a Schedule, statement by statement. See choose.h.
 #include "choose/choose_impl.h"
+#include "program/piece.h"
 #include "sched/flatten.h"
 
 #include "base/checked.h"
@@ -103,6 +104,40 @@ static void see_twins(ChooseStmt *n, int k, int r) {
     b->twin = k, b->own = yours;
 }
 
+static bool lanes_compute(const Affine *sub, int reads);
+
+// A part of a subscript that vectors can compute (split_atom in code/plan/plan_lanes.c).
+static bool lanes_compute_atom(const Term *t, int reads) {
+    const Atom *a = t->atom;
+    switch (a->kind) {
+    case ATOM_ITER: return true;
+    case ATOM_READ: return reads && t->coef == 1 && access_is_linear(a->read);
+    case ATOM_DIV:
+    case ATOM_MOD:
+        if (!affine_is_const(a->b) || a->b->constant <= 0) return false;
+        return lanes_compute(a->a, 0);
+    case ATOM_MIN:
+    case ATOM_MAX:
+    case ATOM_PROD: return lanes_compute(a->a, 0) && lanes_compute(a->b, 0);
+    default: return false;
+    }
+}
+
+static bool lanes_compute(const Affine *sub, int reads) {
+    for (int i = 0; i < sub->n; i++) {
+        if (!lanes_compute_atom(&sub->term[i], reads)) return false;
+        reads -= sub->term[i].atom->kind == ATOM_READ;
+    }
+    return true;
+}
+
+// Can a vector be gathered wherever the address is not linear?
+static bool can_gather(const Chooser *c, const ChooseStmt *n, const ChooseRef *r) {
+    bool can = c->m->has_mask && r->bytes >= 4 && !n->s->nconstraints;
+    for (int d = 0; d < r->access->rank && can; d++) can = lanes_compute(r->access->sub[d], 1);
+    return can;
+}
+
 static void see_access(Chooser *c, ChooseStmt *n, const Access *a) {
     if (n->nrefs == MAX_REFS) n->known = false;
     if (n->nrefs == MAX_REFS) return;
@@ -115,6 +150,7 @@ static void see_access(Chooser *c, ChooseStmt *n, const Access *a) {
     *r = (ChooseRef){.access = a, .bytes = type_info[t->type].bytes, .lone = is_lone(c, n, a)};
     r->likely = n->nrefs > 1 ? likely_access(c->p->exprs, n->s, a) : a;
     r->stepped = is_stepped(n, a);
+    r->gathers = n->nrefs > 1 && can_gather(c, n, r);
     int64_t pitch = 1;
     for (int d = a->rank - 1; d >= 0; d--) {
         see_subscript(n, r, r->likely->sub[d], given ? given[d] : pitch);

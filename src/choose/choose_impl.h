@@ -20,6 +20,7 @@ typedef struct ChooseRef {
     bool lone;            // each subscript is one iterator, and no two are the same
     bool stepped;         // each subscript moves with one iterator of several values
     bool crooked;         // its vectors do not begin at cache lines
+    bool gathers;         // lanes can compute where it is hard: a vector is gathered
     bool once;            // it is the only access to its tensor, which nothing writes from here on
     int twin;             // the other read of its tensor, different in one subscript; 0: none
     int own;              // the iterator in that subscript

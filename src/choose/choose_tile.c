@@ -23,7 +23,7 @@
 // --- The model -----------------------------------------------------------------------------------
 
 static bool is_vector(const ChooseStmt *n, int r, int v, int pack) {
-    return r == pack || n->ref[r].stride[v] == 1;
+    return r == pack || (n->ref[r].stride[v] == 1 && !n->ref[r].hard[v]);
 }
 
 // Values of an iterator in a part of the tile, with the nearest reductions unrolled.
@@ -67,11 +67,20 @@ static bool is_straight(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     return sums * t->steps * (1 + n->ops * n->cost->unroll_op) <= c->m->unroll_limit;
 }
 
+// Loads per cycle: full 64-byte vectors are slower.
+static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
+    bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
+    return wide ? n->cost->full_load_rate : m->load_ports;
+}
+
 // The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
 // are inserted one by one, others are gathered.
 static double strided_loads(const Chooser *c, const ChooseStmt *n, const ChooseRef *ref,
                             const ChooseTile *t) {
     int v = t->v;
+    if (ref->hard[v])
+        return c->cost->gather_index +
+               (c->cost->gather_begin + c->cost->gather_lane * n->lanes) * load_rate(c->m, n, t);
     int64_t pitch = ref->stride[v], columns = transposed_columns(n, t, ref);
     int shuffles = comb_shuffles(c->m, pitch);
     if (shuffles && columns >= pitch && is_straight(c, n, t)) return 1 + shuffles;
@@ -218,12 +227,6 @@ static double crowding(const ChooseStmt *n, const ChooseTile *t, const int64_t *
                 lost += fmax(0, (double)part[k] - cost->crowd_lines * (double)sets);
         }
     return cost->crowd_cycles * lost;
-}
-
-// Loads per cycle: full 64-byte vectors are slower.
-static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
-    bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
-    return wide ? n->cost->full_load_rate : m->load_ports;
 }
 
 // Broadcasts within the rows of a group: one shuffle, or a blend for each further row.
@@ -501,13 +504,23 @@ static void try_rows(const Chooser *c, const ChooseStmt *n, ChooseTile *t, int k
     }
 }
 
+// Is an operand whose address is not linear worth gathering? Sums of a few values do not wait for
+// each other, and take single loads as fast.
+static bool is_gathered(const ChooseStmt *n, const ChooseRef *ref) {
+    double steps = 1;
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].reduction) steps *= (double)n->extent[i];
+    return ref->gathers && steps >= n->cost->gather_steps;
+}
+
 // The operand that must be packed for lanes along v; 0: none; -1: it cannot be packed.
 static int to_pack(const Chooser *c, const ChooseStmt *n, int v) {
     int pack = 0;
+    for (int r = 1; r < n->nrefs; r++)
+        if (n->ref[r].hard[v] && !is_gathered(n, &n->ref[r])) return -1;
     for (int r = 1; r < n->nrefs; r++) {
         const ChooseRef *ref = &n->ref[r];
-        if (ref->hard[v]) return -1;
-        if (!ref->uses[v] || ref->stride[v] == 1) continue;
+        if (!ref->uses[v] || ref->hard[v] || ref->stride[v] == 1) continue;
         if (pack || c->o->plain || !ref->lone || !can_pack(ref, v)) return 0;
         pack = r;
     }
@@ -594,7 +607,8 @@ static void try_collapsed(const Chooser *c, const ChooseStmt *n, int v, ChooseTi
 static bool goes_on(const ChooseStmt *n, int i, int v, int64_t length) {
     for (int r = 1; r < n->nrefs; r++) {
         const ChooseRef *x = &n->ref[r];
-        if (x->hard[i] || x->uses[i] != x->uses[v] || x->stride[i] != x->stride[v] * length)
+        if (x->hard[i] || x->hard[v] || x->uses[i] != x->uses[v] ||
+            x->stride[i] != x->stride[v] * length)
             return false;
     }
     return true;
@@ -609,7 +623,8 @@ static void collapse_reductions(const ChooseStmt *n, ChooseTile *t) {
         }
 }
 
-// A reduction in lanes: each operand is contiguous along it, once it is packed, or loop-invariant.
+// A reduction in lanes: each operand is contiguous along it, once it is packed, gathered, or
+// loop-invariant.
 // Results whose rows are shorter than a vector fill lanes in no other way.
 static void try_horizontal(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
     ChooseTile t = {.v = v,
@@ -627,20 +642,31 @@ static void try_horizontal(const Chooser *c, const ChooseStmt *n, int v, ChooseT
     if (t.length < c->cost->horizontal_least) return;
     for (int r = 1; r < n->nrefs; r++) {
         const ChooseRef *ref = &n->ref[r];
-        if (ref->hard[v] || (ref->uses[v] && !is_vector(n, r, v, t.pack))) return;
-        along |= ref->uses[v] && r != t.pack;
+        if (!ref->hard[v] && ref->uses[v] && !is_vector(n, r, v, t.pack)) return;
+        along |= ref->uses[v] && !ref->hard[v] && r != t.pack;
     }
     if (!along) return;
     // Tiles of sums in lanes pay if reductions are long.
     try_rows(c, n, &t, !t.collapses && n->window < 0 ? 0 : 2, best);
 }
 
+// Operands whose addresses are computed.
+static int computed_refs(const ChooseStmt *n) {
+    int all = 0;
+    for (int r = 1; r < n->nrefs; r++) {
+        bool hard = false;
+        for (int i = 0; i < n->s->niters; i++) hard |= n->ref[r].hard[i];
+        all += hard;
+    }
+    return all;
+}
+
 bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best) {
     double elements = 1;
     for (int i = 0; i < n->s->niters; i++)
         if (!n->s->iter[i].reduction) elements *= (double)n->extent[i];
-    double declared =
-        c->cost->scalar_op * n->instances * fmax(1, n->ops) + c->cost->scalar_result * elements;
+    double each = c->cost->scalar_op * fmax(1, n->ops) + c->cost->scalar_index * computed_refs(n);
+    double declared = each * n->instances + c->cost->scalar_result * elements;
     *best = (ChooseTile){.v = -1, .cost = declared};
     for (int i = 0; i < n->s->niters; i++) {
         bool single = n->extent[i] < 2;

@@ -51,6 +51,7 @@ typedef enum CodeTrick {
     TRICK_DOTS,     // products of narrow integers summed several at a time
     TRICK_ROWS,     // horizontal reductions done together with others
     TRICK_PERMUTE,  // lanes permuted out of whole vectors
+    TRICK_SKIP,     // a load far from its buffer, skipped where its guard holds in no lane
     TRICK_CUT,      // loops cut where conditions inside begin and cease to hold
     TRICK_COUNT
 } CodeTrick;

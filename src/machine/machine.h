@@ -64,6 +64,7 @@ typedef struct Family {
     const char *name; // "zen4"; "unknown": the best of all
     Isa isa;          // the widest one
     bool has_vnni, has_bf16, has_fp16, has_amx;
+    bool slow_gather;           // gathers and scatters are microcode
     double ghz;                 // of a typical processor
     double work[2][WORK_COUNT]; // instructions issued, half and full
     double divide[2][3];        // cycles between divisions of f32, f64: one element, half, full

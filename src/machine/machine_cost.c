@@ -1,21 +1,37 @@
 #include "machine/machine_cost.h"
 
-static const MachineCost costs[ISA_COUNT] = {
-    [ISA_SCALAR] =
+typedef enum CostColumn {
+    COLUMN_SCALAR,
+    COLUMN_AVX2,
+    COLUMN_AVX512,
+    COLUMN_ZEN512,
+    COST_COLUMNS
+} CostColumn;
+
+static const MachineCost costs[COST_COLUMNS] = {
+    [COLUMN_SCALAR] =
         {
-#define COST(type, name, scalar, avx2, avx512, unit, source, text) .name = scalar,
+#define COST(type, name, scalar, avx2, avx512, zen512, unit, source, text) .name = scalar,
 #include "machine/machine_cost.def"
         },
-    [ISA_AVX2] =
+    [COLUMN_AVX2] =
         {
-#define COST(type, name, scalar, avx2, avx512, unit, source, text) .name = avx2,
+#define COST(type, name, scalar, avx2, avx512, zen512, unit, source, text) .name = avx2,
 #include "machine/machine_cost.def"
         },
-    [ISA_AVX512] =
+    [COLUMN_AVX512] =
         {
-#define COST(type, name, scalar, avx2, avx512, unit, source, text) .name = avx512,
+#define COST(type, name, scalar, avx2, avx512, zen512, unit, source, text) .name = avx512,
+#include "machine/machine_cost.def"
+        },
+    [COLUMN_ZEN512] =
+        {
+#define COST(type, name, scalar, avx2, avx512, zen512, unit, source, text) .name = zen512,
 #include "machine/machine_cost.def"
         },
 };
 
-const MachineCost *machine_cost(const Machine *m) { return &costs[m->isa]; }
+const MachineCost *machine_cost(const Machine *m) {
+    if (m->isa != ISA_AVX512) return &costs[m->isa == ISA_AVX2 ? COLUMN_AVX2 : COLUMN_SCALAR];
+    return &costs[m->family && m->family->slow_gather ? COLUMN_ZEN512 : COLUMN_AVX512];
+}

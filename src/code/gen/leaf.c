@@ -158,7 +158,7 @@ static int64_t index_lane_step(LeafGen *l, const Affine *a) {
 
 static int subscript(LeafGen *l, const Affine *a, Type type);
 
-// The read, minimum, maximum, quotient or remainder in a subscript.
+// The read, minimum, maximum, product, quotient or remainder in a subscript.
 static int atom_of(LeafGen *l, const Atom *atom, Type type) {
     Gen *g = l->g;
     const Plan *p = g->p;
@@ -172,7 +172,7 @@ static int atom_of(LeafGen *l, const Atom *atom, Type type) {
     }
     if (atom->kind != ATOM_READ) {
         int sides[2] = {subscript(l, atom->a, type), subscript(l, atom->b, type)};
-        ExprOp op = atom->kind == ATOM_MIN ? OP_MIN : OP_MAX;
+        ExprOp op = atom->kind == ATOM_PROD ? OP_MUL : atom->kind == ATOM_MIN ? OP_MIN : OP_MAX;
         return seg_op(g->seg, MI_OP, op, type, type, w, 2, sides);
     }
     const Mem *m = leaf_mem(l->n, atom->read);
@@ -414,6 +414,25 @@ static bool shifts_in_zeros(ExprOp op, Type type) {
            (op == OP_SHL || (op == OP_SHR && type_info[type].class == CLASS_UINT));
 }
 
+// Is the value an index that is always a number of bits to shift by?
+static bool is_shift_count(const Plan *p, const Expr *e, int bits) {
+    int64_t min, max;
+    if (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
+    return e->kind == EXPR_INDEX && affine_bounds(e->index, p->least, p->most, &min, &max) &&
+           min >= 0 && max < bits;
+}
+
+// The number of bits that a shift moves: modulo the width of the type.
+static int shift_count(LeafGen *l, const Expr *e, int count) {
+    Seg *s = l->g->seg;
+    Type type = e->type;
+    int w = l->n->simd.width, bits = type_info[type].bits;
+    if (is_shift_count(l->g->p, e->arg[1], bits)) return count;
+    if (bits < 32) type = TYPE_I32; // as which they are held
+    int args[2] = {count, seg_const(s, type, w, (Value){.i = bits - 1})};
+    return seg_op(s, MI_OP, OP_BITAND, type, type, w, 2, args);
+}
+
 // A choice by a comparison of floats needs no bool in lanes; -1: it is another one.
 static int choice_of(LeafGen *l, const Expr *e, int guard) {
     const Expr *c = e->arg[0];
@@ -502,6 +521,7 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     if (math_has(e->op, from)) return math_expand(s, l->g->m, e->op, from, w, args);
     if (is_division(e->op) && e->type == from && (from == TYPE_F32 || from == TYPE_F64))
         return seg_divide(s, e->op, from, w, l->active, e->n, args);
+    if (e->op == OP_SHL || e->op == OP_SHR) args[1] = shift_count(l, e, args[1]);
     return seg_op(s, MI_OP, e->op, e->type, from, w, e->n, args);
 }
 

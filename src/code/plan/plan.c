@@ -16,6 +16,8 @@
 #include "base/checked.h"
 #include "base/kernel_abi.h"
 
+enum { FAR = 4096 }; // bytes: a page
+
 // ---- Linear functions
 
 const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n) {
@@ -204,6 +206,17 @@ static const Lin *offset_of(Builder *b, const LinSum *s) {
     return l && lin_range(b->p, l, &min, &max) && min > -far && max < far ? l : NULL;
 }
 
+// Masked instructions without an active lane do not fault on memory that is not mapped, but many
+// processors then take a microcode assist of hundreds of cycles.
+static bool leaves_far(const Plan *p, const Buffer *buf, const Lin *off) {
+    int64_t min, max, bytes = type_info[buf->type].bytes, low = -FAR, high = FAR;
+    for (int d = 0; d < buf->rank; d++)
+        if (!checked_fma((buf->size[d] - 1) * bytes, buf->stride[d],
+                         buf->stride[d] < 0 ? &low : &high))
+            return true;
+    return !lin_range(p, off, &min, &max) || min < low || max > high;
+}
+
 static void mem_make(Builder *b, Mem *m, const Access *access) {
     const Buffer *buf = &b->p->tree->buffers.at[access->tensor];
     *m = (Mem){.access = access, .buffer = access->tensor, .type = buf->type, .stream = -1};
@@ -234,6 +247,7 @@ static void mem_make(Builder *b, Mem *m, const Access *access) {
     m->off = offset_of(b, &s);
     m->part = offset_of(b, &part);
     if (!m->off) m->sub = NULL;
+    m->far = m->off && !m->safe && leaves_far(b->p, buf, m->off);
     if (!m->part) compute_all(b, m);
 }
 

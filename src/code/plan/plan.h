@@ -57,6 +57,7 @@ typedef struct Mem {
     int repeat;      // lanes in a row that share one element, the first lane's; 0: each has its own
     bool safe;       // always inside its buffer: no guard and no check needed
     bool inside;     // in every instance that exists, whatever conditions say
+    bool far;        // where its guard holds in no lane it may lie a page or more off its buffer
     const Lin **sub; // by dimension; NULL where one is not linear
     bool inner;      // stands inside a subscript: read while an address is computed
     bool guarded;    // not every instance performs it

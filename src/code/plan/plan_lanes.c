@@ -42,23 +42,24 @@ static bool small_type(Type t) { return type_info[t].bits < 32; }
 
 static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read);
 
-// How far a minimum, maximum, quotient or remainder and all that it is made of reach from 0.
+// How far a minimum, maximum, product, quotient or remainder and its operands reach from 0.
 static bool split_atom(const Plan *p, const Atom *atom, int64_t *reach) {
     const Access *inner[2];
     int64_t side[2];
     bool divides = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD;
-    if (!divides && atom->kind != ATOM_MIN && atom->kind != ATOM_MAX) return false;
+    bool product = atom->kind == ATOM_PROD;
+    if (!divides && !product && atom->kind != ATOM_MIN && atom->kind != ATOM_MAX) return false;
     if (divides && (!affine_is_const(atom->b) || atom->b->constant <= 0)) return false;
     if (!split_subscript(p, atom->a, &side[0], &inner[0]) ||
         !split_subscript(p, atom->b, &side[1], &inner[1]) || inner[0] || inner[1])
         return false;
     *reach = max_i64(side[0], side[1]);
-    return true;
+    return !product || checked_fma(side[0], side[1], reach);
 }
 
-// A subscript that lanes can compute, made of linear parts, their minima, maxima, quotients and
-// remainders, and at most one element that it reads (NULL: none): how far from 0 it reaches without
-// that. False: it has more.
+// A subscript that lanes can compute, made of linear parts, their minima, maxima, products,
+// quotients and remainders, and at most one element that it reads (NULL: none): how far from 0 it
+// reaches without that. False: it has more.
 static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
     *reach = a->constant < 0 ? -a->constant : a->constant;
     *read = NULL;

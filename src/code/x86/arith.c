@@ -154,22 +154,11 @@ static void int_abs64(OpArgs *o) {
     x86_4(&o->g->a, o->way->op, o->d, o->a, o->t, o->a);
 }
 
-// scratch <- the count of each lane, modulo the width of the type
-static void shift_count(OpArgs *o) {
-    set_scratch(o, bits_of(o->type), (Value){.i = type_info[o->type].bits - 1});
-    x86_3(&o->g->a, x86_instr(o->g, USE_AND, o->type), o->t, o->b, o->t);
-}
-
-static void int_shift(OpArgs *o) {
-    shift_count(o);
-    x86_3(&o->g->a, o->way->op, o->d, o->a, o->t);
-}
-
 // AVX2 has no arithmetic shift of 64 bits: the sign bit is shifted along with the others and
 // extended from its new place.
 static void int_shift_right64(OpArgs *o) {
     Asm *a = &o->g->a;
-    shift_count(o);
+    x86_2(a, X86_vmovaps, o->t, o->b);
     x86_set_const(o->g, TYPE_I64, o->m->width, o->m->dst_reg, (Value){.i = INT64_MIN});
     x86_3(a, o->way->op, o->d, o->d, o->t);
     x86_3(a, o->way->op, o->t, o->a, o->t);

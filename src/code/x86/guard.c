@@ -86,13 +86,14 @@ static void load_element(Gen *g, const Micro *m) {
 }
 
 // A place that is computed is computed, and its index checked, where the guard holds in some lane
-// and nowhere else.
+// and nowhere else. A place that may be far from the buffer is not touched elsewhere either.
 static void load_contiguous(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     AsmLabel none = asm_label(a), done = asm_label(a);
-    bool computed = ref_is_hard(r), masks = x86_has_avx512(g);
-    if (computed) {
+    bool skips = ref_is_hard(r) || r->mem->far, masks = x86_has_avx512(g);
+    g->result.tricks[TRICK_SKIP] += r->mem->far;
+    if (skips) {
         guard_bits(g, m);
         x86_2(a, X86_test, x86_r32(X86_RDX), x86_r32(X86_RDX));
         x86_1(a, X86_jz, x86_to(&none));
@@ -104,7 +105,7 @@ static void load_contiguous(Gen *g, const Micro *m) {
     else
         x86_3(a, x86_instr(g, USE_MOVE_MASKED, r->type), x86_vreg(r->type, r->width, m->dst_reg),
               x86_guard_vector(g, m), at);
-    if (!computed) return;
+    if (!skips) return;
     x86_1(a, X86_jmp, x86_to(&done));
     asm_bind(a, &none);
     x86_zero(g, m->dst_reg);

@@ -494,6 +494,54 @@ TEST(narrow_tables_are_read_to_their_end) {
     CHECK(jit_tricks[TRICK_GATHER] > before);
 }
 
+// The number of bits that an index says, within the width of the type and beyond it.
+TEST(shifts_by_an_index_count_modulo_the_width) {
+#define SHIFTS(TYPE, BITS)                                                                         \
+    {                                                                                              \
+        "program s { input A: " TYPE "[45] output O: " TYPE "[45] output P: " TYPE "[45]\n"        \
+        "O: for i in 0:45, b in 0:" BITS "  O[i] +=! (A[i] >> " TYPE "(index(b))) & " TYPE "(1)\n" \
+        "P: for i in 0:45, b in 0:" BITS "  P[i] +=! A[i] << " TYPE "(index(b + i)) }",            \
+            "O: i/32 b i:v\nP: i/32 b i:v", ALL_BITS                                               \
+    }
+    static const Case cases[] = {SHIFTS("i32", "32"), SHIFTS("u32", "70"), SHIFTS("i64", "64"),
+                                 SHIFTS("i64", "90"), SHIFTS("u64", "64"), SHIFTS("i8", "8"),
+                                 SHIFTS("u8", "19"),  SHIFTS("i16", "16"), SHIFTS("u16", "40")};
+    RUN(cases);
+}
+
+// A table that is read at products of indices, as a discrete Fourier transform reads its roots.
+TEST(products_in_subscripts_are_gathered) {
+#define ROOTS(TYPE, STEP)                                                                          \
+    "program d { input X: " TYPE "[37] input C: " TYPE "[64] output R: " TYPE "[45]\n"             \
+    "output S: " TYPE "[9, 45]\n"                                                                  \
+    "R: for k in 0:45, n in 0:37  R[k] +=! X[n]*C[" STEP "*k*n % 61]\n"                            \
+    "S: for i in 0:9, j in 0:45  S[i, j] = C[max((j - 20)*(i - 4), 0) % 64] }"
+#define ROOT_CASES(TYPE)                                                                           \
+    {ROOTS(TYPE, "1"), "R: n k:v\nS: i j:v", EXACT},                                               \
+        {ROOTS(TYPE, "1"), "R: k n:v\nS: j i:v", EXACT}, {                                         \
+        ROOTS(TYPE, "997"), "R: k/16 n k:v\nS: i j:v", EXACT                                       \
+    }
+    static const Case cases[] = {ROOT_CASES("f32"), ROOT_CASES("i64"), ROOT_CASES("i32")};
+    int64_t before = jit_tricks[TRICK_GATHER];
+    RUN(cases);
+    CHECK(jit_tricks[TRICK_GATHER] > before);
+}
+
+// Pieces of a periodic subscript that are pages away where they do not hold.
+TEST(pieces_far_away_are_not_touched) {
+#define AROUND(TYPE, SIZE)                                                                         \
+    {                                                                                              \
+        "program a { input A: " TYPE "[" SIZE "] output O: " TYPE "[4, " SIZE "]\n"                \
+        "O: for i in 0:4, j in 0:" SIZE "  O[i, j] = A[(3*j + i) % " SIZE "] }",                   \
+            "O: i j:v", ALL_BITS                                                                   \
+    }
+    static const Case cases[] = {AROUND("f32", "1100"), AROUND("i64", "700"), AROUND("u8", "5000"),
+                                 AROUND("f32", "37")};
+    int64_t before = jit_tricks[TRICK_SKIP];
+    RUN(cases);
+    CHECK(jit_tricks[TRICK_SKIP] > before);
+}
+
 // Upper and lower limits that depend on outer loops, one or several at a time.
 TEST(loops_with_limits_run_where_they_may) {
 #define UPPER                                                                                      \
