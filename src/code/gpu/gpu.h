@@ -1,6 +1,6 @@
 // The GPU kernel form: a Tree mapped to grids, blocks and threads. Code generators print it.
 //
-//     Tree ─ gpu_map.c ─▶ GpuProgram: a list of kernels, launched one after the other
+//     Tree ─ gpu_map ─▶ GpuProgram: a list of kernels, launched one after the other
 //
 // Every kernel is one nest of the Tree's root (a dependence between nests is a dependence between
 // launches). Its loops have become
@@ -12,10 +12,10 @@
 //   serial loops       GPU_LOOP, run by every thread in the same number of iterations
 //   unrolled loops     GPU_LOOP with `unroll`
 //
-// and a nest whose loops have no mark is divided among the threads of its block (gpu_map.c).
+// and a nest whose loops have no mark is divided among the threads of its block (gpu_divide.c).
 // Barriers follow from dependences (gpu_barrier.c) and are written by nobody.
 //
-//   gpu_map.c      the mapping                     gpu_place.c     where buffers live
+//   gpu_impl.h     lists the files of the mapping  gpu_place.c     where buffers live
 //   gpu_barrier.c  where threads must wait         gpu_owner.c     which thread touches an element
 #ifndef LW_CODE_GPU_GPU_H
 #define LW_CODE_GPU_GPU_H

@@ -6,7 +6,6 @@
 // Other buffers of a block are in shared memory, while it lasts; the largest go to scratch memory.
 #include "code/gpu/gpu.h"
 
-#include "base/bug.h"
 #include "base/checked.h"
 
 // Reductions over threads need 8 bytes per thread.

@@ -1,0 +1,163 @@
+// The kernels: nests of the root with their blocks and threads.
+#include "code/gpu/gpu_impl.h"
+
+#include "base/checked.h"
+
+enum { FEW_BLOCKS = 128 }; // fewer leave processors idle
+
+static void thread_sizes(const Node *n, int64_t *size) {
+    const Block *b = as_block(n);
+    if (b && b->nindex == 1 && is_thread(b->kind)) {
+        int64_t *s = &size[b->kind - KIND_GRID_X];
+        *s = max_i64(*s, b->index[0].extent);
+    }
+    for (int i = 0; b && i < b->nchildren; i++) thread_sizes(b->child[i], size);
+}
+
+static bool threads_fit(const int64_t *size) {
+    return size[GPU_THREAD_X] <= GPU_MAX_THREADS && size[GPU_THREAD_Y] <= GPU_MAX_THREADS &&
+           size[GPU_THREAD_Z] <= 64 &&
+           size[GPU_THREAD_X] * size[GPU_THREAD_Y] * size[GPU_THREAD_Z] <= GPU_MAX_THREADS;
+}
+
+// Blocks of a nest with marks: its leading grid loops.
+static GpuNode *map_grid(Map *m, const Node *node, bool *any) {
+    const Block *b = as_block(node);
+    GpuAxis axis;
+    if (b && b->nindex == 1 && is_grid(b->kind) && axis_of(b->kind, &axis) &&
+        m->k->size[axis] == 1 && !b->index[0].passed && nest_independent(m, b, 0) &&
+        b->index[0].extent <= (axis == GPU_BLOCK_X ? INT32_MAX : GPU_MAX_GRID_YZ)) {
+        *any = true;
+        m->k->size[axis] = max_i64(b->index[0].extent, 1);
+        m->g->hi[m->g->hw + (int)axis] = m->k->size[axis] - 1;
+        m->value[b->index[0].id] = map_hw(m, axis);
+        int before = m->path.n;
+        for (int i = 0; i < b->nconstraints; i++)
+            vec_push(m->arena, &m->path, map_affine(m, b->constraint[i]));
+        map_allocs(m, b);
+        GpuNode *n = b->nchildren == 1 ? map_grid(m, b->child[0], any) : map_children(m, b);
+        m->path.n = before;
+        return n;
+    }
+    return map_node(m, node);
+}
+
+static void set_threads(Map *m, int64_t x) {
+    m->k->size[GPU_THREAD_X] = x;
+    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) m->g->hi[m->g->hw + a] = m->k->size[a] - 1;
+}
+
+static GpuNode *map_marked(Map *m, const Node *node) {
+    bool any = false;
+    thread_sizes(node, m->k->size);
+    if (!threads_fit(m->k->size)) {
+        const int64_t *size = m->k->size;
+        long long all = (long long)(size[GPU_THREAD_X] * size[GPU_THREAD_Y] * size[GPU_THREAD_Z]);
+        if (!m->failed)
+            diag_report(m->diags, tree_range(m->t, node), DIAG_GPU_THREADS, all, GPU_MAX_THREADS);
+        m->failed = true;
+        for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) m->k->size[a] = 1;
+    }
+    int64_t x = m->k->size[GPU_THREAD_X];
+    if (gpu_threads(m->k) == 1) x = PLAIN_THREADS;
+    set_threads(m, x);
+    return map_grid(m, node, &any);
+}
+
+static bool constrained_by(const Node *n, int id) {
+    const Block *b = as_block(n);
+    for (int i = 0; b && i < b->nconstraints; i++)
+        if (affine_uses_iter(b->constraint[i], id)) return true;
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (constrained_by(b->child[i], id)) return true;
+    return false;
+}
+
+// Neighbours along the last loop of the band that one thread takes, so that it loads and stores 16
+// bytes at once: every leaf writes contiguous elements, and little else happens.
+static int neighbours(Map *m, const Band *band) {
+    enum { LEAVES = 8, ENOUGH = 1 << 15 };
+    const Block *b = band->block[band->n - 1];
+    const Index *x = &b->index[band->at[band->n - 1]];
+    Leaves all = {0};
+    int v = 4;
+    nest_leaves(m->arena, &b->node, &all);
+    if (all.n > LEAVES || nest_instances(&b->node) > LEAVES * x->extent || b->nindex > 1) return 1;
+    for (int i = 0; i < band->n; i++)
+        for (int c = 0; c < band->block[i]->nconstraints; c++)
+            if (affine_uses_iter(band->block[i]->constraint[c], x->id)) return 1;
+    if (constrained_by(&b->node, x->id)) return 1;
+    for (int i = 0; i < all.n; i++) {
+        if (map_step(m, all.at[i]->write, x->id) != 1 || all.at[i]->write->has_read) return 1;
+        v = (int)min_i64(v, 16 / type_info[m->t->buffers.at[all.at[i]->write->tensor].type].bytes);
+    }
+    return v < 2 || x->extent % v || band->total / v < ENOUGH ? 1 : v;
+}
+
+static GpuNode *map_plain(Map *m, const Block *b) {
+    Band band;
+    band_find(m, b, &band);
+    if (band.total <= 1) { // one block, whose threads share the loops inside
+        set_threads(m, PLAIN_THREADS);
+        return map_node(m, &b->node);
+    }
+    int vector = neighbours(m, &band);
+    int64_t total = band.total / vector;
+    int64_t threads = min_i64(PLAIN_THREADS, ceil_div(total, GPU_WARP) * GPU_WARP);
+    while (threads > 2 * GPU_WARP && total < threads * FEW_BLOCKS) threads /= 2;
+    threads = ceil_div(threads, GPU_WARP) * GPU_WARP;
+    int64_t blocks = ceil_div(total, threads);
+    m->k->size[GPU_BLOCK_X] = blocks;
+    m->g->hi[m->g->hw + GPU_BLOCK_X] = blocks - 1;
+    set_threads(m, threads);
+    m->plain = true;
+    m->threads = ALL_THREADS;
+    const Affine *id = affine_scale(m->x, map_hw(m, GPU_BLOCK_X), threads);
+    id = affine_add(m->x, id, map_hw(m, GPU_THREAD_X));
+    GpuNode *only = vector == 1 ? band_map(m, &band, id, total, 1, -1, b) : NULL;
+    if (only) only->independent = true;
+    if (only) return only;
+    GpuNode *lanes = map_new(m, GPU_LOOP);
+    lanes->name = name_of(m->t->names, "lane");
+    lanes->unroll = lanes->independent = true;
+    lanes->extent = vector;
+    lanes->id = map_id(m, vector);
+    map_push(m, lanes, band_map(m, &band, id, total, vector, lanes->id, b));
+    return lanes;
+}
+
+static bool is_marked(Kind k) { return is_grid(k) || is_thread(k); }
+
+static void map_kernel(Map *m, const Node *node, const char *name) {
+    GpuKernel *k = arena_new(m->arena, GpuKernel);
+    const Block *b = as_block(node);
+    k->name = arena_printf(m->arena, "%s_%d", name, m->g->kernel.n);
+    for (int a = 0; a < GPU_AXES; a++) k->size[a] = 1;
+    for (int a = 0; a < GPU_AXES; a++) m->g->lo[m->g->hw + a] = m->g->hi[m->g->hw + a] = 0;
+    k->buffer = arena_new_n(m->arena, GpuBuffer, m->t->buffers.n);
+    m->k = k;
+    m->threads = m->inside = 0;
+    m->plain = false;
+    m->marked = nest_has(node, is_marked);
+    m->serial = 0;
+    for (int i = 0; i < m->t->buffers.n; i++) m->stage_of[i] = -1;
+    if (nest_instances(node) == 0) return;
+    k->body = b && !m->marked ? map_plain(m, b) : map_marked(m, node);
+    if (gpu_threads(k) == 1) set_threads(m, 1);
+    vec_push(m->arena, &m->g->kernel, k);
+    gpu_place(m->g, k);
+    gpu_barriers(m->g, k);
+}
+
+// Blocks without indices at the top hold kernels; their guards go into each.
+void map_top(Map *m, const Node *node, const char *name) {
+    const Block *b = as_block(node);
+    if (!b || b->nindex) {
+        map_kernel(m, node, name);
+        return;
+    }
+    int before = m->path.n;
+    for (int i = 0; i < b->nconstraints; i++) vec_push(m->arena, &m->path, b->constraint[i]);
+    for (int i = 0; i < b->nchildren; i++) map_top(m, b->child[i], name);
+    m->path.n = before;
+}

@@ -1,0 +1,182 @@
+// Questions about a nest: its leaves, how much code they are, which of its loops are independent.
+#include "code/gpu/gpu_impl.h"
+
+#include "base/checked.h"
+
+void nest_leaves(Arena *arena, const Node *n, Leaves *out) {
+    const Block *b = as_block(n);
+    if (!b) vec_push(arena, out, (const Leaf *)n);
+    for (int i = 0; b && i < b->nchildren; i++) nest_leaves(arena, b->child[i], out);
+}
+
+bool nest_has(const Node *n, bool (*is)(Kind)) {
+    const Block *b = as_block(n);
+    if (!b) return false;
+    if (b->nindex && is(b->kind)) return true;
+    for (int i = 0; i < b->nchildren; i++)
+        if (nest_has(b->child[i], is)) return true;
+    return false;
+}
+
+int64_t nest_instances(const Node *n) {
+    const Block *b = as_block(n);
+    if (!b) return 1;
+    int64_t sum = 0;
+    for (int i = 0; i < b->nchildren; i++) sum += nest_instances(b->child[i]);
+    for (int i = 0; i < b->nindex; i++)
+        if (!checked_mul(sum, max_i64(b->index[i].extent, 0), &sum)) return INT64_MAX;
+    return sum;
+}
+
+// The code of a leaf, in multiply-adds: functions and indices from data take many instructions.
+static int64_t code_of(const Expr *e) {
+    enum { FUNCTION = 8, INDEX = 16 };
+    if (e->kind == EXPR_READ) return e->access->has_read ? INDEX : 0;
+    if (e->kind != EXPR_OP) return 0;
+    int64_t sum = op_info[e->op].class == OP_MATH ? FUNCTION : 0;
+    for (int i = 0; i < e->n; i++) sum += code_of(e->arg[i]);
+    return sum;
+}
+
+// The leaves that one thread runs by their code, thread loops not counted.
+int64_t nest_own_instances(const Node *n) {
+    const Block *b = as_block(n);
+    if (!b) {
+        const Leaf *leaf = (const Leaf *)n;
+        return 1 + code_of(leaf->value) + (leaf->write->has_read ? 32 : 0);
+    }
+    int64_t sum = 0;
+    for (int i = 0; i < b->nchildren; i++) sum += nest_own_instances(b->child[i]);
+    for (int i = 0; i < b->nindex && !is_thread(b->kind); i++)
+        if (!checked_mul(sum, max_i64(b->index[i].extent, 0), &sum)) return INT64_MAX;
+    return sum;
+}
+
+bool nest_allocates(const Node *n, int buffer) {
+    const Block *b = as_block(n);
+    for (int i = 0; b && i < b->nallocs; i++)
+        if (b->alloc[i] == buffer) return true;
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (nest_allocates(b->child[i], buffer)) return true;
+    return false;
+}
+
+// The range of values of a subscript without the term of `id`, over the indices below `b`; those
+// further out count as one opaque part, `outer`. Indices that step over all values of `id` do not
+// count: they are higher digits of the subscript.
+typedef struct Spread {
+    int64_t coef, lo, hi;
+    const Affine *outer;
+} Spread;
+
+static bool index_below(const Node *n, int id, int64_t *extent) {
+    const Block *b = as_block(n);
+    for (int i = 0; b && i < b->nindex; i++)
+        if (b->index[i].id == id) {
+            *extent = b->index[i].passed ? -1 : b->index[i].extent;
+            return true;
+        }
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (index_below(b->child[i], id, extent)) return true;
+    return false;
+}
+
+static bool spread_of(Map *m, const Block *b, const Affine *sub, int id, Spread *out) {
+    *out = (Spread){.lo = sub->constant, .hi = sub->constant};
+    const Affine *outer = affine_const(m->x, 0);
+    int64_t all = 0, own = 1;
+    if (!sub->linear || !index_below(&b->node, id, &own) || own < 0) return false;
+    if (!checked_mul(affine_coef(sub, id), own, &all)) return false;
+    for (int i = 0; i < sub->n; i++) {
+        int at = sub->term[i].atom->index;
+        int64_t coef = sub->term[i].coef, extent = 0, more;
+        if (at == id) {
+            out->coef = coef;
+        } else if (!index_below(&b->node, at, &extent)) {
+            outer = affine_add(m->x, outer, affine_make(m->x, 0, &sub->term[i], 1));
+        } else if (!all || coef % all) {
+            if (extent < 0 || !checked_mul(coef, max_i64(extent - 1, 0), &more)) return false;
+            if (!checked_add(more < 0 ? out->lo : out->hi, more, more < 0 ? &out->lo : &out->hi))
+                return false;
+        }
+    }
+    out->outer = outer;
+    return true;
+}
+
+typedef struct Touches {
+    Map *m;
+    const Block *b;
+    int id, buffer, dim;
+    bool any, apart;
+    Spread all;
+} Touches;
+
+static void see_touch(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Touches *t = user;
+    Spread s;
+    if (a->tensor != t->buffer || !t->apart) return;
+    if (!spread_of(t->m, t->b, a->sub[t->dim], t->id, &s) || !s.coef) {
+        t->apart = false;
+    } else if (!t->any) {
+        t->all = s;
+        t->any = true;
+    } else if (s.coef != t->all.coef || s.outer != t->all.outer) {
+        t->apart = false;
+    } else {
+        t->all.lo = min_i64(t->all.lo, s.lo);
+        t->all.hi = max_i64(t->all.hi, s.hi);
+    }
+}
+
+void leaf_accesses(const Leaf *leaf, AccessVisit *fn, void *user) {
+    fn(user, leaf->write, false);
+    for (int d = 0; d < leaf->write->rank; d++)
+        affine_visit_accesses(leaf->write->sub[d], fn, user);
+    expr_visit_accesses(leaf->value, fn, user);
+}
+
+// Do different values of the index always mean different elements of the buffer, in some dimension?
+static bool apart(Map *m, const Block *b, const Leaves *all, int id, int buffer) {
+    for (int d = 0; d < m->t->buffers.at[buffer].rank; d++) {
+        Touches t = {.m = m, .b = b, .id = id, .buffer = buffer, .dim = d, .apart = true};
+        for (int i = 0; i < all->n && t.apart; i++) leaf_accesses(all->at[i], see_touch, &t);
+        int64_t coef = t.all.coef < 0 ? -t.all.coef : t.all.coef;
+        if (t.apart && t.any && t.all.hi - t.all.lo < coef) return true;
+    }
+    return false;
+}
+
+// Do iterations of this index touch no element that another iteration writes? If the loop is
+// unordered, only reductions can meet.
+bool nest_independent(Map *m, const Block *b, int at) {
+    const Index *x = &b->index[at];
+    if (x->passed) return false;
+    if (x->extent <= 1) return true;
+    Leaves all = {0};
+    bool unordered = b->kind != KIND_SERIAL && b->kind != KIND_UNROLL;
+    nest_leaves(m->arena, &b->node, &all);
+    for (int i = 0; i < all.n; i++) {
+        const Leaf *leaf = all.at[i];
+        int buffer = leaf->write->tensor;
+        if (unordered && leaf->op == REDUCE_ASSIGN) continue;
+        if (nest_allocates(&b->node, buffer)) continue;
+        if (!apart(m, b, &all, x->id, buffer)) return false;
+    }
+    for (int i = 0; i < b->nconstraints; i++)
+        if (b->constraint[i]->has_read) return false;
+    return true;
+}
+
+// Do iterations of the thread loop reduce into one element, and nothing worse?
+bool nest_only_reduces(Map *m, const Block *b) {
+    Leaves all = {0};
+    nest_leaves(m->arena, &b->node, &all);
+    for (int i = 0; i < all.n; i++) {
+        const Leaf *leaf = all.at[i];
+        if (leaf->op == REDUCE_ASSIGN || nest_allocates(&b->node, leaf->write->tensor)) continue;
+        if (leaf->write->has_read) return false;
+    }
+    return true;
+}
