@@ -3,6 +3,7 @@
 //   gpu_map.c    loops, leaves, allocations       gpu_kernel.c  kernels, their blocks and threads
 //   gpu_nest.c   questions about a nest           gpu_divide.c  nests divided among all threads
 //   gpu_stage.c  asynchronous copies              gpu_meet.c    reductions over threads
+//   gpu_edge.c   first and last iterations
 #ifndef LW_CODE_GPU_GPU_IMPL_H
 #define LW_CODE_GPU_GPU_IMPL_H
 
@@ -57,6 +58,10 @@ GpuNode *map_serial(Map *m, const Block *b, int at);
 // --- gpu_kernel.c --------------------------------------------------------------------------------
 // Blocks without indices at the top hold kernels; their guards go into each.
 void map_top(Map *m, const Node *node, const char *name);
+
+// --- gpu_edge.c ----------------------------------------------------------------------------------
+// Takes out of loops what only their first or last iteration does.
+void gpu_edges(Arena *arena, Tree *t);
 
 // --- gpu_nest.c ----------------------------------------------------------------------------------
 void nest_leaves(Arena *arena, const Node *n, Leaves *out);

@@ -260,6 +260,7 @@ GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *dia
     GpuProgram *g = arena_new(arena, GpuProgram);
     g->arena = arena;
     g->tree = tree_fork(arena, tree_expand(t));
+    gpu_edges(arena, g->tree);
     pad_tiles(arena, g->tree);
     g->hw = g->tree->nindices;
     g->nids = g->hw + GPU_AXES;
