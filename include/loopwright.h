@@ -400,6 +400,8 @@ typedef enum lw_loop_kind {
     LW_LOOP_THREAD_X = 8,
     LW_LOOP_THREAD_Y = 9,
     LW_LOOP_THREAD_Z = 10,
+    LW_LOOP_WARP = 11,
+    LW_LOOP_LANE = 12,
 } lw_loop_kind;
 LW_API const char *lw_loop_kind_name(lw_loop_kind kind); // "parallel"; NULL: no such kind
 

@@ -29,7 +29,8 @@ static const char *const mark[KIND_COUNT] = {
     [KIND_SERIAL] = "s",          [KIND_ANY] = "any",           [KIND_PARALLEL] = "p",
     [KIND_UNROLL] = "u",          [KIND_VECTOR] = "v",          [KIND_GRID_X] = "grid.x",
     [KIND_GRID_Y] = "grid.y",     [KIND_GRID_Z] = "grid.z",     [KIND_THREAD_X] = "thread.x",
-    [KIND_THREAD_Y] = "thread.y", [KIND_THREAD_Z] = "thread.z",
+    [KIND_THREAD_Y] = "thread.y", [KIND_THREAD_Z] = "thread.z", [KIND_WARP] = "warp",
+    [KIND_LANE] = "lane",
 };
 
 static bool is_word(char c) {

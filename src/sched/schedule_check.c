@@ -106,15 +106,15 @@ static void check_storage(Lower *l, int stmt) {
         }
 }
 
-static bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_THREAD_Z; }
+static bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_LANE; }
 static bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
 
-// Each GPU axis occurs once, and grid axes enclose thread axes.
+// Each GPU axis occurs once, warps and lanes have digits, and grid axes enclose thread axes.
 static void check_axes(Lower *l, const SchedStmt *s) {
     for (int i = 0; i < s->nloops; i++)
         for (int k = 0; k < i && !l->failed; k++) {
             Kind outer = s->loop[k].kind, inner = s->loop[i].kind;
-            bool twice = outer == inner && (is_grid(inner) || is_thread(inner));
+            bool twice = outer == inner && inner >= KIND_GRID_X && inner <= KIND_THREAD_Z;
             if (!twice && !(is_grid(inner) && is_thread(outer))) continue;
             diag_report(l->diags, s->loop[i].range, DIAG_SCHEDULE_AXIS, kind_name[inner],
                         kind_name[outer]);

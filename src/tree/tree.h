@@ -53,6 +53,8 @@ typedef enum Kind {
     KIND_THREAD_X,
     KIND_THREAD_Y,
     KIND_THREAD_Z,
+    KIND_WARP, // digits of the number of a thread's warp in its block
+    KIND_LANE, // and of its number in the warp
     KIND_COUNT
 } Kind;
 extern const char *const kind_name[KIND_COUNT];

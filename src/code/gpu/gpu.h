@@ -5,7 +5,9 @@
 // Every kernel is one nest of the Tree's root (a dependence between nests is a dependence between
 // launches). Its loops have become
 //
-//   hardware indices   ids of blocks and threads: GpuProgram.hw + GPU_BLOCK_X ... GPU_THREAD_Z.
+//   hardware indices   ids of blocks and threads: GpuProgram.hw + GPU_BLOCK_X ... Threads have x, y
+//                      and z, or digits: one for each loop over warps and lanes, so that any bits
+//                      of a lane's number may belong to any loop.
 //                      An index of a mapped loop is replaced by its value in terms of these, so two
 //                      nests that use thread.x for different loops have equal subscripts where
 //                      their threads touch equal elements.
@@ -30,7 +32,9 @@ typedef enum GpuAxis {
     GPU_THREAD_X,
     GPU_THREAD_Y,
     GPU_THREAD_Z,
-    GPU_AXES
+    GPU_WARP_0, // digits of the warp's number, the highest first
+    GPU_LANE_0 = GPU_WARP_0 + 4,
+    GPU_AXES = GPU_LANE_0 + 6
 } GpuAxis;
 
 enum { GPU_WARP = 32, GPU_MAX_THREADS = 1024, GPU_SHARED_BYTES = 232448, GPU_MAX_GRID_YZ = 65535 };
@@ -88,6 +92,7 @@ struct GpuNode {
 
 typedef struct GpuKernel {
     const char *name;
+    const Node *nest;       // of the Tree
     int64_t size[GPU_AXES]; // blocks and threads
     int64_t shared;         // bytes
     int64_t local;          // bytes per thread
@@ -116,9 +121,20 @@ void gpu_place(GpuProgram *g, GpuKernel *k);
 // gpu_barrier.c: adds barriers to the body.
 void gpu_barriers(GpuProgram *g, GpuKernel *k);
 
+// gpu_nest.c: where the first statement of a nest stands in the source.
+Range gpu_range(const Tree *t, const Node *n);
+
 static inline int gpu_threads(const GpuKernel *k) {
-    return (int)(k->size[GPU_THREAD_X] * k->size[GPU_THREAD_Y] * k->size[GPU_THREAD_Z]);
+    int64_t n = 1;
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++) n *= k->size[a];
+    return (int)n;
 }
+// gpu_owner.c: the number of a thread in its block is the sum of its axes, each times gpu_step: the
+// last lane digit runs fastest, then warps, then x, y, z. Without warps and lanes these are those of
+// the hardware.
+int64_t gpu_step(const GpuKernel *k, GpuAxis a);
+extern const GpuAxis gpu_fastest[GPU_AXES - GPU_THREAD_X]; // the axes of threads in this order
+bool gpu_has_digits(const GpuKernel *k);
 // gpu_owner.c: an access as digits of a number. False: it is not one.
 typedef struct GpuDigit {
     int64_t coef, extent; // elements

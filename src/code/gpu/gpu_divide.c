@@ -78,9 +78,10 @@ static const Affine *linear_thread(Map *m, int64_t *count) {
     const int64_t *size = m->k->size;
     const Affine *sum = affine_const(m->x, 0);
     *count = 1;
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) {
+    for (int i = 0; i < GPU_AXES - GPU_THREAD_X; i++) {
+        GpuAxis a = gpu_fastest[i];
         if (m->threads >> a & 1) continue;
-        sum = affine_add(m->x, sum, affine_scale(m->x, map_hw(m, (GpuAxis)a), *count));
+        sum = affine_add(m->x, sum, affine_scale(m->x, map_hw(m, a), *count));
         *count *= size[a];
     }
     return sum;

@@ -9,7 +9,7 @@
 
 #include "code/gpu/gpu.h"
 
-enum { PLAIN_THREADS = 256, ALL_THREADS = 0x38 };
+enum { PLAIN_THREADS = 256, ALL_THREADS = (1 << GPU_AXES) - (1 << GPU_THREAD_X) };
 
 typedef struct Map {
     GpuProgram *g;
@@ -31,13 +31,8 @@ typedef struct Map {
 
 typedef VEC(const Leaf *) Leaves;
 
-static inline bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_THREAD_Z; }
+static inline bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_LANE; }
 static inline bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
-static inline bool axis_of(Kind k, GpuAxis *out) {
-    if (!is_grid(k) && !is_thread(k)) return false;
-    *out = (GpuAxis)(k - KIND_GRID_X);
-    return true;
-}
 
 // --- gpu_map.c -----------------------------------------------------------------------------------
 GpuNode *map_new(Map *m, GpuKind kind);
@@ -67,6 +62,9 @@ void gpu_edges(Arena *arena, Tree *t);
 void nest_leaves(Arena *arena, const Node *n, Leaves *out);
 void leaf_accesses(const Leaf *leaf, AccessVisit *fn, void *user);
 bool nest_has(const Node *n, bool (*is)(Kind));
+// The axis of a loop of blocks or threads. Of warps and lanes, the innermost loop has the last
+// digit, so that nests that lack the outer ones use the same digits. False: there are too many.
+bool nest_axis(const Block *b, GpuAxis *out);
 int64_t nest_instances(const Node *n); // of leaves; INT64_MAX: more
 // The leaves that one thread runs by their code, thread loops not counted.
 int64_t nest_own_instances(const Node *n);

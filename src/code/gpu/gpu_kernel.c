@@ -5,27 +5,54 @@
 
 enum { FEW_BLOCKS = 128 }; // fewer leave processors idle
 
-static void thread_sizes(const Node *n, int64_t *size) {
+static bool thread_sizes(const Node *n, int64_t *size, const Block **many) {
     const Block *b = as_block(n);
+    GpuAxis axis;
     if (b && b->nindex == 1 && is_thread(b->kind)) {
-        int64_t *s = &size[b->kind - KIND_GRID_X];
-        *s = max_i64(*s, b->index[0].extent);
+        if (nest_axis(b, &axis))
+            size[axis] = max_i64(size[axis], b->index[0].extent);
+        else
+            *many = b;
     }
-    for (int i = 0; b && i < b->nchildren; i++) thread_sizes(b->child[i], size);
+    for (int i = 0; b && i < b->nchildren; i++) thread_sizes(b->child[i], size, many);
+    return !*many;
 }
 
-static bool threads_fit(const int64_t *size) {
-    return size[GPU_THREAD_X] <= GPU_MAX_THREADS && size[GPU_THREAD_Y] <= GPU_MAX_THREADS &&
-           size[GPU_THREAD_Z] <= 64 &&
-           size[GPU_THREAD_X] * size[GPU_THREAD_Y] * size[GPU_THREAD_Z] <= GPU_MAX_THREADS;
+// The product of axes, at most INT32_MAX.
+static int64_t product(const int64_t *size, int from, int to) {
+    int64_t n = 1;
+    for (int a = from; a < to; a++) n = min_i64(n * min_i64(size[a], INT32_MAX), INT32_MAX);
+    return n;
+}
+
+static bool threads_fit(Map *m, const Node *node) {
+    const int64_t *size = m->k->size;
+    Range range = gpu_range(m->t, node);
+    const Block *many = NULL;
+    if (!thread_sizes(node, m->k->size, &many)) {
+        int most = many->kind == KIND_WARP ? GPU_LANE_0 - GPU_WARP_0 : GPU_AXES - GPU_LANE_0;
+        diag_report(m->diags, range, DIAG_GPU_DIGITS, most, kind_name[many->kind]);
+        return false;
+    }
+    int64_t lanes = product(size, GPU_LANE_0, GPU_AXES);
+    int64_t all = product(size, GPU_THREAD_X, GPU_AXES);
+    if (lanes > GPU_WARP) {
+        diag_report(m->diags, range, DIAG_GPU_LANES, (long long)lanes, GPU_WARP);
+        return false;
+    }
+    bool fits = all <= GPU_MAX_THREADS && (gpu_has_digits(m->k) || size[GPU_THREAD_Z] <= 64);
+    if (!fits)
+        diag_report(m->diags, range, DIAG_GPU_THREADS, (long long)all,
+                    all <= GPU_MAX_THREADS ? 64 : GPU_MAX_THREADS);
+    return fits;
 }
 
 // Blocks of a nest with marks: its leading grid loops.
 static GpuNode *map_grid(Map *m, const Node *node, bool *any) {
     const Block *b = as_block(node);
     GpuAxis axis;
-    if (b && b->nindex == 1 && is_grid(b->kind) && axis_of(b->kind, &axis) &&
-        m->k->size[axis] == 1 && !b->index[0].passed && nest_independent(m, b, 0) &&
+    if (b && b->nindex == 1 && is_grid(b->kind) && nest_axis(b, &axis) && m->k->size[axis] == 1 &&
+        !b->index[0].passed && nest_independent(m, b, 0) &&
         b->index[0].extent <= (axis == GPU_BLOCK_X ? INT32_MAX : GPU_MAX_GRID_YZ)) {
         *any = true;
         m->k->size[axis] = max_i64(b->index[0].extent, 1);
@@ -44,19 +71,14 @@ static GpuNode *map_grid(Map *m, const Node *node, bool *any) {
 
 static void set_threads(Map *m, int64_t x) {
     m->k->size[GPU_THREAD_X] = x;
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) m->g->hi[m->g->hw + a] = m->k->size[a] - 1;
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++) m->g->hi[m->g->hw + a] = m->k->size[a] - 1;
 }
 
 static GpuNode *map_marked(Map *m, const Node *node) {
     bool any = false;
-    thread_sizes(node, m->k->size);
-    if (!threads_fit(m->k->size)) {
-        const int64_t *size = m->k->size;
-        long long all = (long long)(size[GPU_THREAD_X] * size[GPU_THREAD_Y] * size[GPU_THREAD_Z]);
-        if (!m->failed)
-            diag_report(m->diags, tree_range(m->t, node), DIAG_GPU_THREADS, all, GPU_MAX_THREADS);
+    if (m->failed || !threads_fit(m, node)) {
         m->failed = true;
-        for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) m->k->size[a] = 1;
+        for (int a = GPU_THREAD_X; a < GPU_AXES; a++) m->k->size[a] = 1;
     }
     int64_t x = m->k->size[GPU_THREAD_X];
     if (gpu_threads(m->k) == 1) x = PLAIN_THREADS;
@@ -135,6 +157,7 @@ static void map_kernel(Map *m, const Node *node, const char *name) {
     for (int a = 0; a < GPU_AXES; a++) k->size[a] = 1;
     for (int a = 0; a < GPU_AXES; a++) m->g->lo[m->g->hw + a] = m->g->hi[m->g->hw + a] = 0;
     k->buffer = arena_new_n(m->arena, GpuBuffer, m->t->buffers.n);
+    k->nest = node;
     m->k = k;
     m->threads = m->inside = 0;
     m->plain = false;

@@ -97,7 +97,7 @@ static GpuNode *map_leaf(Map *m, const Leaf *leaf) {
         vec_push(m->arena, &n->where, m->path.at[i]);
     }
     if (!m->plain)
-        for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+        for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
             if (m->k->size[a] > 1 && !(m->threads >> a & 1)) n->single |= 1u << a;
     n->meet = leaf->op == REDUCE_ASSIGN ? 0 : m->inside;
     return n;
@@ -115,7 +115,7 @@ GpuNode *map_children(Map *m, const Block *b) {
 
 unsigned map_axes(const Map *m) {
     unsigned axes = 0;
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
         if (m->k->size[a] > 1) axes |= 1u << a;
     return axes;
 }
@@ -205,8 +205,8 @@ GpuNode *map_loop(Map *m, const Block *b, int at) {
     if (at == b->nindex) return map_body(m, b);
     const Index *x = &b->index[at];
     if (x->passed) return bind(m, b, at, map_affine(m, x->passed), NULL);
-    if (!m->plain && is_thread(b->kind) && axis_of(b->kind, &axis) && !(m->threads >> axis & 1) &&
-        (nest_independent(m, b, at) || (m->inside >> axis & 1)))
+    if (!m->plain && is_thread(b->kind) && nest_axis(b, &axis) && !(m->threads >> axis & 1) &&
+        x->extent <= m->k->size[axis] && (nest_independent(m, b, at) || (m->inside >> axis & 1)))
         return thread_loop(m, b, at, axis);
     return map_serial(m, b, at);
 }

@@ -46,7 +46,9 @@ static bool meeting_axes(Map *m, const Block *top, const Node *n, unsigned aroun
         unsigned axes = around;
         if (b->nindex == 1 && is_thread(b->kind) && !nest_independent(m, b, 0)) {
             if (!nest_only_reduces(m, b) || selected_below(m, b)) return false;
-            axes |= 1u << (b->kind - KIND_GRID_X);
+            GpuAxis axis;
+            if (!nest_axis(b, &axis)) return false;
+            axes |= 1u << axis;
         }
         for (int i = 0; i < b->nchildren; i++)
             if (!meeting_axes(m, top, b->child[i], axes, out)) return false;

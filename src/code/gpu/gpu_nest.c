@@ -9,6 +9,11 @@ void nest_leaves(Arena *arena, const Node *n, Leaves *out) {
     for (int i = 0; b && i < b->nchildren; i++) nest_leaves(arena, b->child[i], out);
 }
 
+Range gpu_range(const Tree *t, const Node *n) {
+    for (const Block *b = as_block(n); b && b->nchildren; b = as_block(n)) n = b->child[0];
+    return tree_range(t, n);
+}
+
 bool nest_has(const Node *n, bool (*is)(Kind)) {
     const Block *b = as_block(n);
     if (!b) return false;
@@ -16,6 +21,25 @@ bool nest_has(const Node *n, bool (*is)(Kind)) {
     for (int i = 0; i < b->nchildren; i++)
         if (nest_has(b->child[i], is)) return true;
     return false;
+}
+
+static int kinds_below(const Block *b, Kind kind) {
+    int most = 0;
+    for (int i = 0; i < b->nchildren; i++) {
+        const Block *c = as_block(b->child[i]);
+        int n = c ? kinds_below(c, kind) + (c->nindex && c->kind == kind) : 0;
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+bool nest_axis(const Block *b, GpuAxis *out) {
+    bool digit = b->kind == KIND_WARP || b->kind == KIND_LANE;
+    int first = b->kind == KIND_WARP ? GPU_WARP_0 : GPU_LANE_0;
+    int end = b->kind == KIND_WARP ? GPU_LANE_0 : GPU_AXES;
+    int axis = digit ? end - 1 - kinds_below(b, b->kind) : (int)(b->kind - KIND_GRID_X);
+    *out = (GpuAxis)axis;
+    return !digit || axis >= first;
 }
 
 int64_t nest_instances(const Node *n) {

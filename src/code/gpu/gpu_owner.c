@@ -55,9 +55,23 @@ bool gpu_digits_equal(const GpuDigits *a, const GpuDigits *b) {
     return true;
 }
 
+const GpuAxis gpu_fastest[GPU_AXES - GPU_THREAD_X] = {
+    GPU_LANE_0 + 5, GPU_LANE_0 + 4, GPU_LANE_0 + 3, GPU_LANE_0 + 2, GPU_LANE_0 + 1,
+    GPU_LANE_0,     GPU_WARP_0 + 3, GPU_WARP_0 + 2, GPU_WARP_0 + 1, GPU_WARP_0,
+    GPU_THREAD_X,   GPU_THREAD_Y,   GPU_THREAD_Z,
+};
+
+int64_t gpu_step(const GpuKernel *k, GpuAxis a) {
+    int64_t step = 1;
+    for (int i = 0; gpu_fastest[i] != a; i++) step *= k->size[gpu_fastest[i]];
+    return step;
+}
+
+bool gpu_has_digits(const GpuKernel *k) { return gpu_used_axes(k) >> GPU_WARP_0; }
+
 unsigned gpu_used_axes(const GpuKernel *k) {
     unsigned axes = 0;
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
         if (k->size[a] > 1) axes |= 1u << a;
     return axes;
 }

@@ -243,7 +243,7 @@ static int64_t up_to(int64_t n, int64_t unit) { return ceil_div(n, unit) * unit;
 
 static int64_t copies_of(const GpuKernel *k, const GpuBuffer *b) {
     int64_t n = 1;
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
         if (b->slices >> a & 1) n *= k->size[a];
     return n;
 }

@@ -51,7 +51,7 @@ static const Affine *own_part(const KernelWriter *w, const GpuBuffer *b) {
         sum = affine_add(w->x, sum, affine_scale(w->x, n, b->block_bytes));
     }
     int64_t step = b->bytes;
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++) {
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++) {
         if (!(b->slices >> a & 1)) continue;
         sum = affine_add(w->x, sum, affine_scale(w->x, hardware(w, (GpuAxis)a), step));
         step *= size[a];

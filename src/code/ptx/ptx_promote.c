@@ -41,6 +41,7 @@ typedef struct Look {
     VEC(int) inner; // ids of serial loops
     bool barrier;
     const GpuNode *leaf;
+    bool writing; // the access is what the leaf writes; it may read the same element before
     KernelWriter *w;
 } Look;
 
@@ -112,7 +113,7 @@ static void see_access(void *user, const Access *a, bool guarded) {
     if (!c->any) c->first = l->leaf;
     c->any = true;
     c->rest = p->rest;
-    c->written |= a == l->leaf->leaf->write;
+    c->written |= l->writing;
     int64_t k = plan_constant(w, p);
     for (int i = 0; i < l->element.n; i++)
         if (l->element.at[i].buffer == a->tensor && l->element.at[i].constant == k) {
@@ -124,8 +125,7 @@ static void see_access(void *user, const Access *a, bool guarded) {
         c->bad = true;
         return;
     }
-    bool assigned =
-        l->leaf == c->first && l->leaf->leaf->op == REDUCE_ASSIGN && a == l->leaf->leaf->write;
+    bool assigned = l->leaf == c->first && l->leaf->leaf->op == REDUCE_ASSIGN && l->writing;
     vec_push(w->arena, &l->element,
              ((Element){.buffer = a->tensor,
                         .rest = p->rest,
@@ -143,7 +143,9 @@ static void see_leaf(KernelWriter *w, const GpuNode *n, void *user) {
     expr_visit_accesses(n->leaf->value, see_access, l);
     for (int d = 0; d < n->leaf->write->rank; d++)
         affine_visit_accesses(n->leaf->write->sub[d], see_access, l);
+    l->writing = true;
     see_access(l, n->leaf->write, false);
+    l->writing = false;
     if (n->single || n->meet) l->of[n->leaf->write->tensor].bad = true;
 }
 

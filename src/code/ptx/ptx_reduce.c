@@ -84,19 +84,29 @@ static Opnd shuffled(KernelWriter *w, Opnd v, int distance, unsigned mask) {
     return r;
 }
 
-static Opnd shuffle_sum(KernelWriter *w, Reduce op, Type t, Opnd v, int width, unsigned mask) {
-    for (int d = width / 2; d >= 1; d /= 2) v = combine(w, op, t, v, shuffled(w, v, d, mask));
+// A value to reduce. Bools and narrow types travel in 32 bits.
+typedef struct PtxReduceItem {
+    Opnd v;
+    Reduce op;
+    Type type;
+} PtxReduceItem;
+
+// Over `size` threads that are `step` apart.
+static Opnd shuffle_sum(KernelWriter *w, const PtxReduceItem *of, Opnd v, int64_t step,
+                        int64_t size, unsigned mask) {
+    for (int64_t d = step * size / 2; d >= step; d /= 2)
+        v = combine(w, of->op, of->type, v, shuffled(w, v, (int)d, mask));
     return v;
 }
 
 static Opnd linear_thread(KernelWriter *w) {
-    const Affine *x = affine_iter(w->x, w->g->hw + GPU_THREAD_X);
-    const Affine *y = affine_iter(w->x, w->g->hw + GPU_THREAD_Y);
-    const Affine *z = affine_iter(w->x, w->g->hw + GPU_THREAD_Z);
-    const int64_t *size = w->k->size;
-    z = affine_scale(w->x, z, size[GPU_THREAD_X] * size[GPU_THREAD_Y]);
-    y = affine_scale(w->x, y, size[GPU_THREAD_X]);
-    return affine_value(w, affine_add(w->x, x, affine_add(w->x, y, z)), false);
+    const Affine *sum = affine_const(w->x, 0);
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++) {
+        if (w->k->size[a] == 1) continue;
+        const Affine *id = affine_iter(w->x, w->g->hw + a);
+        sum = affine_add(w->x, sum, affine_scale(w->x, id, gpu_step(w->k, (GpuAxis)a)));
+    }
+    return affine_value(w, sum, false);
 }
 
 static Opnd shared_base(KernelWriter *w) {
@@ -117,13 +127,6 @@ static Opnd shared_load(KernelWriter *w, RegClass class, Opnd address, int64_t d
          class == REG_64 ? 'd' : 'r', r.reg, address.reg, (long long)disp);
     return r;
 }
-
-// A value to reduce. Bools and narrow types travel in 32 bits.
-typedef struct PtxReduceItem {
-    Opnd v;
-    Reduce op;
-    Type type;
-} PtxReduceItem;
 
 // One slot per warp, or per thread; everybody combines those of its row in order.
 typedef struct Exchange {
@@ -201,8 +204,7 @@ static void exchange(KernelWriter *w, PtxReduceItem *item, int n, const Exchange
 static void reduce_warps(KernelWriter *w, PtxReduceItem *item, int n, Opnd id) {
     int64_t x = w->k->size[GPU_THREAD_X];
     Exchange e = {.step = 1, .per_row = (int)(x / 32), .slots = gpu_threads(w->k) / 32};
-    for (int k = 0; k < n; k++)
-        item[k].v = shuffle_sum(w, item[k].op, item[k].type, item[k].v, 32, ~0u);
+    for (int k = 0; k < n; k++) item[k].v = shuffle_sum(w, &item[k], item[k].v, 1, 32, ~0u);
     if (e.per_row == 1) return;
     e.slot = NEW(w, REG_32, "shr.u32", id, lit(REG_32, 5));
     Opnd lane = NEW(w, REG_32, "and.b32", id, lit(REG_32, 31));
@@ -212,15 +214,24 @@ static void reduce_warps(KernelWriter *w, PtxReduceItem *item, int n, Opnd id) {
     exchange(w, item, n, &e);
 }
 
-static void reduce_axis(KernelWriter *w, PtxReduceItem *item, int n, Opnd id, GpuAxis a) {
-    const int64_t *size = w->k->size;
-    int64_t step = a == GPU_THREAD_X   ? 1
-                   : a == GPU_THREAD_Y ? size[GPU_THREAD_X]
-                                       : size[GPU_THREAD_X] * size[GPU_THREAD_Y];
+static bool is_power(int64_t n) { return (n & (n - 1)) == 0; }
+
+// Threads that differ in the axis: by shuffles if they are in one warp, else through shared memory.
+static void reduce_axis(KernelWriter *w, PtxReduceItem *item, int n, GpuAxis a) {
+    int64_t size = w->k->size[a], step = gpu_step(w->k, a);
+    int threads = gpu_threads(w->k);
+    unsigned mask = threads >= 32 ? ~0u : (1u << threads) - 1;
+    bool whole = threads % 32 == 0 || threads < 32;
+    if (whole && is_power(size) && is_power(step) && step * size <= 32) {
+        for (int k = 0; k < n; k++)
+            item[k].v = shuffle_sum(w, &item[k], item[k].v, step, size, mask);
+        return;
+    }
+    Opnd id = linear_thread(w);
     Opnd back =
         NEW(w, REG_32, "mul.lo.s32", w->index[w->g->hw + (int)a], lit(REG_32, (uint64_t)step));
-    Exchange e = {.slots = gpu_threads(w->k),
-                  .per_row = (int)size[a],
+    Exchange e = {.slots = threads,
+                  .per_row = (int)size,
                   .slot = id,
                   .row = NEW(w, REG_32, "sub.s32", id, back),
                   .step = step,
@@ -229,24 +240,14 @@ static void reduce_axis(KernelWriter *w, PtxReduceItem *item, int n, Opnd id, Gp
 }
 
 static void all_reduce(KernelWriter *w, PtxReduceItem *item, int n, unsigned axes) {
-    const int64_t *size = w->k->size;
-    int threads = gpu_threads(w->k);
-    int64_t x = size[GPU_THREAD_X];
-    unsigned mask = threads >= 32 ? ~0u : (1u << threads) - 1;
-    bool along_x = (axes & gpu_used_axes(w->k)) == 1u << GPU_THREAD_X;
-    bool whole = threads % 32 == 0 || threads < 32;
-    if (along_x && whole && x <= 32 && (x & (x - 1)) == 0) {
-        for (int k = 0; k < n; k++)
-            item[k].v = shuffle_sum(w, item[k].op, item[k].type, item[k].v, (int)x, mask);
+    axes &= gpu_used_axes(w->k);
+    int64_t x = w->k->size[GPU_THREAD_X];
+    if (axes == 1u << GPU_THREAD_X && x > 32 && x % 32 == 0 && !gpu_has_digits(w->k)) {
+        reduce_warps(w, item, n, linear_thread(w));
         return;
     }
-    Opnd id = linear_thread(w);
-    if (along_x && x % 32 == 0) {
-        reduce_warps(w, item, n, id);
-        return;
-    }
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
-        if ((axes >> a & 1) && size[a] > 1) reduce_axis(w, item, n, id, (GpuAxis)a);
+    for (int i = 0; i < GPU_AXES - GPU_THREAD_X; i++)
+        if (axes >> gpu_fastest[i] & 1) reduce_axis(w, item, n, gpu_fastest[i]);
 }
 
 static PtxReduceItem item_of(KernelWriter *w, const Partial *p) {
@@ -315,22 +316,20 @@ static void finish(KernelWriter *w, const GpuNode *n, void *user) {
 
 // Stores the results that threads number 0 of the axes store; without axes, all threads.
 static void finish_on(KernelWriter *w, const GpuNode *n, Finish *f, unsigned axes) {
-    bool any = false;
-    for (int i = 0; i < f->all->at.n; i++)
-        any |= first_axes(w, f->all->at.at[i].leaf, f->meet) == axes;
-    if (!any) return;
     int end = label_new(w);
     f->first = axes;
     if (axes) branch(w, first_thread(w, axes), false, end);
     for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], finish, f);
     memory_flush(w);
     label_put(w, end);
+    for (int i = 0; i < f->all->at.n; i++)
+        if (first_axes(w, f->all->at.at[i].leaf, f->meet) == axes) f->all->at.at[i].done = true;
 }
 
 void reduce_emit(KernelWriter *w, const GpuNode *n) {
     Partials all = {0};
     memory_flush(w);
-    for (int a = GPU_THREAD_X; a <= GPU_THREAD_Z; a++)
+    for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
         if (n->meet >> a & 1) vec_push(w->arena, &all.inner, w->g->hw + a);
     for (int i = 0; i < n->child.n; i++) find_inner(w, &all, n->child.at[i]);
     for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], redirect, &all);
@@ -346,5 +345,6 @@ void reduce_emit(KernelWriter *w, const GpuNode *n) {
     }
     memory_flush(w);
     Finish f = {.all = &all, .total = total, .meet = n->meet};
-    for (unsigned axes = 0; axes < 8; axes++) finish_on(w, n, &f, axes << GPU_THREAD_X);
+    for (int i = 0; i < all.at.n; i++) // each set of axes once
+        if (!all.at.at[i].done) finish_on(w, n, &f, first_axes(w, all.at.at[i].leaf, n->meet));
 }

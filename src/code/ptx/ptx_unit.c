@@ -45,8 +45,31 @@ static bool refused(const Tree *t, DiagList *diags) {
 
 // --- Kernels -------------------------------------------------------------------------------------
 
+static Opnd by_power(KernelWriter *w, const char *power, const char *other, Opnd v, int64_t n,
+                     int64_t k) {
+    bool bits = (n & (n - 1)) == 0;
+    return NEW(w, REG_32, bits ? power : other, v, lit(REG_32, (uint64_t)(bits ? k : n)));
+}
+
+// A block of digits is a row of threads; each digit is a part of the thread's number.
+static void thread_digits(KernelWriter *w) {
+    Opnd id = reg_new(w, REG_32);
+    line(w, "mov.u32 %%r%d, %%tid.x;", id.reg);
+    int64_t left = gpu_threads(w->k);
+    for (int i = 0; i < GPU_AXES - GPU_THREAD_X && left > 1; i++) {
+        int64_t size = w->k->size[gpu_fastest[i]];
+        Opnd *index = &w->index[w->g->hw + (int)gpu_fastest[i]];
+        if (size <= 1) continue;
+        left /= size;
+        *index = left > 1 ? by_power(w, "and.b32", "rem.u32", id, size, size - 1) : id;
+        if (left > 1)
+            id = by_power(w, "shr.u32", "div.u32", id, size, __builtin_ctzll((uint64_t)size));
+    }
+}
+
 static void hardware_indices(KernelWriter *w) {
     static const char *const name[] = {"ctaid.x", "ctaid.y", "ctaid.z", "tid.x", "tid.y", "tid.z"};
+    bool digits = gpu_has_digits(w->k);
     w->out = &w->scope.at[0]->head;
     for (int a = 0; a < GPU_AXES; a++) {
         int id = w->g->hw + a;
@@ -54,10 +77,11 @@ static void hardware_indices(KernelWriter *w) {
         w->g->lo[id] = 0;
         w->g->hi[id] = w->k->size[a] - 1;
         w->index[id] = lit(REG_32, 0);
-        if (w->k->size[a] <= 1) continue;
+        if (w->k->size[a] <= 1 || (digits && a >= GPU_THREAD_X)) continue;
         w->index[id] = reg_new(w, REG_32);
         line(w, "mov.u32 %%r%d, %%%s;", w->index[id].reg, name[a]);
     }
+    if (digits) thread_digits(w);
     w->out = &w->scope.at[0]->body;
 }
 
@@ -105,15 +129,21 @@ static bool wants_company(const GpuKernel *k, int nbuffers) {
            2 * k->shared <= GPU_SHARED_BYTES - 4096;
 }
 
+static void block_shape(const GpuKernel *k, unsigned *block) {
+    bool digits = gpu_has_digits(k);
+    for (int a = 0; a < 3; a++) block[a] = digits ? 1 : (unsigned)k->size[GPU_THREAD_X + a];
+    if (digits) block[0] = (unsigned)gpu_threads(k);
+}
+
 static void print_entry(const KernelWriter *w, Text *out) {
     static const char *const type[] = {"pred", "b16", "b32", "b64"};
     static const char *const prefix[] = {"p", "h", "r", "d"};
-    const int64_t *size = w->k->size;
+    unsigned block[3];
+    block_shape(w->k, block);
     text_printf(out, "\n.visible .entry %s(\n", w->k->name);
     for (int i = 0; i < w->t->nargs; i++) text_printf(out, "\t.param .u64 arg%d,\n", i);
     text_add(out, "\t.param .u64 scratch,\n\t.param .u64 status\n)\n");
-    text_printf(out, ".maxntid %lld, %lld, %lld\n", (long long)size[GPU_THREAD_X],
-                (long long)size[GPU_THREAD_Y], (long long)size[GPU_THREAD_Z]);
+    text_printf(out, ".maxntid %u, %u, %u\n", block[0], block[1], block[2]);
     if (wants_company(w->k, w->t->buffers.n)) text_add(out, ".minnctapersm 2\n");
     text_add(out, "{\n");
     for (int c = 0; c < REG_CLASSES; c++)
@@ -133,17 +163,28 @@ typedef struct PtxModule {
     bool shared, checks;
 } PtxModule;
 
+// Compilers of PTX keep every register apart; texts with more of them than this take minutes.
+static bool too_long(const KernelWriter *w) {
+    enum { MOST_REGISTERS = 1 << 16 };
+    int64_t all = 0;
+    for (int c = 0; c < REG_CLASSES; c++) all += w->nregs[c];
+    if (all < MOST_REGISTERS) return false;
+    Diag *d = diag_report(w->diags, gpu_range(w->t, w->k->nest), DIAG_GPU_TEXT, w->k->name,
+                          (long long)all, MOST_REGISTERS);
+    diag_note(w->diags, d, (Range){0, 0}, DIAG_GPU_TEXT_NOTE);
+    return true;
+}
+
 static bool kernel_write(PtxModule *u, KernelWriter *w, PtxLaunch *launch) {
     writer_open(w);
     body_grid(w);
+    if (too_long(w)) return false;
     print_entry(w, &u->kernels);
     u->shared |= w->uses_shared;
     u->checks |= w->checks;
     *launch = (PtxLaunch){.name = w->k->name, .shared = (unsigned)w->shared};
-    for (int a = 0; a < 3; a++) {
-        launch->grid[a] = (unsigned)w->k->size[a];
-        launch->block[a] = (unsigned)w->k->size[a + 3];
-    }
+    for (int a = 0; a < 3; a++) launch->grid[a] = (unsigned)w->k->size[a];
+    block_shape(w->k, launch->block);
     return !w->failed;
 }
 

@@ -92,6 +92,17 @@ TEST(groups_in_k) {
     try_matmul(s, 35, 72, 100);
 }
 
+// Any bits of a lane belong to any loop, and groups of warps divide each staged tile.
+TEST(warps_and_lanes) {
+    const char *s = "C: m/32:grid.y n/64:grid.x k/16 k/8:warp m/16:warp n/32:warp k m/8:lane "
+                    "n/8:lane m/4:lane n/4:lane m n\n"
+                    "    copy A at k/16 layout (k m) place shared stages 3 by async\n"
+                    "    copy B at k/16 place shared stages 3 by async\nC.A: m/4 k/8 m k\n";
+    try_matmul(s, 64, 64, 64);
+    try_matmul(s, 37, 70, 41);
+    try_matmul("C: k/3:warp m/4:lane k:lane n/2:lane m n\n", 9, 6, 17);
+}
+
 TEST(rows) {
     const char *text = "program softmax(N, M) { input X: f32[N, M] output Y: f32[N, M]\n"
                        "temp T: f32[N] temp E: f32[N, M] temp S: f32[N]\n"
