@@ -11,12 +11,12 @@
 // The loop then has no conditions, and reductions over its threads end where it ends.
 #include "code/gpu/gpu_impl.h"
 
-typedef struct Edges {
+typedef struct EdgeWork {
     Arena *arena;
     Tree *t;
-} Edges;
+} EdgeWork;
 typedef VEC(const Node *) Nodes;
-typedef enum Edge { EDGE_NONE, EDGE_FIRST, EDGE_LAST } Edge;
+typedef enum LoopEdge { EDGE_NONE, EDGE_FIRST, EDGE_LAST } LoopEdge;
 
 typedef struct Meets {
     const Access *a;
@@ -87,7 +87,7 @@ static bool mentions(const Node *n, const Block *loop) {
 }
 
 // -k >= 0, or k - (extent - 1) >= 0
-static Edge edge_of(const Affine *a, const Index *x) {
+static LoopEdge edge_of(const Affine *a, const Index *x) {
     if (a->n != 1 || a->term[0].atom->kind != ATOM_ITER || a->term[0].atom->index != x->id)
         return EDGE_NONE;
     if (a->term[0].coef == -1 && a->constant == 0) return EDGE_FIRST;
@@ -95,7 +95,7 @@ static Edge edge_of(const Affine *a, const Index *x) {
 }
 
 // A guard of the whole edge: nothing else.
-static bool is_edge(const Block *b, const Block *loop, Edge edge) {
+static bool is_edge(const Block *b, const Block *loop, LoopEdge edge) {
     if (b->nindex || b->nallocs || b->nconstraints != 1) return false;
     if (edge_of(b->constraint[0], &loop->index[0]) != edge) return false;
     for (int i = 0; i < b->nchildren; i++)
@@ -103,19 +103,20 @@ static bool is_edge(const Block *b, const Block *loop, Edge edge) {
     return true;
 }
 
-static bool conflicts_with(Edges *e, const Nodes *all, const Node *n) {
+static bool conflicts_with(EdgeWork *e, const Nodes *all, const Node *n) {
     for (int i = 0; i < all->n; i++)
         if (writes_into(e->arena, all->at[i], n) || writes_into(e->arena, n, all->at[i]))
             return true;
     return false;
 }
 
-static void take_children(Edges *e, const Block *b, const Block *loop, Edge edge, Nodes *taken,
-                          Nodes *rest);
+static void take_children(EdgeWork *e, const Block *b, const Block *loop, LoopEdge edge,
+                          Nodes *taken, Nodes *rest);
 
 // Divides a node into what belongs to the edge and what stays. Threads run in no order, so a loop
 // over them becomes two.
-static void take(Edges *e, const Node *n, const Block *loop, Edge edge, Nodes *taken, Nodes *rest) {
+static void take(EdgeWork *e, const Node *n, const Block *loop, LoopEdge edge, Nodes *taken,
+                 Nodes *rest) {
     const Block *b = as_block(n);
     Nodes t = {0}, r = {0};
     if (b && is_edge(b, loop, edge)) {
@@ -133,8 +134,8 @@ static void take(Edges *e, const Node *n, const Block *loop, Edge edge, Nodes *t
 }
 
 // In order from the edge: what is taken passes everything that stays on its way out.
-static void take_children(Edges *e, const Block *b, const Block *loop, Edge edge, Nodes *taken,
-                          Nodes *rest) {
+static void take_children(EdgeWork *e, const Block *b, const Block *loop, LoopEdge edge,
+                          Nodes *taken, Nodes *rest) {
     Nodes passed = {0}, out = {0}, stay = {0};
     bool last = edge == EDGE_LAST;
     for (int i = 0; i < b->nchildren; i++) {
@@ -158,7 +159,7 @@ static bool runs_in_order(const Block *b) {
 }
 
 // The loop with what stands around it.
-static void add_loop(Edges *e, Nodes *out, const Block *loop) {
+static void add_loop(EdgeWork *e, Nodes *out, const Block *loop) {
     Nodes before = {0}, later = {0}, inside = {0}, after = {0};
     if (runs_in_order(loop)) {
         take_children(e, loop, loop, EDGE_FIRST, &before, &later);
@@ -176,7 +177,7 @@ static void add_loop(Edges *e, Nodes *out, const Block *loop) {
     for (int i = 0; i < after.n; i++) vec_push(e->arena, out, after.at[i]);
 }
 
-static const Node *rewrite(Edges *e, const Node *n) {
+static const Node *rewrite(EdgeWork *e, const Node *n) {
     const Block *b = as_block(n);
     Nodes out = {0};
     if (!b) return n;
@@ -192,6 +193,6 @@ static const Node *rewrite(Edges *e, const Node *n) {
 }
 
 void gpu_edges(Arena *arena, Tree *t) {
-    Edges e = {arena, t};
+    EdgeWork e = {arena, t};
     t->root = as_block(rewrite(&e, &t->root->node));
 }
