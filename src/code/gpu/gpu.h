@@ -129,9 +129,9 @@ static inline int gpu_threads(const GpuKernel *k) {
     for (int a = GPU_THREAD_X; a < GPU_AXES; a++) n *= k->size[a];
     return (int)n;
 }
-// gpu_owner.c: the number of a thread in its block is the sum of its axes, each times gpu_step: the
-// last lane digit runs fastest, then warps, then x, y, z. Without warps and lanes these are those of
-// the hardware.
+// gpu_owner.c: the number of a thread in its block is the sum of its axes, each times gpu_step. The
+// last lane digit runs fastest, then warps, then x, y and z; without warps and lanes these are
+// those of the hardware.
 int64_t gpu_step(const GpuKernel *k, GpuAxis a);
 extern const GpuAxis gpu_fastest[GPU_AXES - GPU_THREAD_X]; // the axes of threads in this order
 bool gpu_has_digits(const GpuKernel *k);
