@@ -1,11 +1,15 @@
 // Random lists of passes on random Programs: any order and repetition of passes computes what the
-// interpreter computes, on the Tree and on its Stripe text, and descriptions read back.
+// interpreter computes, on the Tree and on its Stripe text, and descriptions read back. Half of the
+// lines are made from the table of passes, so that every parameter of every pass occurs. Half of the
+// lists go through text: a list stops after some pass, its Tree is printed and parsed, and another
+// list goes on from there.
 #include "unit/check.h"
 
 #include "passes/pass.h"
 #include "sched/schedule.h"
 #include "stripe/stripe.h"
 #include "support/genprog.h"
+#include "tree/special.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +21,8 @@ static const char units[] =
     "transfer DMA from=DRAM to=SRAM bandwidth=16 latency=8\n"
     "stencil mac startup=2\n  index m size=3 out=any in=any,0\n  index n size=4 out=any in=0,any\n"
     "  index k size=any out=0 in=any,any\n"
-    "stencil dot\n  index n size=2 out=any in=any\n  index k size=2 out=0 in=any\n";
+    "stencil dot\n  index n size=2 out=any in=any\n  index k size=2 out=0 in=any\n"
+    "stencil flip rate=2\n  index j size=2 out=any in=1\n  index n size=3 out=1 in=any\n";
 
 static int below(uint64_t *state, int n) { return (int)(check_random(state) % (uint64_t)n); }
 
@@ -31,6 +36,7 @@ static const char *const lines[] = {
     "pass autotile reqs=#in min_size=%d max_count=9 split_factor=-1",
     "pass stencil outer=#out inner=#in",
     "pass stencil use=dot strict=yes",
+    "pass stencil whole=yes outer=#out\npass cache reqs=#out out=no along=stencil_n",
     "pass partition unit=PROC outer=#part",
     "pass partition parts=%d index=p",
     "pass bank unit=SRAM",
@@ -66,15 +72,60 @@ static const char *const lines[] = {
 };
 enum { LINES = sizeof lines / sizeof *lines };
 
+static void known_line(Text *out, uint64_t *state) {
+    const char *line = lines[below(state, LINES)];
+    const char *number = strstr(line, "%d");
+    text_add_n(out, line, number ? (size_t)(number - line) : strlen(line));
+    if (number) text_printf(out, "%d%s", 1 + below(state, 60), number + 2);
+}
+
+static const char *one_of(uint64_t *state, const char *const *words) {
+    int n = 0;
+    while (words[n]) n++;
+    return words[below(state, n)];
+}
+
+// A value within the range of a parameter; numbers of iterations and bytes stay small.
+static void random_value(Text *out, uint64_t *state, const PassParam *p) {
+    static const char *const tags[] = {
+        "#in",    "#out",     "#in,#part",    "#contraction", "#eltwise",    "#copy",   "#zero",
+        "#fused", "#stencil", "#stencil=mac", "#cache",       "#cache_load", "#kernel", NULL};
+    static const char *const names[] = {"p", "DMA", "stencil_n", "stencil_k", NULL};
+    static const char *const stencils[] = {"mac", "dot", "flip", "dot,mac", NULL};
+    double most = p->most - p->least < 64 ? p->most : p->least + 64;
+    if (strcmp(p->name, "most") == 0) most = 9; // copies of a copy of a copy
+    double part = (double)below(state, 101) / 100;
+    switch (p->kind) {
+    case PASS_INT:
+    case PASS_BYTES: text_printf(out, "%.0f", p->least + (most - p->least) * part); break;
+    case PASS_REAL:
+        text_printf(out, "%g", p->least < -1 ? 4 * part - 2 : p->least + (most - p->least) * part);
+        break;
+    case PASS_FLAG: text_add(out, below(state, 2) ? "yes" : "no"); break;
+    case PASS_TAGS: text_add(out, one_of(state, tags)); break;
+    case PASS_MEMORY: text_add(out, below(state, 2) ? "SRAM" : "DRAM"); break;
+    case PASS_COMPUTE: text_add(out, below(state, 2) ? "PROC" : "BANK"); break;
+    case PASS_STENCIL: text_add(out, one_of(state, stencils)); break;
+    case PASS_NAME: text_add(out, one_of(state, names)); break;
+    }
+}
+
+static void any_line(Text *out, uint64_t *state) {
+    const PassInfo *p = &pass_info[below(state, pass_count)];
+    text_printf(out, "pass %s", p->name);
+    for (int i = 0; i < pass_params(p); i++) {
+        if (below(state, 3)) continue;
+        text_printf(out, " %s=", p->param[i].name);
+        random_value(out, state, &p->param[i]);
+    }
+}
+
 static const char *random_list(Arena *arena, uint64_t *state) {
     Text out = {.arena = arena};
     text_add(&out, units);
     if (below(state, 8)) text_add(&out, "pass flatten\n");
     for (int n = 1 + below(state, 8); n > 0; n--) {
-        const char *line = lines[below(state, LINES)];
-        const char *number = strstr(line, "%d");
-        text_add_n(&out, line, number ? (size_t)(number - line) : strlen(line));
-        if (number) text_printf(&out, "%d%s", 1 + below(state, 60), number + 2);
+        (below(state, 2) ? known_line : any_line)(&out, state);
         text_char(&out, '\n');
     }
     return text_str(&out);
@@ -134,34 +185,63 @@ static void count_changes(const Passes *p, int64_t *fired) {
         if (p->step[i].changed) fired[p->step[i].call->pass - pass_info]++;
 }
 
-static bool try_list(uint64_t seed, int64_t *fired) {
+// A trial: a Program, a list of passes, and the one that goes on from its text, or NULL.
+typedef struct Trial {
     Lab lab;
-    lab_begin(&lab);
+    const Program *p;
+    const char *list, *then;
+    Passes passes;
+    int64_t *fired;
+} Trial;
+
+static bool run_list(Trial *x, const char *list, const Tree *t, const char *until) {
+    const Hardware *h = read(&x->lab, list);
+    if (!h) return false;
+    Text once = {.arena = &x->lab.arena}, twice = {.arena = &x->lab.arena};
+    hardware_print(&once, h);
+    const Hardware *back = read(&x->lab, text_str(&once));
+    if (CHECK(back)) hardware_print(&twice, back);
+    CHECK_STR_EQ(text_str(&twice), text_str(&once));
+    PassesOptions o = {.until = until && h->pass.n ? h->pass.at[h->pass.n / 2].label : NULL};
+    bool ran = passes_run(&x->lab.arena, h, t, &o, &x->passes, &x->lab.diags);
+    if (ran) count_changes(&x->passes, x->fired);
+    return ran;
+}
+
+// The last Tree as text, parsed again, through another list.
+static const char *go_on(Trial *x, uint64_t seed) {
+    Text text = {.arena = &x->lab.arena};
+    stripe_print(&text, x->passes.tree);
+    const Tree *t = stripe_parse(&x->lab.arena, &x->lab.names, source_of(&x->lab, text_str(&text)),
+                                 &x->lab.diags);
+    if (!t) return "its text does not parse";
+    for (int i = 0; i < t->buffers.n; i++) // places that depend on loops are refused
+        for (int k = 0; k < t->buffers.at[i].place.n; k++)
+            if (t->buffers.at[i].place.unit[k].n) return NULL;
+    if (!run_list(x, x->then, tree_expand(t), NULL)) return "it does not go on";
+    return compared(&x->lab, x->p, x->passes.tree, (InterpFlags){0}, seed + 3);
+}
+
+static bool try_list(uint64_t seed, int64_t *fired) {
+    Trial x = {.fired = fired};
+    lab_begin(&x.lab);
     uint64_t state = seed * 77 + 5;
-    const Program *p = below(&state, 2) ? genprog(&lab, seed) : genprog_chains(&lab, seed);
-    const char *text = random_list(&lab.arena, &state), *wrong = "it does not read";
-    const Hardware *h = read(&lab, text);
-    Passes passes = {0};
-    bool apart = below(&state, 6);
-    if (h) {
-        Text once = {.arena = &lab.arena}, twice = {.arena = &lab.arena};
-        hardware_print(&once, h);
-        const Hardware *back = read(&lab, text_str(&once));
-        if (CHECK(back)) hardware_print(&twice, back);
-        CHECK_STR_EQ(text_str(&twice), text_str(&once));
-        const Tree *t = start(&lab, p, apart);
-        wrong = "it does not run";
-        if (passes_run(&lab.arena, h, t, &(PassesOptions){0}, &passes, &lab.diags))
-            wrong = fault_of(&lab, p, passes.tree, seed);
-        count_changes(&passes, fired);
-    }
+    x.p = below(&state, 2) ? genprog(&x.lab, seed) : genprog_chains(&x.lab, seed);
+    x.list = random_list(&x.lab.arena, &state);
+    bool apart = below(&state, 6), until = below(&state, 4) == 0;
+    if (below(&state, 2)) x.then = random_list(&x.lab.arena, &state);
+    const char *wrong = "it does not run";
+    if (run_list(&x, x.list, start(&x.lab, x.p, apart), until ? "" : NULL))
+        wrong = fault_of(&x.lab, x.p, x.passes.tree, seed);
+    if (!wrong && x.then) wrong = go_on(&x, seed);
     if (!CHECK(!wrong)) {
-        Text out = {.arena = &lab.arena};
-        if (passes.tree) tree_show(&out, passes.tree, false);
-        printf("seed %llu: %s\n%s\n%s\n%s\n%s", (unsigned long long)seed, wrong, lab_text(&lab, p),
-               text + strlen(units), text_str(&out), lab_errors(&lab));
+        Text out = {.arena = &x.lab.arena};
+        if (x.passes.tree) tree_show(&out, x.passes.tree, false);
+        printf("seed %llu: %s\n%s\n%s\nthen\n%s\n%s\n%s", (unsigned long long)seed, wrong,
+               lab_text(&x.lab, x.p), x.list + strlen(units), x.then ? x.then + strlen(units) : "-",
+               text_str(&out), lab_errors(&x.lab));
     }
-    lab_end(&lab);
+    lab_end(&x.lab);
     return !wrong;
 }
 
