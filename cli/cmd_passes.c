@@ -11,7 +11,7 @@ static lw_passes_options options_of(const Cli *cli, const lw_schedule_text *mach
     o.stage = stripe ? LW_STAGE_STRIPE : LW_STAGE_TREE;
     o.each = cli->each;
     o.explain = cli->explain;
-    o.cost = cli->cost || cli->html;
+    o.cost = cli->cost && !cli->html; // the page has footprints of its own
     o.json = cli->json || cli->html;
     return o;
 }

@@ -572,7 +572,8 @@ typedef struct lw_passes_options {
     bool each;                // the loops after every pass that changed them
     bool explain;             // what each pass did to which block, and why
     bool cost;                // with LW_STAGE_TREE: as in lw_show_options
-    bool json;                // a JSON array, one object per pass
+    bool json;                // a JSON array, one object per pass: the loops, notes, and the
+                              // footprint of each block in each memory unit
 } lw_passes_options;
 
 // The loops after the passes of a machine.

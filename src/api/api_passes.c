@@ -5,6 +5,7 @@
 #include "passes/pass.h"
 #include "sched/schedule.h"
 #include "stripe/stripe.h"
+#include "tree/cost.h"
 #include "tree/special.h"
 
 #include <errno.h>
@@ -181,7 +182,50 @@ static const char *tree_text(Call *call, const Tree *t, const lw_passes_options 
     return text_str(&text);
 }
 
-static void step_json(Call *call, Text *out, const PassStep *s, const lw_passes_options *o) {
+// The unit that a buffer lives in; without a place that is the outermost one. -1: there is none.
+static int unit_of(const Hardware *h, const Buffer *b) {
+    for (int i = 0; i < h->memory.n; i++)
+        if (b->place.n ? !strcmp(b->place.unit[b->place.n - 1].name, h->memory.at[i].name)
+                       : h->memory.at[i].in < 0)
+            return i;
+    return -1;
+}
+
+// {"line": 3, "bytes": [0, 2880]}: what a whole execution of a node touches in each unit.
+static void footprint_json(Call *call, Text *out, const Hardware *h, const Tree *t,
+                           const BlockCost *c, int line) {
+    int64_t *bytes = arena_new_n(call->arena, int64_t, h->memory.n + 1);
+    for (int i = 0; i < t->buffers.n; i++) {
+        int unit = unit_of(h, &t->buffers.at[i]);
+        if (unit >= 0) bytes[unit] += c->buffer[i];
+    }
+    text_printf(out, "{\"line\": %d, \"bytes\": [", line);
+    for (int i = 0; i < h->memory.n; i++)
+        text_printf(out, "%s%lld", i ? ", " : "", (long long)bytes[i]);
+    text_add(out, "]}");
+}
+
+// The memory units, and the footprints of the blocks of a Tree in them, by its lines as text.
+static void footprints_json(Call *call, Text *out, const Hardware *h, const Tree *t) {
+    const TreeCost *cost = tree_cost(call->arena, t);
+    const int *line = tree_lines(call->arena, t);
+    bool first = true;
+    text_add(out, ", \"units\": [");
+    for (int i = 0; i < h->memory.n; i++)
+        text_printf(out, "%s{\"name\": \"%s\", \"size\": %lld}", i ? ", " : "",
+                    h->memory.at[i].name, (long long)h->memory.at[i].size);
+    text_add(out, "], \"blocks\": [");
+    for (int i = 0; i < cost->n; i++) {
+        if (!line[i] || !as_block(cost->at[i].node)) continue;
+        if (!first) text_add(out, ", ");
+        first = false;
+        footprint_json(call, out, h, t, &cost->at[i], line[i]);
+    }
+    text_char(out, ']');
+}
+
+static void step_json(Call *call, Text *out, const Hardware *h, const PassStep *s,
+                      const lw_passes_options *o) {
     text_add(out, "{\"label\": ");
     json_text(out, s->call->label);
     text_add(out, ", \"pass\": ");
@@ -197,6 +241,7 @@ static void step_json(Call *call, Text *out, const PassStep *s, const lw_passes_
     }
     text_add(out, "], \"tree\": ");
     json_text(out, tree_text(call, s->tree, o));
+    if (o->stage == LW_STAGE_TREE) footprints_json(call, out, h, s->tree);
     text_char(out, '}');
 }
 
@@ -212,7 +257,7 @@ static void write_passes(Call *call, const PassesCall *c, const Passes *p, Text 
         text_add(out, "[");
         for (int i = 0; i < p->nsteps; i++) {
             if (i) text_add(out, ",\n");
-            step_json(call, out, &p->step[i], o);
+            step_json(call, out, p->machine, &p->step[i], o);
         }
         text_add(out, "]");
         return;

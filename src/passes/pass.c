@@ -196,7 +196,7 @@ bool passes_run(Arena *arena, const Hardware *h, const Tree *t, const PassesOpti
                 return false;
             }
     PassStep *step = arena_new_n(arena, PassStep, last + 2);
-    *out = (Passes){.tree = t, .step = step};
+    *out = (Passes){.machine = h, .tree = t, .step = step};
     for (int i = 0; i <= last; i++) {
         PassRun r = {.arena = arena, .scratch = o->scratch, .h = h, .call = &h->pass.at[i]};
         double start = o->clock ? o->clock() : 0;

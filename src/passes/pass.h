@@ -27,6 +27,7 @@ typedef struct PassStep {
 } PassStep;
 
 typedef struct Passes {
+    const Hardware *machine;
     const Tree *tree; // the last one
     int nsteps;
     const PassStep *step;

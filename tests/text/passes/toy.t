@@ -36,3 +36,5 @@ $ loopwright passes conv.tc --size X=34,C=16,KX=3,F=16 --machine @/examples/mach
 $ loopwright passes conv.tc --size X=34,C=16,KX=3,F=16 --machine @/examples/machines/toy.lwm --html -o page.html && grep -c 'id="data"' page.html
 page.html
 1
+$ loopwright passes conv.tc --size X=34,C=16,KX=3,F=16 --machine @/examples/machines/toy.lwm --until cache --json | sed 's/.*"units"/"units"/'
+"units": [{"name": "DRAM", "size": 0}, {"name": "SRAM", "size": 4096}], "blocks": [{"line": 1, "bytes": [2048, 0]}, {"line": 3, "bytes": [7296, 2880]}, {"line": 7, "bytes": [0, 1024]}, {"line": 9, "bytes": [768, 768]}, {"line": 11, "bytes": [1088, 1088]}, {"line": 13, "bytes": [0, 2880]}, {"line": 15, "bytes": [1024, 1024]}]}], "diagnostics": [], "ok": true}
