@@ -7,14 +7,33 @@
 #include "base/checked.h"
 #include "passes/pass_impl.h"
 
+// The dimension with the least stride that is not done yet, which it then is.
+static int next_dim(int rank, const int64_t *stride, bool *done) {
+    int d = -1;
+    for (int k = 0; k < rank; k++)
+        if (!done[k] && (d < 0 || llabs(stride[k]) < llabs(stride[d]))) d = k;
+    done[d] = true;
+    return d;
+}
+
+double memory_io_aligned(int rank, const int64_t *size, const int64_t *stride, int bytes,
+                         int64_t line) {
+    double runs = 1, run = 1;
+    bool done[64] = {false};
+    for (int n = 0; n < rank && n < 64; n++) {
+        int d = next_dim(rank, stride, done);
+        if (size[d] <= 0) return 0;
+        bool joins = runs == 1 && fabs((double)stride[d]) == run;
+        *(joins ? &run : &runs) *= (double)size[d];
+    }
+    return line > 0 ? runs * ceil(run * bytes / (double)line) : runs * run;
+}
+
 double memory_io(int rank, const int64_t *size, const int64_t *stride, int bytes, int64_t line) {
     double lines = 1, span = 0, per_line = (double)line / bytes;
     bool done[64] = {false};
     for (int n = 0; n < rank && n < 64; n++) {
-        int d = -1; // by ascending strides
-        for (int k = 0; k < rank; k++)
-            if (!done[k] && (d < 0 || llabs(stride[k]) < llabs(stride[d]))) d = k;
-        done[d] = true;
+        int d = next_dim(rank, stride, done);
         if (size[d] <= 0) return 0;
         double gap = fabs((double)stride[d]) - span;
         lines *= (double)size[d];
@@ -162,11 +181,13 @@ int64_t tile_bytes(const TileViews *v, const TileView *view, const int64_t *tile
     return bytes;
 }
 
-double tile_lines(const TileViews *v, const TileView *view, const int64_t *tile, int64_t line) {
+double tile_lines(const TileViews *v, const TileView *view, const int64_t *tile, int64_t line,
+                  bool aligned) {
     const Buffer *b = &v->t->buffers.at[view->buffer];
     int64_t size[TREE_MAX_RANK];
     tile_box(v, view, tile, size);
-    return memory_io(b->rank, size, b->stride, type_info[b->type].bytes, line);
+    return (aligned ? memory_io_aligned : memory_io)(b->rank, size, b->stride,
+                                                     type_info[b->type].bytes, line);
 }
 
 bool index_is_output(const TileViews *v, int index) {

@@ -25,7 +25,7 @@
 #include "base/types.h"
 #include "base/vec.h"
 
-enum { STENCIL_MAX_INDICES = 8, STENCIL_MAX_TENSORS = 4, PASS_MAX_PARAMS = 24, HARDWARE_MAX = 256 };
+enum { STENCIL_MAX_INDICES = 8, STENCIL_MAX_TENSORS = 4, PASS_MAX_PARAMS = 32, HARDWARE_MAX = 256 };
 
 typedef struct MemoryUnit {
     Name name;

@@ -52,5 +52,8 @@ void passes_explain(Text *out, const Passes *p);
 // Expected lines of `line` bytes that a box of elements touches at random alignment; line 0: the
 // number of elements. Strides in elements.
 double memory_io(int rank, const int64_t *size, const int64_t *stride, int bytes, int64_t line);
+// The same where every run of contiguous elements begins at a line.
+double memory_io_aligned(int rank, const int64_t *size, const int64_t *stride, int bytes,
+                         int64_t line);
 
 #endif

@@ -3,9 +3,9 @@
 //     for [m:8, n:8, k:8]: C[m, n] += A[m, k]*B[k, n]
 //  -> for [m:2, n:2, k:2]: for [m':4, n':4, k':4]: ...      with max_total=192
 //
-// The cost of a tile per iteration (reference: Stripe's code, A6 of the notes in docs/passes.md):
+// The cost of a tile per iteration (docs/passes.md):
 //
-//     waste · (1 + input_cost·lines_in + output_cost·lines_out) / iterations
+//     waste · (start_cost + input_cost·lines_in + output_cost·lines_out) / iterations
 //         + split_factor · log2(number of tiles)
 //
 // The search is best-first from the smallest tile, growing one index at a time; a tile beyond a
@@ -27,8 +27,9 @@ typedef struct CandidateTile {
 // The parameters, read once.
 typedef struct TileLimits {
     int64_t max_total, max_input, max_output, max_product, max_count, line;
-    double min_size, min_count, min_out_count, input_cost, output_cost, split_factor;
-    bool po2, even;
+    double min_size, min_count, min_out_count, input_cost, output_cost, start_cost, split_factor;
+    bool po2, even, aligned;
+    const char *without; // "": nothing
 } TileLimits;
 
 typedef struct TileSearch {
@@ -53,12 +54,17 @@ static double product(const TileSearch *s, const int64_t *size) {
     return p;
 }
 
+static bool is_without(const TileSearch *s, const TileView *view) {
+    return strcmp(s->limit.without, s->v->t->buffers.at[view->buffer].name) == 0;
+}
+
 static Fit fits(const TileSearch *s, const int64_t *size) {
     const TileLimits *l = &s->limit;
     int64_t total = 0, in = 0, out = 0;
     double count = 1;
     for (int i = 0; i < s->v->n; i++) {
         const TileView *view = &s->v->at[i];
+        if (is_without(s, view)) continue;
         int64_t bytes = tile_bytes(s->v, view, size);
         total += bytes;
         if (view->written && !view->reads_old) out += bytes;
@@ -79,7 +85,8 @@ static double cost_of_tile(const TileSearch *s, const int64_t *size) {
     double in = 0, out = 0, count = 1, out_count = 1, waste = 1;
     for (int i = 0; i < s->v->n; i++) {
         const TileView *view = &s->v->at[i];
-        double lines = tile_lines(s->v, view, size, l->line);
+        if (is_without(s, view)) continue;
+        double lines = tile_lines(s->v, view, size, l->line, l->aligned);
         if (view->written) out += lines;
         if (view->reads_old) in += lines;
     }
@@ -91,7 +98,7 @@ static double cost_of_tile(const TileSearch *s, const int64_t *size) {
     }
     waste *= shortfall(l->min_size, product(s, size));
     waste *= shortfall(l->min_count, count) * shortfall(l->min_out_count, out_count);
-    double moved = 1 + l->input_cost * in + l->output_cost * out;
+    double moved = l->start_cost + l->input_cost * in + l->output_cost * out;
     return waste * moved / product(s, size) + l->split_factor * log2(count);
 }
 
@@ -186,7 +193,10 @@ static TileLimits limits_of(const PassRun *r) {
                     .min_out_count = pass_real(r, "min_out_count"),
                     .input_cost = pass_real(r, "input_cost"),
                     .output_cost = pass_real(r, "output_cost"),
+                    .start_cost = pass_real(r, "start_cost"),
                     .split_factor = pass_real(r, "split_factor"),
+                    .aligned = pass_int(r, "aligned"),
+                    .without = pass_text(r, "without"),
                     .po2 = pass_int(r, "po2"),
                     .even = pass_int(r, "even")};
     int unit = (int)pass_int(r, "fits");

@@ -80,7 +80,8 @@ TileViews *tile_views(Arena *arena, const Tree *t, const Block *b);
 // Sizes of the box that `tile` iterations of each index touch, per dimension.
 void tile_box(const TileViews *v, const TileView *view, const int64_t *tile, int64_t *size);
 int64_t tile_bytes(const TileViews *v, const TileView *view, const int64_t *tile);
-double tile_lines(const TileViews *v, const TileView *view, const int64_t *tile, int64_t line);
+double tile_lines(const TileViews *v, const TileView *view, const int64_t *tile, int64_t line,
+                  bool aligned);
 // Whether the index selects elements of what the block writes.
 bool index_is_output(const TileViews *v, int index);
 // "4x4x4"
