@@ -230,13 +230,30 @@ const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len)
     return NULL;
 }
 
-// The number of a unit; -1 after an error.
-static int unit_of(HardwareReader *r, const HardwareWord *w, bool memory) {
+// Units that may be meant: all but the one that the line is about.
+typedef struct OtherUnits {
+    const Hardware *h;
+    bool memory;
+    const void *self; // NULL: none
+} OtherUnits;
+
+static const char *other_at(const void *of, size_t i) {
+    const OtherUnits *o = of;
+    for (int k = 0; k < (o->memory ? o->h->memory.n : o->h->compute.n); k++) {
+        const void *unit = o->memory ? (const void *)&o->h->memory.at[k] : &o->h->compute.at[k];
+        if (unit != o->self && i-- == 0)
+            return (o->memory ? memory_at : compute_at)(o->h, (size_t)k);
+    }
+    return NULL;
+}
+
+// The number of a unit; -1 after an error. `self` is what the line is about.
+static int unit_of(HardwareReader *r, const HardwareWord *w, bool memory, const void *self) {
     const char *name = text_of(r, w);
     int i = memory ? hardware_memory(r->h, name) : hardware_compute(r->h, name);
     if (i < 0)
         diag_suggest(r->diags, unknown(r, w, memory ? "memory unit" : "compute unit"), name,
-                     memory ? memory_at : compute_at, r->h);
+                     other_at, &(OtherUnits){r->h, memory, self});
     return i;
 }
 
@@ -276,7 +293,7 @@ static bool read_attr(HardwareReader *r, const Attr *a, const HardwareWord *key,
     switch (a->kind) {
     case ATTR_MEMORY:
     case ATTR_COMPUTE: {
-        int unit = unit_of(r, value, a->kind == ATTR_MEMORY);
+        int unit = unit_of(r, value, a->kind == ATTR_MEMORY, into);
         if (unit >= 0) *(int64_t *)at = unit;
         return unit >= 0;
     }
@@ -487,7 +504,7 @@ static bool read_param(HardwareReader *r, const PassParam *p, const HardwareWord
         break;
     case PASS_MEMORY:
     case PASS_COMPUTE: {
-        int unit = unit_of(r, value, p->kind == PASS_MEMORY);
+        int unit = unit_of(r, value, p->kind == PASS_MEMORY, NULL);
         v.number = unit;
         ok = unit >= 0;
         break;

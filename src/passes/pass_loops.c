@@ -129,7 +129,7 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     int inner = leaves && pass_int(r, "vector") ? innermost(v) : -1, n = 0, id[64];
     Nest nest = {.n = b->nindex, .vector = -1};
     BlockGroup group[64];
-    if (b->nindex > 64) return t;
+    if (b->nindex > 64) return t; // no Tree is as deep
     sort_indices(v, inner, leaves ? pass_int(r, "registers") : 0, nest.part);
     for (int i = 0; i < nest.n; i++) nest.id[i] = b->index[i].id;
     const Tree *now = inner >= 0 ? divide_vector(r, t, v, inner, &nest) : t;
@@ -144,8 +144,11 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     if (now && (n > 1 || b->kind != KIND_SERIAL)) now = tree_block_nest(now, id[0], group, n, &e);
     if (now && nest.vector >= 0) {
         const Tree *wide = tree_vectorize(now, nest.vector, &e);
-        if (!wide) pass_refused(r, b);
-        if (wide) pass_did(r, b, "%s innermost", b->index[inner].name);
+        const char *why = r->refused.items.n ? r->refused.items.at[0]->text : "";
+        if (wide)
+            pass_did(r, b, "%s innermost", b->index[inner].name);
+        else
+            pass_did(r, b, "%s innermost, no vector: %s", b->index[inner].name, why);
         if (wide) now = wide;
     }
     if (!now) pass_refused(r, b);
@@ -187,7 +190,10 @@ const Tree *pass_parallel(PassRun *r, const Tree *t) {
                       (long long)b->index[0].extent, work);
             continue;
         }
-        if (b->kind != KIND_SERIAL && b->kind != KIND_ANY) continue;
+        if (b->kind != KIND_SERIAL && b->kind != KIND_ANY) {
+            pass_left(r, b, "its order is decided");
+            continue;
+        }
         TreeEdit e = pass_edit(r);
         const Tree *now = tree_parallelize(t, list.at[i], &e);
         if (now)
@@ -290,7 +296,10 @@ const Tree *pass_unroll(PassRun *r, const Tree *t) {
             for (int j = 0; j < b->index[k].tags.n; j++)
                 if (strcmp(b->index[k].tags.at[j].name, tag) == 0) at = k;
         if (*tag && at < 0 && has_tag(b, tag)) at = 0;
-        if (at < 0) continue;
+        if (at < 0) {
+            pass_left(r, b, "no index has the tag #%s", tag);
+            continue;
+        }
         if (b->index[at].extent > pass_int(r, "most")) {
             pass_left(r, b, "%s has %lld iterations", b->index[at].name,
                       (long long)b->index[at].extent);

@@ -342,17 +342,18 @@ static const Tree *place_in(PassRun *r, const Tree *t, const Block *home, int un
     close_deps(p);
     settle_all(p);
     Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
-    int64_t top = 0;
+    int64_t top = 0, room = unit >= 0 ? r->h->memory.at[unit].size : 0;
+    for (int i = 0; i < p->n; i++) top = max_i64(top, p->chunk[i].at + p->chunk[i].size);
+    if (room && top > room) {
+        pass_left(r, home, "its buffers need %lld bytes, %s has %lld", (long long)top,
+                  r->h->memory.at[unit].name, (long long)room);
+        return t;
+    }
     for (int i = 0; i < p->n; i++) {
         Buffer *b = &all[p->chunk[i].buffer];
         b->tags = with_offset(r, t, b->tags, p->chunk[i].at);
-        top = max_i64(top, p->chunk[i].at + p->chunk[i].size);
         pass_did(r, home, "%s at %lld", b->name, (long long)p->chunk[i].at);
     }
-    int64_t room = unit >= 0 ? r->h->memory.at[unit].size : 0;
-    if (room && top > room)
-        pass_left(r, home, "its buffers need %lld bytes, %s has %lld", (long long)top,
-                  r->h->memory.at[unit].name, (long long)room);
     TreeEdit e = pass_edit(r);
     e.unchecked = true;
     return tree_with_buffers(t, all, &e);
