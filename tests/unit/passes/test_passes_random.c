@@ -1,8 +1,8 @@
 // Random lists of passes on random Programs: any order and repetition of passes computes what the
 // interpreter computes, on the Tree and on its Stripe text, and descriptions read back. Half of the
-// lines are made from the table of passes, so that every parameter of every pass occurs. Half of the
-// lists go through text: a list stops after some pass, its Tree is printed and parsed, and another
-// list goes on from there.
+// lines are made from the table of passes, so that every parameter occurs. Half of the lists go
+// through text: a list stops after some pass, its Tree is printed and parsed, and another list goes
+// on from there.
 #include "unit/check.h"
 
 #include "passes/pass.h"
