@@ -56,7 +56,7 @@ typedef struct Cli {
     const char *def, *stage, *lang, *backend, *schedule, *emit, *output, *isa, *target, *set,
         *mapping;
     const char *name, *script, *device;
-    const char *machine, *until;
+    const char *machine, *until, *timeline;
     const char *only, *peers, *peers_dir, *history, *from;
     const char *strategy, *order, *log, *plot, *db;
     uint64_t seed, threads, samples, trials, repeat, keep;
@@ -91,6 +91,7 @@ int command_einsum(Cli *cli);
 int command_teml(Cli *cli);
 int command_machine(Cli *cli);
 int command_passes(Cli *cli);
+int command_simulate(Cli *cli);
 int command_db(Cli *cli);
 int command_bench(Cli *cli);
 int command_report(Cli *cli);

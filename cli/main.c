@@ -180,6 +180,17 @@ const Command commands[] = {
      "  loopwright passes mm.tc --size M=64,N=64,K=64 --machine my.lwm --until tile\n"
      "  loopwright passes conv.stripe --machine accelerator --html -o conv.html\n",
      command_passes},
+    {"simulate", "FILE", "simulate the loops on a machine that exists as a description",
+     OPTIONS("--machine", "--until", "--timeline", "--check", "--seed", "--def", "--size", READING),
+     "Runs the passes of a machine description, checks that every access lies in the memory\n"
+     "unit it names and that every unit holds its buffers, and prints cycles, transfers and\n"
+     "the use of each unit. Counts without executing. --check also executes the loops on\n"
+     "random data, and compares the tasks with those counted and the results with the\n"
+     "interpreter's. See docs/simulator.md.\n"
+     "\n"
+     "  loopwright simulate mm.tc --size M=256,N=256,K=256 --machine accelerator\n"
+     "  loopwright simulate mm.tc --size M=64,N=64,K=64 --machine my.lwm --timeline mm.svg\n",
+     command_simulate},
     {"machine", "[MACHINE]", "measure and print this machine's peak rates, or a description",
      OPTIONS("--device", "--remeasure", "--describe", "--trace"),
      "Measures the peak rate of fused multiply-adds for each instruction set and the\n"

@@ -40,6 +40,7 @@ static const Option options[] = {
     {"--machine", "M", "run the passes of a machine description: avx512, ..., or a file M.lwm",
      TEXT, AT(machine)},
     {"--until", "PASS", "stop after the pass of this label", TEXT, AT(until)},
+    {"--timeline", "FILE.svg", "draw the simulated tasks, a row per unit", TEXT, AT(timeline)},
     {"--each", NULL, "print the loops after every pass that changed them", FLAG, AT(each)},
     {"--html", NULL, "write a page with a slider over the passes to -o FILE", FLAG, AT(html)},
     {"--describe", NULL, "print a machine description: this machine's, or that of MACHINE", FLAG,

@@ -580,6 +580,29 @@ typedef struct lw_passes_options {
 LW_API lw_status lw_bound_passes(lw_context *ctx, const lw_bound *b,
                                  const lw_passes_options *options, const char **out);
 
+// The simulator of a described machine, after its passes: docs/simulator.md.
+typedef enum lw_simulation {
+    LW_SIMULATION_TEXT = 0,
+    LW_SIMULATION_JSON = 1, // one object
+    LW_SIMULATION_SVG = 2,  // the timeline: a row per unit and transfer engine
+} lw_simulation;
+
+typedef struct lw_simulate_options {
+    size_t struct_size;
+    lw_schedule_text machine; // a description
+    const char *until;        // label of the last pass to run; NULL: all
+    lw_simulation form;
+    // Execute the loops on these arguments, as lw_run takes them; results are stored. NULL: count
+    // without executing. Both find the same tasks and times.
+    const DLTensor *const *args;
+    size_t count;
+} lw_simulate_options;
+
+// Cycles, transfers and memory of the loops on the machine. LW_ERROR, with a located diagnostic, if
+// an access does not lie in the unit that it names, or a unit is too small.
+LW_API lw_status lw_bound_simulate(lw_context *ctx, const lw_bound *b,
+                                   const lw_simulate_options *options, const char **out);
+
 // --- Spaces --------------------------------------------------------------------------------------
 // The decisions that can be made about a bound function: docs/spaces.md.
 typedef struct lw_space_options {

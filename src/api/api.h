@@ -232,6 +232,9 @@ Range declared(const lw_function *f, int t);
 bool argument_fits(Call *call, const lw_bound *b, int t, const DLTensor *a);
 // Views with the strides of arguments that fit; where there is none, dense and without data.
 void view_arguments(const lw_bound *b, const DLTensor *const *args, View *views);
+// The same after checking them as lw_run does. False: reported.
+bool check_arguments(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
+                     View *views);
 lw_status run_bound(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
                     const lw_run_options *options);
 

@@ -4,6 +4,7 @@
 #include "base/nearest.h"
 #include "passes/pass.h"
 #include "sched/schedule.h"
+#include "simulate/simulate.h"
 #include "stripe/stripe.h"
 #include "tree/cost.h"
 #include "tree/special.h"
@@ -135,16 +136,32 @@ static const Tree *flat_tree(Call *call, const lw_bound *b) {
     return tree_lower(call->arena, p, s, call->diags);
 }
 
-static lw_status run_passes(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                            const PassesOptions *o, Passes *out) {
-    const Tree *t = flat_tree(call, b);
+// The description that a text is, and the Tree that its passes make of the flat one.
+typedef struct Lowered {
+    const Hardware *h;
+    const Tree *flat;
+    Passes passes;
+} Lowered;
+
+static lw_status lower_by_passes(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                                 const PassesOptions *o, Lowered *out) {
+    const Tree *t = out->flat = flat_tree(call, b);
     if (!t) return LW_ERROR;
     const char *name = text->name ? text->name : "<machine>";
     const Source *source = source_of(call->arena, arena_strndup(call->arena, name, strlen(name)),
                                      arena_strndup(call->arena, text->text, strlen(text->text)));
     const Hardware *h =
         hardware_parse(call->arena, t->names, source, include_file, NULL, call->diags);
-    return h && passes_run(call->arena, h, t, o, out, call->diags) ? LW_OK : LW_ERROR;
+    out->h = h;
+    return h && passes_run(call->arena, h, t, o, &out->passes, call->diags) ? LW_OK : LW_ERROR;
+}
+
+static lw_status run_passes(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                            const PassesOptions *o, Passes *out) {
+    Lowered l = {0};
+    lw_status status = lower_by_passes(call, b, text, o, &l);
+    *out = l.passes;
+    return status;
 }
 
 bool is_description(const lw_schedule_text *text) { return text->text && hardware_is(text->text); }
@@ -296,6 +313,57 @@ lw_status lw_bound_passes(lw_context *ctx, const lw_bound *b, const lw_passes_op
         return call_misuse(ctx, "'stage' is %d, and must be LW_STAGE_TREE or LW_STAGE_STRIPE",
                            (int)c.options.stage);
     lw_status status = call_run(ctx, passes_body, &c);
+    if (status == LW_OK) *out = c.text;
+    return status;
+}
+
+// --- Simulating ----------------------------------------------------------------------------------
+
+typedef struct SimulateCall {
+    const lw_bound *bound;
+    lw_simulate_options options;
+    const char *text;
+} SimulateCall;
+
+static lw_status simulate_body(Call *call, void *args) {
+    SimulateCall *c = args;
+    const lw_simulate_options *o = &c->options;
+    const Program *p = c->bound->program;
+    if (!is_description(&o->machine))
+        return call_misused(call, "'machine' is no machine description");
+    Lowered l = {0};
+    PassesOptions until = {.until = o->until};
+    lw_status status = lower_by_passes(call, c->bound, &o->machine, &until, &l);
+    if (status) return status;
+    View *views = arena_new_n(call->arena, View, p->ninputs + p->noutputs + 1);
+    if (o->args && !check_arguments(call, c->bound, o->args, o->count, views)) return LW_ERROR;
+    call_source(call, c->bound->function->module);
+    Simulation s;
+    bool ok =
+        o->args ? simulate_executed(call->arena, l.h, l.passes.tree, l.flat, views, &s, call->diags)
+                : simulate(call->arena, l.h, l.passes.tree, l.flat, &s, call->diags);
+    if (!ok) return LW_ERROR;
+    Text text = {.arena = call->arena};
+    if (o->form == LW_SIMULATION_JSON)
+        sim_json(&text, &s);
+    else if (o->form == LW_SIMULATION_SVG)
+        sim_svg(&text, &s, p->name);
+    else
+        sim_report(&text, &s);
+    c->text = text_str(&text);
+    return LW_OK;
+}
+
+lw_status lw_bound_simulate(lw_context *ctx, const lw_bound *b, const lw_simulate_options *options,
+                            const char **out) {
+    if (!out) return call_null(ctx, "out");
+    *out = NULL;
+    if (!b) return call_null(ctx, "b");
+    SimulateCall c = {.bound = b};
+    if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
+    if ((unsigned)c.options.form > LW_SIMULATION_SVG)
+        return call_misuse(ctx, "'form' is %d, which is no lw_simulation", (int)c.options.form);
+    lw_status status = call_run(ctx, simulate_body, &c);
     if (status == LW_OK) *out = c.text;
     return status;
 }

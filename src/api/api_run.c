@@ -141,8 +141,8 @@ static bool check_overlap(Call *call, const lw_bound *b, const View *views) {
 
 // --- Running -------------------------------------------------------------------------------------
 
-static bool take_arguments(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
-                           View *views) {
+bool check_arguments(Call *call, const lw_bound *b, const DLTensor *const *args, size_t count,
+                     View *views) {
     const Program *p = b->program;
     int n = p->ninputs + p->noutputs;
     if (count != (size_t)n || (n && !args)) {
@@ -191,7 +191,7 @@ lw_status run_arguments(Call *call, const lw_bound *b, const KernelCode *kernel,
     call_source(call, b->function->module);
     View *views = arena_new_n(call->arena, View, b->program->ninputs + b->program->noutputs);
     if (!device_accepts(call, &o)) return LW_ERROR;
-    if (!take_arguments(call, b, args, count, views)) return LW_ERROR;
+    if (!check_arguments(call, b, args, count, views)) return LW_ERROR;
     Compilation c = compilation_of(call, b, &o.schedule);
     c.first = STEP_FIND;
     c.views = views;

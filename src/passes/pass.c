@@ -189,7 +189,7 @@ bool passes_run(Arena *arena, const Hardware *h, const Tree *t, const PassesOpti
         diag_suggest(diags, d, o->until, label_at, h);
         return false;
     }
-    for (int i = 0; i < t->buffers.n; i++)
+    for (int i = 0; i < t->buffers.n && h->pass.n; i++)
         for (int k = 0; k < t->buffers.at[i].place.n; k++)
             if (t->buffers.at[i].place.unit[k].n) {
                 diag_report(diags, (Range){0, 0}, DIAG_PASS_PLACED, t->buffers.at[i].name);

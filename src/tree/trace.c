@@ -423,7 +423,7 @@ bool tree_trace(Arena *scratch, const Tree *tree, const View *views, TraceCount 
     tree_walk(tree, mark_written, &t);
     start_memory(&t);
     start_domains(&t);
-    TreeObserver o = {&t, on_enter, on_leaf, on_access};
+    TreeObserver o = {.user = &t, .enter = on_enter, .leaf = on_leaf, .access = on_access};
     bool ran = tree_interpret_observed(scratch, tree, views, (InterpFlags){0}, &o, diags);
     if (ran && !t.failed) check_domains(&t);
     if (count) *count = t.count;

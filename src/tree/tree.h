@@ -291,7 +291,8 @@ bool tree_interpret(Arena *scratch, const Tree *t, const View *views, InterpFlag
                     DiagList *diags);
 
 // What runs, as it runs: an iteration of a block begins, a leaf instance begins, it reads or writes
-// element number `number` (row-major) of a buffer. A reduction shows its write only.
+// element number `number` (row-major) of a buffer. A reduction shows its write only. `begin` and
+// `end`, which may be NULL, stand around all iterations of a block, and around a leaf.
 typedef struct TreeMoment {
     int depth; // blocks around the leaf
     const Block *const *path;
@@ -303,6 +304,8 @@ typedef struct TreeObserver {
     void (*enter)(void *user, const Block *b);
     void (*leaf)(void *user, const Leaf *leaf, const TreeMoment *now);
     void (*access)(void *user, int buffer, int64_t number, bool write, const int64_t *value);
+    void (*begin)(void *user, const Node *node, const int64_t *value);
+    void (*end)(void *user, const Node *node);
 } TreeObserver;
 bool tree_interpret_observed(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
                              const TreeObserver *observer, DiagList *diags);

@@ -213,12 +213,15 @@ static void run_indices(Run *r, const Block *b, int at) {
 }
 
 static void run_node(Run *r, const Node *node) {
+    const TreeObserver *o = r->observer;
+    if (o && o->begin) o->begin(o->user, node, r->value);
     if (node->kind == NODE_BLOCK)
         run_indices(r, (const Block *)node, 0);
     else if (node->kind == NODE_LEAF)
         run_leaf(r, (const Leaf *)node);
     else
         bug("special '%s' has to be expanded before it runs", ((const Special *)node)->op);
+    if (o && o->end) o->end(o->user, node);
 }
 
 static void allocate(Run *r, Arena *scratch, int number) {

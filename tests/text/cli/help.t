@@ -15,6 +15,7 @@ usage: loopwright COMMAND FILE [options]
   einsum   compute an einsum over .npy files
   db       inspect and maintain the tuning database
   passes   print the loops that the passes of a machine description make
+  simulate simulate the loops on a machine that exists as a description
   machine  measure and print this machine's peak rates, or a description
   bench    compare programs with the machine and with other libraries
   report   write a page of charts from measurements

@@ -1,0 +1,365 @@
+// The clock: tasks in the order of the Tree, each as early as its unit and its buffers allow.
+//
+// A unit takes the tasks that are ready first: a task may go before tasks of the unit that were
+// given to it earlier and still wait, where a gap is long enough. So the load of the next tile does
+// not queue behind the store of this one, which waits for its results.
+#include "simulate/sim_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bug.h"
+#include "base/checked.h"
+
+enum { MOST_GAPS = 64 }; // tasks of a unit that a later one may go before
+
+typedef struct Slot {
+    int64_t ready, used; // when its last writer, and its last user, end
+} Slot;
+
+// The copies of a buffer: `stages` for each unit that allocates it.
+typedef struct Copies {
+    int64_t stages, units;
+    Slot *slot;
+    int64_t *turn; // per unit: allocations so far
+    Slot *now;     // the one that is in use here
+} Copies;
+
+typedef struct Busy {
+    int64_t start, end;
+} Busy;
+typedef VEC(Busy) BusyList;
+
+// A node that is no task and runs now.
+typedef struct SimFrame {
+    const Block *block;
+    Where where;
+    bool unordered, begun;
+    Slot *before, *after; // of an unordered block: per buffer in scope, at its begin and its end
+    bool *scope;
+    int64_t end; // of the last task inside
+} SimFrame;
+
+struct Clock {
+    Arena *arena;
+    Counter *c;
+    Simulation *out;
+    DiagList *diags;
+    bool failed;
+    int depth, inside; // frames; nodes of the task that runs, 0: none
+    SimFrame frame[2 * TREE_MAX_DEPTH + 2];
+    Copies *copies; // per buffer
+    int64_t *floor; // per memory: when siblings leave it
+    Where where;    // of the task
+    const Node *task;
+    int64_t *count; // of the task
+    int **row;      // per compute unit: rows by number, -1: none yet
+    int *engine_row;
+    VEC(BusyList) busy; // per row
+};
+
+bool clock_failed(const Clock *k) { return k->failed; }
+bool clock_in_task(const Clock *k) { return k->inside > 0; }
+
+// --- Rows ----------------------------------------------------------------------------------------
+
+static int new_row(Clock *k, const char *name, bool engine) {
+    SimRow row = {.name = name, .engine = engine};
+    BusyList none = {0};
+    vec_push(k->arena, &k->out->row, row);
+    vec_push(k->arena, &k->busy, none);
+    return k->out->row.n - 1;
+}
+
+// The innermost compute unit of a kind: tasks run there.
+static int innermost(const Hardware *h, int compute) {
+    for (int i = 0; i < h->compute.n; i++)
+        if (h->compute.at[i].of == compute) return innermost(h, i);
+    return compute;
+}
+
+static int first_kind(const Hardware *h) {
+    for (int i = 0; i < h->compute.n; i++)
+        if (h->compute.at[i].of < 0) return innermost(h, i);
+    return -1;
+}
+
+static int row_of(Clock *k, Where w) {
+    const Hardware *h = k->out->h;
+    if (w.engine >= 0) {
+        int *row = &k->engine_row[w.engine];
+        if (*row < 0) *row = new_row(k, h->transfer.at[w.engine].name, true);
+        return *row;
+    }
+    int kind = w.compute >= 0 ? innermost(h, w.compute) : first_kind(h);
+    if (kind < 0)
+        return k->row[0][0] >= 0 ? k->row[0][0] : (k->row[0][0] = new_row(k, "host", false));
+    int64_t number = w.number;
+    for (int u = kind; w.compute >= 0 && u != w.compute; u = (int)h->compute.at[u].of)
+        number *= h->compute.at[u].count;
+    int *row = &k->row[kind][number];
+    const char *name = h->compute.at[kind].name;
+    if (*row < 0)
+        *row = new_row(k, arena_printf(k->arena, "%s %lld", name, (long long)number), false);
+    return *row;
+}
+
+// --- Durations -----------------------------------------------------------------------------------
+
+static int64_t memory_bytes(const Clock *k, int memory) {
+    return k->count[COUNT_FIXED + k->out->h->stencil.n + memory];
+}
+
+// Cycles that a memory needs for its bytes; 0 where it has no limit.
+static double memory_cycles(const Clock *k, int memory) {
+    double bandwidth = k->out->h->memory.at[memory].bandwidth;
+    return bandwidth > 0 ? (double)memory_bytes(k, memory) / bandwidth : 0;
+}
+
+static int64_t transfer_cycles(const Clock *k, const Transfer *x) {
+    int64_t bytes = memory_bytes(k, (int)x->from);
+    double cycles = bytes ? (double)bytes / x->bandwidth : 0;
+    cycles = fmax(cycles, memory_cycles(k, (int)x->to));
+    return (int64_t)ceil(cycles) + (bytes ? x->latency : 0);
+}
+
+static int64_t compute_cycles(const Clock *k, Where w) {
+    const Hardware *h = k->out->h;
+    int kind = w.compute >= 0 ? innermost(h, w.compute) : first_kind(h);
+    double rate = kind >= 0 ? h->compute.at[kind].rate : 1, cycles = 0, memory = 0;
+    if (rate > 0) cycles += (double)k->count[COUNT_OPS] / rate;
+    for (int i = 0; i < h->stencil.n; i++)
+        if (h->stencil.at[i].rate > 0)
+            cycles += (double)k->count[COUNT_FIXED + i] / h->stencil.at[i].rate;
+    for (int m = 0; m < h->memory.n; m++) memory = fmax(memory, memory_cycles(k, m));
+    return max_i64(1, (int64_t)ceil(fmax(cycles, memory)));
+}
+
+// --- Tasks ---------------------------------------------------------------------------------------
+
+// The first time from `ready` on at which the unit is free that long.
+static int64_t book(Clock *k, int row, int64_t ready, int64_t cycles) {
+    BusyList *l = &k->busy.at[row];
+    int at = l->n > MOST_GAPS ? l->n - MOST_GAPS : 0;
+    int64_t start = at ? max_i64(ready, l->at[at - 1].end) : ready;
+    while (at < l->n && start + cycles > l->at[at].start) start = max_i64(start, l->at[at++].end);
+    Busy made = {start, start + cycles};
+    vec_push(k->arena, l, made);
+    memmove(&l->at[at + 1], &l->at[at], (size_t)(l->n - 1 - at) * sizeof made);
+    l->at[at] = made;
+    return start;
+}
+
+static const char *label_of(const Clock *k, const NodeInfo *info) {
+    const char *to = info->nwrite ? k->c->t->buffers.at[info->write[0]].name : "";
+    if (k->where.engine < 0) return to;
+    if (!info->nread) return arena_printf(k->arena, "fill %s", to);
+    const char *from = k->c->t->buffers.at[info->read[0]].name;
+    int memory = buffer_memory(k->out->h, &k->c->t->buffers.at[info->write[0]]);
+    bool out = memory == k->out->h->transfer.at[k->where.engine].from;
+    return arena_printf(k->arena, out ? "store %s" : "load %s", out ? to : from);
+}
+
+static void add_totals(Clock *k) {
+    const Hardware *h = k->out->h;
+    k->out->starts += k->count[COUNT_STARTS];
+    k->out->products += k->count[COUNT_PRODUCTS];
+    if (k->where.engine < 0) k->out->ops += k->count[COUNT_OPS];
+    for (int m = 0; m < h->memory.n; m++) k->out->memory[m].accessed += memory_bytes(k, m);
+}
+
+static void run_task(Clock *k, const Node *node) {
+    const NodeInfo *info = node_info(k->c, node);
+    bool engine = k->where.engine >= 0;
+    const Transfer *x = engine ? &k->out->h->transfer.at[k->where.engine] : NULL;
+    int64_t cycles = engine ? transfer_cycles(k, x) : compute_cycles(k, k->where), ready = 0;
+    for (int i = 0; i < info->nread; i++)
+        ready = max_i64(ready, k->copies[info->read[i]].now->ready);
+    for (int i = 0; i < info->nwrite; i++) {
+        const Slot *s = k->copies[info->write[i]].now;
+        ready = max_i64(ready, max_i64(s->ready, s->used));
+    }
+    int row = row_of(k, k->where);
+    int64_t start = book(k, row, ready, cycles), end = start + cycles;
+    for (int i = 0; i < info->nread; i++) {
+        Slot *s = k->copies[info->read[i]].now;
+        s->used = max_i64(s->used, end);
+    }
+    for (int i = 0; i < info->nwrite; i++) {
+        Slot *s = k->copies[info->write[i]].now;
+        s->ready = max_i64(s->ready, end);
+    }
+    SimTask task = {
+        node, label_of(k, info), row, start, end, engine ? memory_bytes(k, (int)x->from) : 0};
+    vec_push(k->arena, &k->out->task, task);
+    k->out->row.at[row].busy += cycles;
+    k->out->row.at[row].tasks++;
+    k->out->moved += task.bytes;
+    k->out->cycles = max_i64(k->out->cycles, end);
+    add_totals(k);
+    if (k->depth) k->frame[k->depth - 1].end = max_i64(k->frame[k->depth - 1].end, end);
+}
+
+// --- Blocks --------------------------------------------------------------------------------------
+
+static bool runs_in_any_order(Kind kind) { return kind != KIND_SERIAL && kind != KIND_UNROLL; }
+
+static void copy_slots(const Clock *k, Slot *to, const bool *scope) {
+    for (int i = 0; i < k->c->t->buffers.n; i++)
+        if (scope[i]) to[i] = *k->copies[i].now;
+}
+
+static void merge_slots(const Clock *k, SimFrame *f) {
+    for (int i = 0; i < k->c->t->buffers.n; i++) {
+        if (!f->scope[i]) continue;
+        const Slot *s = k->copies[i].now;
+        f->after[i].ready = max_i64(f->after[i].ready, s->ready);
+        f->after[i].used = max_i64(f->after[i].used, s->used);
+    }
+}
+
+static void push_frame(Clock *k, const Block *b, Where where) {
+    require(k->depth < (int)(sizeof k->frame / sizeof *k->frame));
+    SimFrame *f = &k->frame[k->depth++];
+    int n = k->c->t->buffers.n;
+    *f = (SimFrame){.block = b, .where = where};
+    f->unordered = runs_in_any_order(b->kind) && b->nindex;
+    if (!f->unordered) return;
+    f->before = arena_new_n(k->arena, Slot, n);
+    f->after = arena_new_n(k->arena, Slot, n);
+    f->scope = arena_new_n(k->arena, bool, n);
+    for (int i = 0; i < n; i++) f->scope[i] = k->copies[i].now != NULL;
+    copy_slots(k, f->before, f->scope);
+    copy_slots(k, f->after, f->scope);
+}
+
+bool clock_begin(Clock *k, const Node *node, const int64_t *value) {
+    const Block *b = as_block(node);
+    if (k->inside) {
+        k->inside++;
+        return false;
+    }
+    Where around = k->depth ? k->frame[k->depth - 1].where : (Where){-1, -1, 0};
+    if (!node_info(k->c, node)->task) {
+        push_frame(k, b, around);
+        return true;
+    }
+    k->where = around;
+    if (b && !where_of(k->out->h, k->c->t, b, around, value, &k->where, k->diags)) k->failed = true;
+    k->inside = 1;
+    k->task = node;
+    memset(k->count, 0, (size_t)k->c->n * sizeof *k->count);
+    return false;
+}
+
+// Whether two buffers of one block share memory.
+static bool share_memory(const Clock *k, int a, int b) {
+    const Hardware *h = k->out->h;
+    const Buffer *x = &k->c->t->buffers.at[a], *y = &k->c->t->buffers.at[b];
+    int m = buffer_memory(h, x);
+    int64_t p = tag_number(x->tags, "offset", -1), q = tag_number(y->tags, "offset", -1);
+    if (a == b || m != buffer_memory(h, y) || p < 0 || q < 0) return false;
+    return p < q + buffer_bytes(h, y, m) * k->copies[b].stages &&
+           q < p + buffer_bytes(h, x, m) * k->copies[a].stages;
+}
+
+// The next copy of an allocation: free when its users, and those of the memory it takes, are done.
+static void allocate(Clock *k, const Block *b, int buffer, Where w) {
+    Copies *c = &k->copies[buffer];
+    int64_t unit = w.engine < 0 && w.compute >= 0 && w.number < c->units ? w.number : 0;
+    c->now = &c->slot[unit * c->stages + c->turn[unit]++ % c->stages];
+    int64_t *ready = &c->now->ready;
+    *ready = max_i64(*ready, k->floor[buffer_memory(k->out->h, &k->c->t->buffers.at[buffer])]);
+    for (int i = 0; i < b->nallocs; i++) {
+        const Copies *other = &k->copies[b->alloc[i]];
+        if (!share_memory(k, buffer, b->alloc[i])) continue;
+        for (int64_t s = 0; s < other->stages * other->units; s++)
+            *ready = max_i64(*ready, max_i64(other->slot[s].ready, other->slot[s].used));
+    }
+}
+
+void clock_enter(Clock *k, const Block *b, const int64_t *value) {
+    if (k->inside) return;
+    SimFrame *f = &k->frame[k->depth - 1];
+    Where around = k->depth > 1 ? k->frame[k->depth - 2].where : (Where){-1, -1, 0};
+    if (f->unordered && f->begun) merge_slots(k, f);
+    for (int i = 0; f->unordered && f->begun && i < k->c->t->buffers.n; i++)
+        if (f->scope[i]) *k->copies[i].now = f->before[i];
+    f->begun = true;
+    if (!where_of(k->out->h, k->c->t, b, around, value, &f->where, k->diags)) k->failed = true;
+    for (int i = 0; i < b->nallocs && !k->failed; i++) allocate(k, b, b->alloc[i], f->where);
+}
+
+void clock_count(Clock *k, const int64_t *count) { count_add(k->c, k->count, count, 1); }
+
+// Siblings that allocate in the same memory take it one after another.
+static void leave_memory(Clock *k, const SimFrame *parent, const Block *child, int64_t end) {
+    const NodeInfo *info = node_info(k->c, &child->node);
+    for (int m = 0; m < k->out->h->memory.n; m++) {
+        int takers = 0;
+        for (int i = 0; i < parent->block->nchildren; i++)
+            takers += node_info(k->c, parent->block->child[i])->allocates[m];
+        if (info->allocates[m] && takers > 1) k->floor[m] = max_i64(k->floor[m], end);
+    }
+}
+
+void clock_end(Clock *k, const Node *node) {
+    if (k->inside && --k->inside) return;
+    if (k->task == node) {
+        bool done = false;
+        for (int i = 0; i < k->c->n; i++) done |= k->count[i] != 0;
+        if (done && !k->failed) run_task(k, node);
+        k->task = NULL;
+        return;
+    }
+    SimFrame *f = &k->frame[--k->depth];
+    if (f->unordered && f->begun) {
+        merge_slots(k, f);
+        for (int i = 0; i < k->c->t->buffers.n; i++)
+            if (f->scope[i]) *k->copies[i].now = f->after[i];
+    }
+    for (int i = 0; i < f->block->nallocs; i++) k->copies[f->block->alloc[i]].now = NULL;
+    if (!k->depth) return;
+    SimFrame *parent = &k->frame[k->depth - 1];
+    parent->end = max_i64(parent->end, f->end);
+    leave_memory(k, parent, f->block, f->end);
+}
+
+// --- Making one ----------------------------------------------------------------------------------
+
+static int64_t most_units(const Hardware *h) {
+    int64_t most = 1;
+    for (int i = 0; i < h->compute.n; i++) most = max_i64(most, unit_total(h, i));
+    return min_i64(most, 1 << 20);
+}
+
+static void new_copies(Clock *k, int buffer, int64_t units) {
+    const Buffer *b = &k->c->t->buffers.at[buffer];
+    Copies *c = &k->copies[buffer];
+    bool argument = buffer < k->c->t->nargs;
+    c->stages = argument ? 1 : max_i64(1, min_i64(64, tag_number(b->tags, "stages", 1)));
+    c->units = argument ? 1 : min_i64(units, 4096);
+    c->slot = arena_new_n(k->arena, Slot, c->stages * c->units);
+    c->turn = arena_new_n(k->arena, int64_t, c->units);
+    if (argument) c->now = c->slot;
+}
+
+Clock *clock_new(Arena *arena, Counter *c, Simulation *out, DiagList *diags) {
+    const Hardware *h = out->h;
+    Clock *k = arena_new(arena, Clock);
+    *k = (Clock){.arena = arena, .c = c, .out = out, .diags = diags};
+    k->copies = arena_new_n(arena, Copies, c->t->buffers.n + 1);
+    k->floor = arena_new_n(arena, int64_t, h->memory.n + 1);
+    k->count = arena_new_n(arena, int64_t, c->n);
+    k->row = arena_new_n(arena, int *, h->compute.n + 1);
+    k->engine_row = arena_new_n(arena, int, h->transfer.n + 1);
+    int64_t units = most_units(h);
+    for (int i = 0; i < h->compute.n || i == 0; i++) {
+        int64_t n = i < h->compute.n ? min_i64(unit_total(h, i), 1 << 20) : 1;
+        k->row[i] = arena_new_n(arena, int, n);
+        memset(k->row[i], -1, (size_t)n * sizeof(int));
+    }
+    memset(k->engine_row, -1, (size_t)(h->transfer.n + 1) * sizeof(int));
+    for (int i = 0; i < c->t->buffers.n; i++) new_copies(k, i, units);
+    return k;
+}

@@ -1,0 +1,164 @@
+// The two ways through a located Tree: counting it, and executing it.
+#include "simulate/sim_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/bug.h"
+
+// --- Counting ------------------------------------------------------------------------------------
+
+typedef struct Walk {
+    Counter *c;
+    Clock *clock;
+    int64_t *value; // per index id
+} Walk;
+
+static void walk_node(Walk *w, const Node *node);
+
+// The order is that of the tree interpreter: unordered blocks run backwards.
+static void walk_indices(Walk *w, const Block *b, int at) {
+    if (at == b->nindex) {
+        if (!block_holds(b, w->value)) return;
+        clock_enter(w->clock, b, w->value);
+        for (int i = 0; i < b->nchildren && !clock_failed(w->clock); i++) walk_node(w, b->child[i]);
+        return;
+    }
+    const Index *x = &b->index[at];
+    if (x->passed) {
+        if (!affine_eval(x->passed, w->value, NULL, NULL, NULL, &w->value[x->id]))
+            bug("a passed index overflows");
+        walk_indices(w, b, at + 1);
+        return;
+    }
+    bool backwards = b->kind != KIND_SERIAL && b->kind != KIND_UNROLL;
+    for (int64_t i = 0; i < x->extent && !clock_failed(w->clock); i++) {
+        w->value[x->id] = backwards ? x->extent - 1 - i : i;
+        walk_indices(w, b, at + 1);
+    }
+}
+
+static void walk_node(Walk *w, const Node *node) {
+    if (clock_begin(w->clock, node, w->value))
+        walk_indices(w, as_block(node), 0);
+    else
+        clock_count(w->clock, count_node(w->c, node, w->value));
+    clock_end(w->clock, node);
+}
+
+// --- Executing -----------------------------------------------------------------------------------
+
+typedef struct Executed {
+    Counter *c;
+    Clock *clock;
+    const Node *start; // the stencil that runs now; NULL: none
+    bool started;      // one of its iterations has run
+    int64_t *one;      // a count of one product
+    const int64_t *value;
+} Executed;
+
+static void on_begin(void *user, const Node *node, const int64_t *value) {
+    Executed *x = user;
+    x->value = value; // the interpreter's own, which changes
+    clock_begin(x->clock, node, value);
+    if (!clock_in_task(x->clock) || !as_block(node) || !node_info(x->c, node)->stencil) return;
+    x->start = node;
+    x->started = false;
+}
+
+static void on_enter(void *user, const Block *b) {
+    Executed *x = user;
+    clock_enter(x->clock, b, x->value);
+}
+
+static void on_leaf(void *user, const Leaf *leaf, const TreeMoment *now) {
+    Executed *x = user;
+    (void)now;
+    if (!x->start) {
+        clock_count(x->clock, node_info(x->c, &leaf->node)->cost);
+        return;
+    }
+    if (!x->started) clock_count(x->clock, node_info(x->c, x->start)->cost);
+    x->started = true;
+    clock_count(x->clock, x->one);
+}
+
+static void on_access(void *user, int buffer, int64_t number, bool write, const int64_t *value) {
+    (void)user, (void)buffer, (void)number, (void)write, (void)value;
+}
+
+static void on_end(void *user, const Node *node) {
+    Executed *x = user;
+    clock_end(x->clock, node);
+    if (node == x->start) x->start = NULL;
+}
+
+// --- Both ----------------------------------------------------------------------------------------
+
+// The greatest rate of products of all units together.
+static double product_rate(const Hardware *h) {
+    double rate = 0, units = 0;
+    for (int i = 0; i < h->stencil.n; i++) rate = fmax(rate, h->stencil.at[i].rate);
+    for (int i = 0; i < h->compute.n; i++) {
+        bool inner = true;
+        for (int k = 0; k < h->compute.n; k++) inner &= h->compute.at[k].of != i;
+        if (inner) units = fmax(units, (double)unit_total(h, i));
+    }
+    return rate * fmax(units, 1);
+}
+
+// The bytes a cycle that all engines at the outermost memory move.
+static double move_rate(const Hardware *h) {
+    double rate = 0;
+    for (int i = 0; i < h->transfer.n; i++)
+        if (h->transfer.at[i].from == outer_memory(h) || h->transfer.at[i].to == outer_memory(h))
+            rate += h->transfer.at[i].bandwidth;
+    return rate;
+}
+
+double sim_least(const Simulation *s) { return fmax(s->least_compute, s->least_move); }
+
+double sim_utilisation(const Simulation *s) {
+    double rate = product_rate(s->h);
+    return rate > 0 && s->cycles ? (double)s->products / (rate * (double)s->cycles) : 0;
+}
+
+static bool begin(Arena *arena, const Hardware *h, const Tree *t, Simulation *out,
+                  DiagList *diags) {
+    int64_t *most = arena_new_n(arena, int64_t, h->memory.n + 1);
+    *out = (Simulation){.h = h, .memory = arena_new_n(arena, SimMemory, h->memory.n + 1)};
+    if (!check_located(arena, h, t, most, diags)) return false;
+    for (int i = 0; i < h->memory.n; i++)
+        if (h->memory.at[i].size) out->memory[i].used = most[i];
+    return true;
+}
+
+static void finish(Arena *arena, const Tree *flat, Simulation *out) {
+    double rate = product_rate(out->h), move = move_rate(out->h);
+    out->least_compute = rate > 0 ? (double)out->products / rate : 0;
+    out->least_moved = least_bytes(arena, flat);
+    out->least_move = move > 0 ? (double)out->least_moved / move : 0;
+}
+
+bool simulate(Arena *arena, const Hardware *h, const Tree *t, const Tree *flat, Simulation *out,
+              DiagList *diags) {
+    if (!begin(arena, h, t, out, diags)) return false;
+    Counter c = counter_new(arena, h, t);
+    Walk w = {&c, clock_new(arena, &c, out, diags), arena_new_n(arena, int64_t, t->nindices + 1)};
+    walk_node(&w, &t->root->node);
+    finish(arena, flat ? flat : t, out);
+    return !clock_failed(w.clock);
+}
+
+bool simulate_executed(Arena *arena, const Hardware *h, const Tree *t, const Tree *flat,
+                       const View *views, Simulation *out, DiagList *diags) {
+    if (!begin(arena, h, t, out, diags)) return false;
+    Counter c = counter_new(arena, h, t);
+    Executed x = {.c = &c, .clock = clock_new(arena, &c, out, diags)};
+    x.one = arena_new_n(arena, int64_t, c.n);
+    x.one[COUNT_PRODUCTS] = 1;
+    TreeObserver o = {&x, on_enter, on_leaf, on_access, on_begin, on_end};
+    bool ok = tree_interpret_observed(arena, t, views, (InterpFlags){0}, &o, diags);
+    finish(arena, flat ? flat : t, out);
+    return ok && !clock_failed(x.clock);
+}
