@@ -22,8 +22,15 @@ static void know_statements(Lower *l, const SchedStmt *const *sched) {
     facts_classes(l->arena, l->facts);
     l->info = arena_new_n(l->arena, StmtInfo, n);
     l->host = arena_new_n(l->arena, int, n);
+    l->inst = arena_new_n(l->arena, Inst *, n);
     for (int i = 0; i < n; i++) {
-        l->info[i] = (StmtInfo){&l->p->stmts.at[i], &l->facts->stmt[i], sched[i], -1, -1};
+        const Stmt *s = &l->p->stmts.at[i];
+        l->info[i] = (StmtInfo){.s = s,
+                                .facts = &l->facts->stmt[i],
+                                .sched = sched[i],
+                                .steps = s->serial,
+                                .follower = -1,
+                                .sibling = -1};
         l->host[i] = -1;
     }
 }
@@ -303,6 +310,8 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     if (!l.failed) keep_steps(&l);
     if (!l.failed) keep_checks(&l);
     if (!l.failed) statement_hosts(&l);
+    if (!l.failed) steps_know(&l);
+    if (!l.failed) fold_know(&l);
     if (!l.failed) nest_statements(&l);
     if (!l.failed) storage_assign(&l);
     if (!l.failed) l.tree->root = as_block(emit(&l, l.root));

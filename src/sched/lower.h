@@ -3,6 +3,8 @@
 //   rewrite.c         parts of a Schedule that change statements: inline, copies, partial results
 //   schedule_check.c  words of the Schedule that would have no effect
 //   stmt_plan.c       one statement: its loops with extents, coefficients and tail constraints
+//   steps.c           orders that divide, move or skew the loops of steps: are steps kept in order?
+//   fold.c            memory for a few steps instead of all of them
 //   order.c           the order of statements, and which statement follows which
 //   window.c          statements computed inside a loop of their readers
 //   nest.c            all statements: the loops they share, initialisations, post-operations
@@ -38,7 +40,8 @@ typedef struct PlanLoop {
 
 typedef struct StmtPlan {
     int n;
-    PlanLoop *loop;      // those of serial iterators first
+    PlanLoop *loop;      // those of serial iterators first, unless they were moved
+    int front;           // loops of serial iterators that the order omits, the first ones
     int init_at;         // the initialisation runs in front of this loop, post-operations behind it
     int first_reduction; // n: none
     int stage;           // later statements do not share the loops from here on
@@ -49,6 +52,9 @@ typedef struct StmtInfo {
     const Stmt *s;
     const StmtFacts *facts;
     const SchedStmt *sched; // NULL: naive
+    int steps;              // serial iterators whose loops enclose all others, in order
+    bool moved;             // no: the loops of steps are divided, moved or skewed (steps.c)
+    const Affine **skew;    // per iterator: what its loops run ahead by, over iterators; or NULL
     int follower;           // the first statement that follows this one (Lower.host), or -1
     int sibling;            // the next statement with the same host, or -1
 } StmtInfo;
@@ -102,6 +108,7 @@ typedef struct SubPart {
     int64_t min, max;    // range of the other terms
     bool whole;          // the terms cannot be separated: the dimension is kept whole
     bool checked;        // compared with the size of the tensor at run time
+    bool spread;         // its steps cannot be folded: some place is not linear
 } SubPart;
 
 // A dimension of a buffer: x / block, x being the rest of tensor dimension `dim`.
@@ -117,7 +124,8 @@ typedef struct Store {
     SubPart *part; // per dimension
     const Affine **base;
     int64_t *size;
-    int ndims; // of the layout; 0: row-major
+    int folded; // dimension that is folded; -1: none
+    int ndims;  // of the layout; 0: row-major
     const StoreDim *dim;
     int buffer;
     const Storage *storage; // from the Schedule; NULL: none
@@ -141,6 +149,11 @@ typedef struct Record {
     int next; // of the same tensor; -1: none
 } Record;
 
+// Of a tensor: element c of dimension `dim` is kept at c mod `keep`; 0: all are kept.
+typedef struct StepFold {
+    int dim, keep;
+} StepFold;
+
 typedef struct Lower {
     Tree *tree;
     Arena *arena;
@@ -156,6 +169,8 @@ typedef struct Lower {
     int *host;           // per statement: the one that it follows (`after`), or -1
     const LoopRef **at;  // per tensor: computed at this loop of its readers; NULL: not
     VEC(Window) window;
+    StepFold *fold; // per tensor (fold.c)
+    Inst **inst;    // per statement: placed on its own; NULL: not yet
     TreeItem *root;
     int placed;           // the last statement that has loops of its own; -1: none
     VEC(TreeItem *) open; // loops that the next statement may share, outermost first
@@ -178,6 +193,22 @@ void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *i
 const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *const *idx);
 // The index that loop `at` has in its iterator's last iteration.
 int64_t plan_last(const StmtPlan *plan, int at);
+
+// steps.c
+void steps_know(Lower *l);
+// Base and extent of skewed iterators: their loops run over more values.
+void steps_widen(Lower *l, Inst *inst);
+// Are the steps of the instance in order in its own loops? Reports where they are not.
+bool steps_kept(Lower *l, const Inst *inst);
+// The number of the first `p` open loops that the instance may share with statements of its group.
+// Their loops of steps were moved: steps stay in order, or it is reported.
+int steps_share(Lower *l, const Inst *inst, int p);
+
+// fold.c
+void fold_know(Lower *l);
+const Access *fold_access(Lower *l, const Access *a); // by place, where its tensor is folded
+// The place of a subscript that is in terms of loop indices; NULL: not folded, or not linear.
+const Affine *fold_subscript(Lower *l, int tensor, int dim, const Affine *sub);
 
 // schedule_check.c
 void check_schedule(Lower *l, const Program *given, const Rewritten *now);

@@ -127,27 +127,34 @@ static bool same_loop(const PlanLoop *a, const PlanLoop *b) {
 }
 
 // Do the recorded access and the new one touch an element of one step only in the same iteration?
-static bool zero_distance(const Lower *l, const Record *rec, int i, const Inst *inst,
-                          const Access *a, int j, int common) {
-    return same_iteration(l->arena, rec->inst->info->s, rec->access, i, inst->info->s, a, j,
-                          common);
+static bool zero_distance(Lower *l, const Record *rec, int i, const Inst *inst, const Access *a,
+                          int j, int common) {
+    return same_iteration(l->arena, rec->inst->info->s, fold_access(l, rec->access), i,
+                          inst->info->s, fold_access(l, a), j, common);
 }
 
 // The serial loops that the instance shares with the statement before it, whatever they access.
 static int common_steps(const Lower *l, const Inst *inst) {
-    return l->placed < 0 ? 0 : stmts_common(l->p, l->placed, inst->stmt);
+    int common = l->placed < 0 ? 0 : stmts_common(l->p, l->placed, inst->stmt);
+    return inst->info->moved ? 0 : common;
+}
+
+static bool is_skewed(const Inst *inst, int at) {
+    return inst->info->skew && inst->info->skew[inst->plan.loop[at].iter];
 }
 
 // The number of the first `p` open loops that this access of the new instance may share.
-static int share_with(const Lower *l, const Inst *inst, const Access *a, bool write, int p) {
+static int share_with(Lower *l, const Inst *inst, const Access *a, bool write, int p) {
     int init_at = inst->info->facts->initialises ? inst->plan.init_at : p;
     int common = common_steps(l, inst);
     for (int r = l->last_record[a->tensor]; r >= 0; r = l->record.at[r].next) {
         const Record *rec = &l->record.at[r];
         if (!write && !rec->write) continue;
+        if (inst->info->moved && stmts_common(l->p, rec->inst->stmt, inst->stmt)) continue;
         for (int i = common; i < p && l->open.at[i]->first <= rec->leaf; i++) {
             bool own = !rec->inst->reader && i < rec->inst->plan.n && i < inst->plan.n;
             own = own && !(write && i >= init_at); // its initialisation would run too early
+            own = own && !is_skewed(rec->inst, i) && !is_skewed(inst, i);
             if (own && zero_distance(l, rec, rec->inst->plan.loop[i].iter, inst, a,
                                      inst->plan.loop[i].iter, common))
                 continue;
@@ -157,7 +164,7 @@ static int share_with(const Lower *l, const Inst *inst, const Access *a, bool wr
     return p;
 }
 
-static int share_all(const Lower *l, const Inst *inst, int p) {
+static int share_all(Lower *l, const Inst *inst, int p) {
     p = share_with(l, inst, inst->info->s->write, true, p);
     for (int r = 0; r < inst->info->facts->nreads; r++)
         p = share_with(l, inst, inst->info->facts->read[r], false, p);
@@ -167,11 +174,12 @@ static int share_all(const Lower *l, const Inst *inst, int p) {
 // Of loops of serial iterators, only those that the Program joins are shared.
 static int shared_prefix(Lower *l, Inst *inst) {
     int p = common_steps(l, inst);
-    bool steps = p < inst->info->s->serial || (l->placed >= 0 && p < l->info[l->placed].s->serial);
+    bool steps = p < inst->info->steps || (l->placed >= 0 && p < l->info[l->placed].steps);
     while (!steps && p < l->open.n && p < inst->plan.n &&
            same_loop(&l->open.at[p]->like, &inst->plan.loop[p]))
         p++;
-    return window_limit(l, inst, share_all(l, inst, p), common_steps(l, inst));
+    p = window_limit(l, inst, share_all(l, inst, p), common_steps(l, inst));
+    return inst->info->moved ? steps_share(l, inst, p) : p;
 }
 
 // Do both run through the same iterations in the same loops?
@@ -281,7 +289,7 @@ static void init_apart(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before)
         return;
     }
     TreeItem *nest = guard_new(l, parent, before);
-    int steps = inst->reader ? 0 : inst->info->s->serial; // whose loops are open
+    int steps = inst->reader ? 0 : inst->info->steps; // whose loops are open
     for (int i = 0; i < steps; i++) idx[i] = affine_iter(l->x, inst->loop[i]->index.id);
     TreeItem *last = clone_loops(l, inst, steps, nest, idx);
     for (TreeItem *loop = last; loop != nest && !inst->info->facts->injective; loop = loop->parent)
@@ -304,6 +312,7 @@ Inst *inst_new(Lower *l, int stmt) {
         inst->base[i] = info->s->iter[i].lo;
         inst->extent[i] = max_i64(iter_hi(&info->s->iter[i]) - iter_lo(&info->s->iter[i]), 0);
     }
+    steps_widen(l, inst);
     return inst;
 }
 
@@ -318,13 +327,13 @@ static void record_all(Lower *l, const Inst *inst) {
 // Opens the loops of the serial iterators from `shared` on; returns the number of open loops.
 static int open_steps(Lower *l, Inst *inst, int shared) {
     const Affine *idx[TREE_MAX_DEPTH] = {0};
-    for (int i = shared; i < inst->info->s->serial; i++) {
+    for (int i = shared; i < inst->info->steps; i++) {
         TreeItem *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
         attach(l, i ? inst->loop[i - 1] : l->root, loop, NULL);
         l->open.n = i;
         vec_push(l->arena, &l->open, loop);
     }
-    return shared > inst->info->s->serial ? shared : inst->info->s->serial;
+    return shared > inst->info->steps ? shared : inst->info->steps;
 }
 
 // Opens the loops that are not shared, places the initialisation on the way, and adds the leaf.
@@ -421,7 +430,7 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
 static void nest_statement(Lower *l, int stmt) {
     Inst *inst = inst_new(l, stmt);
     VEC(Inst *) follower = {0};
-    if (!plan_make(l, inst, &inst->plan)) return;
+    if (!plan_make(l, inst, &inst->plan) || !steps_kept(l, inst)) return;
     inst->loop = arena_new_n(l->arena, TreeItem *, inst->plan.n);
     bool apart = inst->info->facts->initialises && !inst->info->facts->injective;
     bool alone = apart || inst->info->facts->empty_reduction;
@@ -441,8 +450,9 @@ static void nest_statement(Lower *l, int stmt) {
     int open = inst->info->facts->empty_reduction
                    ? 0
                    : (int)min_i64(inst->plan.first_reduction, inst->plan.stage);
-    l->open.n = open > inst->info->s->serial ? open : inst->info->s->serial;
+    l->open.n = open > inst->info->steps ? open : inst->info->steps;
     l->placed = stmt;
+    l->inst[stmt] = inst;
     for (int i = 0; i < follower.n; i++) place_follower(l, follower.at[i], inst);
 }
 

@@ -6,6 +6,7 @@
 //     loop      ITER ['/' STEP | '%' STEP] [':' MARK]
 //     option    after LABEL | inline | at LOOP | privatise LOOP | storage
 //               | copy TENSOR [at LOOP] storage | prefetch TENSOR at LOOP distance N level N
+//               | skew ITER by [N '*'] ITER {('+' | '-') [N '*'] ITER | ('+' | '-') N}
 //               | nontemporal | accumulators N | unroll N | grain N | priority N
 //     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch|shared] [align N]
 //               [stages N] [by async]
@@ -99,7 +100,25 @@ static void print_number(Text *out, const char *word, int64_t n) {
     if (n) text_printf(out, "    %s %lld\n", word, (long long)n);
 }
 
+// `+ 2*t`, `- 3`; the first one without its plus.
+static void print_term(Text *out, int64_t coef, Name iter, bool first) {
+    if (coef < 0 || !first) text_add(out, first ? "-" : coef < 0 ? " - " : " + ");
+    int64_t many = coef < 0 ? -coef : coef;
+    if (!iter || many != 1) text_printf(out, iter ? "%lld*" : "%lld", (long long)many);
+    if (iter) print_word(out, iter);
+}
+
+static void print_skew(Text *out, const SchedSkew *k) {
+    text_add(out, "    skew ");
+    print_word(out, k->iter);
+    text_add(out, " by ");
+    for (int i = 0; i < k->nterms; i++) print_term(out, k->term[i].coef, k->term[i].iter, i == 0);
+    if (k->shift || !k->nterms) print_term(out, k->shift, NULL, k->nterms == 0);
+    text_char(out, '\n');
+}
+
 static void print_options(Text *out, const SchedStmt *s) {
+    for (int i = 0; i < s->nskews; i++) print_skew(out, &s->skew[i]);
     if (s->after) {
         text_add(out, "    after ");
         print_word(out, s->after);
@@ -440,14 +459,51 @@ static SchedPrefetch parse_prefetch(ScheduleParser *p) {
     return f;
 }
 
+static bool is_number(Name w) {
+    for (const char *c = w; *c; c++)
+        if (*c < '0' || *c > '9') return false;
+    return true;
+}
+
+// One term of a sum: `t`, `2*t` or `3`.
+static void parse_term(ScheduleParser *p, SchedSkew *k, int64_t sign, SkewTerm *into) {
+    int64_t many = 1;
+    if (p->tok.kind == TOKEN_WORD && is_number(p->tok.word)) {
+        many = number(p, 0, MOST);
+        if (!accept(p, '*')) {
+            k->shift += sign * many;
+            return;
+        }
+    }
+    *into = (SkewTerm){word(p, "an iterator or a number", NULL), sign * many};
+    k->nterms++;
+}
+
+static SchedSkew parse_skew(ScheduleParser *p) {
+    SchedSkew k = {0};
+    k.iter = word(p, "an iterator", &k.range);
+    SkewTerm *term = arena_new_n(p->arena, SkewTerm, PROGRAM_MAX_ITERS);
+    if (!p->failed && !accept_word(p, "by")) expected(p, "'by'");
+    int64_t sign = accept(p, '-') ? -1 : 1;
+    for (bool more = true; more && !p->failed && k.nterms < PROGRAM_MAX_ITERS;) {
+        parse_term(p, &k, sign, &term[k.nterms]);
+        sign = is_char(p, '-') ? -1 : 1;
+        more = accept(p, '+') || accept(p, '-');
+    }
+    k.term = term;
+    return k;
+}
+
 typedef struct Options {
+    VEC(SchedSkew) skews;
     VEC(SchedCopy) copies;
     VEC(SchedPrefetch) prefetches;
 } Options;
 
 static const char *const option_name[] = {
-    "after",  "inline", "at",       "privatise", "copy",  "prefetch", "nontemporal", "accumulators",
-    "unroll", "grain",  "priority", "layout",    "place", "align",    "stages",      "by",
+    "after",       "inline",       "at",     "privatise", "copy",     "prefetch",
+    "nontemporal", "accumulators", "unroll", "grain",     "priority", "layout",
+    "place",       "align",        "stages", "by",        "skew",
 };
 
 static const char *nth_option(const void *of, size_t i) {
@@ -479,6 +535,8 @@ static void parse_option(ScheduleParser *p, SchedStmt *s, Options *o) {
         s->privatise = parse_ref(p);
     else if (OPTION("copy", false))
         vec_push(p->arena, &o->copies, parse_copy(p));
+    else if (OPTION("skew", false))
+        vec_push(p->arena, &o->skews, parse_skew(p));
     else if (OPTION("prefetch", false))
         vec_push(p->arena, &o->prefetches, parse_prefetch(p));
     else if (OPTION("nontemporal", s->nontemporal))
@@ -526,6 +584,8 @@ static const SchedStmt *parse_section(ScheduleParser *p) {
     }
     s->copy = o.copies.at;
     s->ncopies = o.copies.n;
+    s->skew = o.skews.at;
+    s->nskews = o.skews.n;
     s->prefetch = o.prefetches.at;
     s->nprefetches = o.prefetches.n;
     return s;

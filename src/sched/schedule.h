@@ -9,6 +9,8 @@
 //         at y/8                                  computed inside its reader's loop y/8, as needed
 //     O: m n:v
 //         after C                                 post-operation of C, when its sum is complete
+//     U: t/16 i/64 t i j:v                        time tiles of a stencil
+//         skew i by t                             the loops of i run over i + t
 //
 // With a first line `flatten` it refers to the flat form of the Program (flatten.h).
 //
@@ -75,12 +77,28 @@ typedef struct SchedPrefetch {
     Range range;
 } SchedPrefetch;
 
+// skew i by 2*t + s: the loops of `i` run over i + 2*t + s instead of i.
+typedef struct SkewTerm {
+    Name iter;
+    int64_t coef;
+} SkewTerm;
+
+typedef struct SchedSkew {
+    Name iter;
+    int nterms;
+    const SkewTerm *term;
+    int64_t shift; // a constant that is added, too
+    Range range;
+} SchedSkew;
+
 typedef struct SchedStmt {
     Name label; // of the statement
     Range range;
     int nloops;
     const SchedLoop *loop;
-    int stage;         // later statements do not share the loops from here on; -1: none
+    int stage; // later statements do not share the loops from here on; -1: none
+    int nskews;
+    const SchedSkew *skew;
     LoopRef at;        // compute the tensor inside this loop of each reader
     bool inlined;      // replace each read by the definition
     Name after;        // post-operation of the statement with this label

@@ -78,12 +78,14 @@ static void check_vectors(Lower *l, const Inst *inst, const StmtPlan *plan,
         if (plan->loop[i].kind != KIND_VECTOR) continue;
         for (int j = i + 1; j < plan->n; j++) {
             if (plan->loop[j].extent <= 1) continue;
-            Range at = i < sched->nloops ? sched->loop[i].range : sched->range;
+            int asked = i - plan->front;
+            Range at =
+                asked >= 0 && asked < sched->nloops ? sched->loop[asked].range : sched->range;
             const Iter *iters = inst->info->s->iter;
             const char *inner = iters[plan->loop[j].iter].name;
             Diag *d = diag_report(l->diags, at, DIAG_SCHEDULE_VECTOR_INNERMOST,
                                   iters[plan->loop[i].iter].name, inner);
-            if (j >= sched->nloops)
+            if (j - plan->front >= sched->nloops)
                 diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_VECTOR_ADDED_NOTE, inner);
             l->failed = true;
             break;
@@ -91,9 +93,10 @@ static void check_vectors(Lower *l, const Inst *inst, const StmtPlan *plan,
     }
 }
 
-// Is it the plain loop of serial iterator i?
-static bool is_step(const Stmt *s, const SchedLoop *loop, int i) {
-    return loop->iter == s->iter[i].name && loop->step == 1 && loop->kind == KIND_SERIAL;
+static bool names_iter(const SchedStmt *sched, Name iter) {
+    for (int i = 0; sched && i < sched->nloops; i++)
+        if (sched->loop[i].iter == iter) return true;
+    return false;
 }
 
 bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan) {
@@ -102,21 +105,14 @@ bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan) {
     int asked = sched ? sched->nloops : 0;
     *plan = (StmtPlan){.loop = arena_new_n(l->arena, PlanLoop, asked + s->niters), .stage = -1};
     Left left[PROGRAM_MAX_ITERS];
-    int first = 0; // of the order that is not of a serial iterator
     for (int i = 0; i < s->niters; i++) left[i] = (Left){inst->extent[i], 1, 0};
-    for (int i = 0; i < s->serial; i++) { // steps run in order, around everything else
+    for (int i = 0; i < s->serial; i++) { // steps that the order omits run around everything else
         SchedLoop step = {.step = 1, .kind = KIND_SERIAL};
-        if (first < asked && is_step(s, &sched->loop[first], i)) first++;
-        add_loop(plan, inst, &left[i], i, &step);
+        if (!names_iter(sched, s->iter[i].name)) add_loop(plan, inst, &left[i], i, &step);
     }
-    for (int i = first; i < asked; i++) {
+    plan->front = plan->n;
+    for (int i = 0; i < asked; i++) {
         int iter = stmt_find_iter(s, sched->loop[i].iter);
-        if (iter >= 0 && iter < s->serial) {
-            diag_report(l->diags, sched->loop[i].range, DIAG_SCHEDULE_STEPS, sched->loop[i].iter,
-                        s->label);
-            l->failed = true;
-            continue;
-        }
         if (iter < 0) {
             Diag *d = diag_report(l->diags, sched->loop[i].range, DIAG_SCHEDULE_UNKNOWN_ITERATOR,
                                   sched->loop[i].iter, s->label);
@@ -132,7 +128,7 @@ bool plan_make(Lower *l, const Inst *inst, StmtPlan *plan) {
     }
     place_init(plan);
     bool staged = sched && sched->stage >= 0;
-    plan->stage = staged ? (int)max_i64(sched->stage - first + s->serial, s->serial) : plan->n;
+    plan->stage = staged ? (int)max_i64(sched->stage + plan->front, inst->info->steps) : plan->n;
     if (sched && !l->failed) check_vectors(l, inst, plan, sched);
     return !l->failed;
 }
@@ -145,7 +141,15 @@ const Affine *plan_value(Lower *l, const Inst *inst, int iter, const Affine *con
             term[n++] = (Term){idx[i]->term[0].atom, inst->plan.loop[i].coef};
     const Affine *sum = affine_make(
         l->x, affine_is_const(inst->base[iter]) ? inst->base[iter]->constant : 0, term, n);
-    return affine_is_const(inst->base[iter]) ? sum : affine_add(l->x, inst->base[iter], sum);
+    if (!affine_is_const(inst->base[iter])) sum = affine_add(l->x, inst->base[iter], sum);
+    const Affine *skew = inst->info->skew ? inst->info->skew[iter] : NULL;
+    if (!skew) return sum;
+    sum = affine_add_const(l->x, sum, -skew->constant);
+    for (int i = 0; i < skew->n; i++) {
+        const Affine *by = plan_value(l, inst, skew->term[i].atom->index, idx);
+        sum = affine_sub(l->x, sum, affine_scale(l->x, by, skew->term[i].coef));
+    }
+    return sum;
 }
 
 // Is `a` never negative over the ranges of all indices?
@@ -156,6 +160,38 @@ static bool never_negative(Lower *l, const Affine *a) {
 
 static void constrain(Lower *l, TreeItem *out, const Affine *a) {
     if (!never_negative(l, a)) vec_push(l->arena, &out->constraint, a);
+}
+
+// The range of what the loops behind `at` add to an iterator, in its own direction or against it.
+static int64_t left_over(const Inst *inst, int iter, int at) {
+    int64_t most = 0;
+    for (int i = at + 1; i < inst->plan.n; i++)
+        if (inst->plan.loop[i].iter == iter)
+            most += inst->plan.loop[i].coef * max_i64(inst->plan.loop[i].extent - 1, 0);
+    return most;
+}
+
+// Skewed loops run beyond the range of their iterator. All of them are checked where its value is
+// known; outer ones also skip iterations in which no value lies inside.
+static void skew_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx,
+                             TreeItem *out) {
+    const Stmt *s = inst->info->s;
+    for (int i = 0; inst->info->skew && i < s->niters; i++) {
+        const Affine *skew = inst->info->skew[i];
+        int by = inst->plan.loop[at].iter;
+        if (!skew || (by != i && !affine_uses_iter(skew, by))) continue;
+        int64_t min = 0, max = left_over(inst, i, at);
+        for (int k = 0; k < skew->n; k++) {
+            int64_t more = skew->term[k].coef * left_over(inst, skew->term[k].atom->index, at);
+            min -= max_i64(more, 0);
+            max -= min_i64(more, 0);
+        }
+        const Affine *value = plan_value(l, inst, i, idx);
+        constrain(l, out, affine_add_const(l->x, value, max - iter_lo(&s->iter[i])));
+        constrain(
+            l, out,
+            affine_add_const(l->x, affine_scale(l->x, value, -1), iter_hi(&s->iter[i]) - 1 - min));
+    }
 }
 
 void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, TreeItem *out) {
@@ -172,6 +208,7 @@ void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *i
                 term[n++] = (Term){idx[k]->term[0].atom, -(loop[k].coef / loop[j].unit)};
         constrain(l, out, affine_make(l->x, loop[j].cur - 1, term, n));
     }
+    skew_constraints(l, inst, at, idx, out);
     if (!inst->window[iter]) return;
     const Affine *value = plan_value(l, inst, iter, idx);
     const Iter *it = &inst->info->s->iter[iter];

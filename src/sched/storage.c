@@ -8,6 +8,7 @@
 //     for m/64: for m: T[64*m' + m] = ...        T at m/64: base 64*m', size 64
 //
 // Where accesses disagree, or a division mixes both kinds of indices, the dimension is kept whole.
+// A temporary of steps keeps as many of them as are alive at the same time (fold.c).
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/lower.h"
@@ -70,11 +71,19 @@ static int carried_by(const Lower *l, int stmt, const Access *a) {
     return least;
 }
 
+static bool written_in_steps(const Lower *l, int stmt, int tensor) {
+    bool written = false;
+    for (int k = group_first(l->p, stmt); k < group_end(l->p, stmt); k++)
+        written |= l->info[k].s->write->tensor == tensor;
+    return written;
+}
+
 static void touch(Lower *l, const TreeItem *leaf, const Access *a) {
     if (is_argument(l, a->tensor)) return;
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
     TreeItem *at = block_of(leaf->parent);
     int steps = carried_by(l, leaf->inst->stmt, a);
+    if (leaf->inst->info->moved && written_in_steps(l, leaf->inst->stmt, a->tensor)) steps = 0;
     if (!leaf->inst->reader && steps < leaf->inst->info->s->serial)
         at = common(at, block_of(leaf->inst->loop[steps]->parent));
     if (a == leaf->inst->info->s->write && leaf->role != LEAF_INIT &&
@@ -149,6 +158,7 @@ static void cover(Lower *l, const TreeItem *leaf, const Access *a) {
         all->min = min_i64(all->min, p.min);
         all->max = max_i64(all->max, p.max);
         all->checked = checked;
+        all->spread |= !fold_subscript(l, a->tensor, d, sub);
     }
 }
 
@@ -168,7 +178,11 @@ static void size_up(Lower *l, Store *st) {
     st->size = arena_new_n(l->arena, int64_t, t->rank);
     for (int d = 0; d < t->rank; d++) {
         const SubPart *p = &st->part[d];
-        if (!p->whole && p->max - p->min + 1 < tensor_size(t, d)) {
+        if (l->fold[st->tensor].keep && l->fold[st->tensor].dim == d && !p->spread) {
+            st->folded = d;
+            st->base[d] = affine_const(l->x, 0);
+            st->size[d] = l->fold[st->tensor].keep;
+        } else if (!p->whole && p->max - p->min + 1 < tensor_size(t, d)) {
             st->base[d] = affine_add_const(l->x, p->outer, p->min);
             st->size[d] = p->max - p->min + 1;
         } else {
@@ -305,7 +319,7 @@ static void argument_buffers(Lower *l) {
 }
 
 int storage_new(Lower *l, int tensor, const Storage *storage, const StmtInfo *named) {
-    Store st = {.tensor = tensor, .storage = storage, .named = named, .buffer = -1};
+    Store st = {.tensor = tensor, .storage = storage, .named = named, .folded = -1, .buffer = -1};
     st.part = arena_new_n(l->arena, SubPart, l->p->tensors.at[tensor].rank);
     vec_push(l->arena, &l->store, st);
     return l->store.n - 1;
@@ -358,7 +372,9 @@ const Access *storage_access(Lower *l, const Inst *inst, const Access *a) {
     bool argument = is_argument(l, a->tensor);
     const Store *st = argument ? NULL : &l->store.at[store_of(l, inst, a->tensor)];
     for (int d = 0; d < a->rank; d++)
-        left[d] = affine_sub(l->x, a->sub[d], argument ? t->origin[d] : st->base[d]);
+        left[d] = st && st->folded == d
+                      ? fold_subscript(l, a->tensor, d, a->sub[d])
+                      : affine_sub(l->x, a->sub[d], argument ? t->origin[d] : st->base[d]);
     if (argument) return access_make(l->x, a->tensor, a->rank, left);
     for (int i = 0; i < st->ndims; i++) {
         int d = st->dim[i].dim;

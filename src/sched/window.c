@@ -58,6 +58,15 @@ static SubPart iter_part(Lower *l, const Inst *inst, int iter, const TreeItem *a
     }
     if (alone) span = min_i64(span, max_i64(inst->extent[iter] - 1, 0));
     p.max += span;
+    const Affine *skew = inst->info->skew ? inst->info->skew[iter] : NULL;
+    for (int k = 0; skew && k < skew->n; k++) {
+        int64_t by = skew->term[k].coef;
+        SubPart q = iter_part(l, inst, skew->term[k].atom->index, at);
+        p.outer = affine_sub(l->x, p.outer, affine_scale(l->x, q.outer, by));
+        p.min -= by * (by > 0 ? q.max : q.min);
+        p.max -= by * (by > 0 ? q.min : q.max);
+    }
+    if (skew) p.min -= skew->constant, p.max -= skew->constant;
     return p;
 }
 

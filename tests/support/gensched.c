@@ -8,7 +8,7 @@
 const char *const sched_feature_name[FEATURE_COUNT] = {
     "split",   "interleaved", "oversize", "ragged",   "missing",  "parallel", "unroll",    "vector",
     "any",     "axis",        "staged",   "at",       "inline",   "after",    "privatise", "copy",
-    "copy at", "layout",      "place",    "prefetch", "priority", "flatten",  "deep",
+    "copy at", "layout",      "place",    "prefetch", "priority", "flatten",  "skew",      "deep",
 };
 
 static uint64_t next(GenSched *g) {
@@ -305,6 +305,68 @@ static bool reduces(const Stmt *st) {
     return false;
 }
 
+// How the loops of steps are moved, in all statements of a Program.
+typedef struct Moved {
+    int64_t tile, keep, wide; // steps of `t/tile t/keep t` and `i/wide i`; 1: not divided
+    int64_t by;               // skew of other iterators; 0: none
+    bool steps_inside;        // t further in than i
+    bool vector;
+} Moved;
+
+static Moved random_moved(GenSched *g) {
+    static const int64_t by[] = {0, 1, 1, 2, 3, 1};
+    return (Moved){.tile = one_in(g, 3) ? 1 : 2 * (1 + below(g, 3)),
+                   .keep = one_in(g, 2) ? 2 : 1,
+                   .wide = one_in(g, 3) ? 1 : 2 + below(g, 6),
+                   .by = by[below(g, 6)],
+                   .steps_inside = one_in(g, 4),
+                   .vector = one_in(g, 2)};
+}
+
+static void push_loop(SchedStmt *s, SchedLoop *into, const Iter *iter, int64_t step) {
+    into[s->nloops++] = (SchedLoop){.iter = iter->name, .step = step};
+}
+
+// t/8 i/4 t/2 t i, or with i in front of t; reductions innermost.
+static void move_steps(Gen *x, SchedStmt *s, const Stmt *st, const Moved *m) {
+    SchedLoop *loop = arena_new_n(x->arena, SchedLoop, 4 * st->niters);
+    SchedSkew *skew = arena_new_n(x->arena, SchedSkew, st->niters);
+    s->nloops = 0;
+    s->stage = -1;
+    for (int i = 0; i < st->serial && m->tile > 1; i++) push_loop(s, loop, &st->iter[i], m->tile);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = st->serial; i < st->niters && m->wide > pass; i++)
+            if (!st->iter[i].reduction && (pass == 0 ? m->wide > 1 : m->steps_inside))
+                push_loop(s, loop, &st->iter[i], pass ? 1 : m->wide);
+    for (int i = 0; i < st->serial; i++) {
+        if (m->keep > 1) push_loop(s, loop, &st->iter[i], m->keep);
+        push_loop(s, loop, &st->iter[i], 1);
+    }
+    for (int i = st->serial; i < st->niters; i++) {
+        if (!m->steps_inside || st->iter[i].reduction) push_loop(s, loop, &st->iter[i], 1);
+        if (st->iter[i].reduction || !m->by) continue;
+        SkewTerm *term = arena_new(x->arena, SkewTerm);
+        *term = (SkewTerm){st->iter[0].name, m->by};
+        skew[s->nskews++] = (SchedSkew){.iter = st->iter[i].name, .nterms = 1, .term = term};
+    }
+    if (m->vector && s->nloops) loop[s->nloops - 1].kind = KIND_VECTOR;
+    s->loop = loop;
+    s->skew = skew;
+}
+
+// Skews one iterator by another one.
+static void random_skew(Gen *x, SchedStmt *s, const Stmt *st) {
+    int a = below(x->g, st->niters), b = below(x->g, st->niters);
+    if (a == b || st->iter[a].reduction || st->iter[b].reduction || a < st->serial) return;
+    SkewTerm *term = arena_new(x->arena, SkewTerm);
+    SchedSkew *skew = arena_new(x->arena, SchedSkew);
+    *term = (SkewTerm){st->iter[b].name, 1 + below(x->g, 3) - 3 * one_in(x->g, 4)};
+    *skew = (SchedSkew){.iter = st->iter[a].name, .nterms = 1, .term = term};
+    skew->shift = one_in(x->g, 3) ? below(x->g, 9) - 4 : 0;
+    s->skew = skew;
+    s->nskews = 1;
+}
+
 static bool is_parallel(const SchedStmt *s) {
     for (int i = 0; i < s->nloops; i++)
         if (s->loop[i].kind == KIND_PARALLEL) return true;
@@ -319,11 +381,17 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
     if (flatten) p = flat.p;
     x.p = p;
     SchedStmt **section = arena_new_n(arena, SchedStmt *, p->stmts.n);
+    Moved moved = random_moved(g);
+    bool moves = !g->plain && one_in(g, 2);
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *st = &p->stmts.at[i];
         SchedStmt *s = section[i] = arena_new(arena, SchedStmt);
         *s = (SchedStmt){.label = st->label, .stage = -1, .storage.home = HOME_AUTO};
         random_order(&x, s, st->iter + st->serial, st->niters - st->serial);
+        if (moves && st->serial)
+            move_steps(&x, s, st, &moved);
+        else if (!g->plain && st->niters > 1 && one_in(g, 6))
+            random_skew(&x, s, st);
         s->nontemporal = one_in(g, 10);
         s->accumulators = one_in(g, 8) && reduces(st) ? 2 : 0;
         s->unroll_limit = one_in(g, 8) ? 32 : 0;
@@ -332,7 +400,8 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
         vec_push(arena, &x.out, s);
     }
     if (!g->plain)
-        for (int i = 0; i < p->stmts.n; i++) random_options(&x, i, section);
+        for (int i = 0; i < p->stmts.n && !(moves && one_in(g, 2)); i++)
+            random_options(&x, i, section);
     Schedule *s = arena_new(arena, Schedule);
     *s = (Schedule){arena, p->names, NULL, x.out.n, x.out.at, flatten, {0, 0}};
     return s;
@@ -342,6 +411,7 @@ void sched_features(const Schedule *s, bool *used) {
     for (int i = 0; i < s->nstmts; i++) {
         const SchedStmt *st = s->stmt[i];
         used[FEATURE_AT] |= st->at.iter != NULL;
+        used[FEATURE_SKEW] |= st->nskews > 0;
         used[FEATURE_INLINE] |= st->inlined;
         used[FEATURE_AFTER] |= st->after != NULL;
         used[FEATURE_PRIVATISE] |= st->privatise.iter != NULL;
@@ -361,6 +431,7 @@ static bool drop_part(Arena *arena, SchedStmt *s, int *n) {
     }
     OPTION(s->nloops, s->nloops = 0)
     OPTION(s->inlined, s->inlined = false)
+    OPTION(s->nskews, s->nskews = 0)
     OPTION(s->after, s->after = NULL)
     OPTION(s->at.iter, s->at.iter = NULL)
     OPTION(s->privatise.iter, s->privatise.iter = NULL)

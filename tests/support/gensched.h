@@ -27,6 +27,7 @@ typedef enum SchedFeature {
     FEATURE_PREFETCH,
     FEATURE_PRIORITY,
     FEATURE_FLATTEN,
+    FEATURE_SKEW,
     FEATURE_DEEP, // three to five levels of one iterator, most of which do not divide
     FEATURE_COUNT
 } SchedFeature;

@@ -320,6 +320,29 @@ static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
     vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
 }
 
+// The counter lies in [from, to] in what follows; of a vector loop, lanes are behind it.
+static void know_counter(Gen *g, const Cuts *c, int64_t from, int64_t to) {
+    LinTerm counter = {.loop = c->loop->loop, .k = 1};
+    int lanes = c->loop->simd.vector ? c->loop->simd.lanes : 1;
+    know(g, code_lin(g->arena, 0, &counter, 1), from, to + lanes - 1);
+}
+
+// BEGIN (`up`) or END as a number; where other loops decide, too, as far as it may be from its end.
+static int64_t limit_known(const Cuts *c, bool up) {
+    int lanes = c->loop->simd.vector ? c->loop->simd.lanes : 1;
+    int64_t limit = up ? 0 : c->main;
+    for (int i = 0; i < c->n; i++) {
+        const Cut *cut = &c->at[i];
+        if ((cut->k > 0) != up) continue;
+        if (cut->sum->n != 1) return up ? c->main : 0;
+        int64_t last = cut->least + (up ? 0 : cut->k * (lanes - 1));
+        int64_t at = floor_div(last, llabs(cut->k) * c->stride);
+        at = up ? -at * c->stride : (at + 1) * c->stride;
+        limit = up ? max_i64(limit, at) : min_i64(limit, at);
+    }
+    return max_i64(0, min_i64(limit, c->main));
+}
+
 static void iterations_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes,
                                    const End *e, int limit) {
     int known = g->here.known.n;
@@ -337,7 +360,9 @@ static void left_over(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const
         gen_branch(g, GEN_LE, GEN_A, gen_const(c->main), &done);
     }
     gen_advance(g, n->loop, c->main);
+    know_counter(g, c, c->main, c->main);
     gen_copies(g, n, c->extent - c->main, n->simd.vector ? n->simd.lanes : 1);
+    g->here.known.n--;
     gen_boundary(g, lanes);
     gen_line(g, n->line);
     gen_advance(g, n->loop, -c->main);
@@ -360,15 +385,21 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
         gen_move(g, gen_at(counter), GEN_A);
         gen_shift(g, n->loop, GEN_ADD);
     }
-    if (has_side(c, false)) iterations_to(g, n, c, &lanes, BEGIN);
     int known = g->here.known.n;
+    if (has_side(c, false)) {
+        know_counter(g, c, 0, max_i64(limit_known(c, true) - c->stride, 0));
+        iterations_to(g, n, c, &lanes, BEGIN);
+        g->here.known.n = known;
+    }
     for (int i = 0; i < c->n; i++) know(g, c->at[i].sum, -c->at[i].least, INT64_MAX);
     iterations_to(g, n, c, &lanes, END);
     g->here.known.n = known;
     if (has_side(c, true)) {
         gen_move(g, GEN_A, limit_at(g, LAST));
         set_limit_to(g, END, c->main);
+        know_counter(g, c, limit_known(c, false), c->main);
         iterations_to(g, n, c, &lanes, END);
+        g->here.known.n = known;
     }
     if (above.is && above.idle == IDLE_ASSIGNS) {
         set_limit(g, END, c->main);

@@ -723,7 +723,7 @@ void gen_deferred(Gen *g, const PNode *guard) {
 // values that are known are written, because a later load may need the whole vector.
 static bool is_masked(const LeafGen *l, const Ref *r) {
     if (r->lane != type_info[r->type].bytes || ref_is_hard(r)) return false;
-    return plan_is_parallel(l->g->p) || !seg_find(l->g->seg, r);
+    return plan_is_parallel(l->g->p) || !l->n->write.inside || !seg_find(l->g->seg, r);
 }
 
 void gen_leaf(Gen *g, PNode *n) {

@@ -356,12 +356,19 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     return copies / group * group;
 }
 
+// A guard that leaves out lanes, and branches nowhere.
+static bool is_of_lanes(const PNode *n) {
+    bool lanes = n->kind == P_GUARD && !n->flag && !n->nhard && !n->form.deferred;
+    for (int i = 0; i < n->nconds && lanes; i++) lanes = gen_in_lanes(n, i);
+    return lanes;
+}
+
 // Nothing inside is a machine loop, or tested at run time.
 static bool straight(const PNode *n) {
     for (int i = 0; i < n->nchild; i++) {
         const PNode *c = n->child[i];
         bool copied = c->kind == P_LOOP && !c->form.real && !c->form.replay && !c->nbounds;
-        if (c->kind != P_LEAF && !(copied && straight(c))) return false;
+        if (c->kind != P_LEAF && !((copied || is_of_lanes(c)) && straight(c))) return false;
     }
     return true;
 }
@@ -577,7 +584,8 @@ int gen_guard_truth(Gen *g, const PNode *n) {
 
 // ---- Conditions in front of loops
 //
-// A condition inside a loop that does not change in it is decided in front of it:
+// A condition inside a loop that does not change in it is decided in front of it, of a guard or of
+// a value in lanes:
 //
 //     for ci { ... if (6*w - 1 >= 0) ... }    if (6*w - 1 >= 0) for ci { ... } else for ci { ... }
 //
@@ -607,6 +615,15 @@ static void consider(Gen *g, const Lin *cond, int loop, Choice *best) {
     if (!best->sum || c < best->c) *best = (Choice){sum, c};
 }
 
+// Conditions that a value in lanes chooses by.
+static void find_in_value(Gen *g, const PNode *leaf, const Expr *e, int loop, Choice *best) {
+    const Lin *cond = e->type == TYPE_BOOL ? code_condition(g->p, e) : NULL;
+    if (cond && gen_lanes_truth(g, cond, leaf->simd.vloop, leaf->simd.width) < 0)
+        consider(g, cond, loop, best);
+    for (int i = 0; !cond && e->kind == EXPR_OP && i < e->n; i++)
+        find_in_value(g, leaf, e->arg[i], loop, best);
+}
+
 // Conditions below n that depend on loops around `loop` alone.
 static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
     int64_t lo = 0, hi = 1;
@@ -616,6 +633,7 @@ static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
             if (!gen_in_lanes(n, i) && condition_truth(g, n, i) < 0)
                 consider(g, n->cond[i], loop, best);
     }
+    if (n->kind == P_LEAF && n->simd.width > 1) find_in_value(g, n, n->leaf->value, loop, best);
     if (n->kind == P_LOOP && !n->form.real && !n->simd.vector) gen_limits(g, n, &lo, &hi, NULL);
     for (int64_t v = lo; v < hi; v++) {
         if (n->kind == P_LOOP) g->here.value[n->loop] = v;
@@ -691,13 +709,15 @@ static void around_segment(Gen *g, PNode *n) {
     g->region.masks = 0;
 }
 
-// Whether the body is generated twice. Then each iteration branches, and is not one segment.
+// Whether the body is generated twice because of another loop. Then each iteration branches, and is
+// not one segment. What the loop decides itself divides its iterations (cut.c).
 static bool has_interior(const Gen *g, const PNode *n) {
     Interiors in;
     int first = g->p->nloops;
     for (int i = 0; i < n->nchild && first == g->p->nloops; i++)
         first = plan_first_loop(n->child[i], g->p->nloops);
-    return gen_find_interiors(g, n->child, n->nchild, first, &in);
+    bool other = gen_find_interiors(g, n->child, n->nchild, first, &in);
+    return other && !(in.n == 1 && in.at[0].loop == n);
 }
 
 static void loop(Gen *g, PNode *n) {

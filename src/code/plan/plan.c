@@ -390,11 +390,26 @@ static bool is_known(const Builder *b, const Lin *l) {
     return false;
 }
 
+// Does a vector loop of the block begin behind its first index? Its bounds then are conditions
+// inside it, which hold in some lanes only; the generator divides its iterations (gen/cut.c).
+static bool starts_late(Builder *b, PNode **own, int nown, const Block *block) {
+    bool late = false;
+    for (int i = 0; block->kind == KIND_VECTOR && nown && i < block->nconstraints && !late; i++) {
+        const Lin *l = lin_of(b, block->constraint[i]);
+        if (l) l = simplest(b->p, l);
+        int64_t min, max;
+        if (!l || !l->n || (lin_range(b->p, l, &min, &max) && min >= 0)) continue;
+        const LinTerm *last = &l->t[l->n - 1];
+        late = last->loop == own[nown - 1]->loop && last->k > 0;
+    }
+    return late;
+}
+
 // A constraint of a block whose own loops are `own` (outermost first): a bound on the innermost own
-// loop it mentions when that is the last loop it mentions at all; otherwise a condition of `outer`
-// (around the loops) or `inner` (inside them).
-static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PNode *inner,
-                             const Affine *c) {
+// loop it mentions when that is the last loop it mentions at all, unless this is a vector loop that
+// starts late; otherwise a condition of `outer` (around the loops) or `inner` (inside them).
+static void place_constraint(Builder *b, PNode **own, int nown, bool late, PNode *outer,
+                             PNode *inner, const Affine *c) {
     const Lin *l = lin_of(b, c);
     if (!l) {
         guard_push_hard(b, inner, c);
@@ -407,6 +422,10 @@ static void place_constraint(Builder *b, PNode **own, int nown, PNode *outer, PN
     int last = l->n ? l->t[l->n - 1].loop : -1; // loops are numbered outside in
     for (int i = 0; i < nown; i++) {
         if (own[i]->loop != last) continue;
+        if (late && i == nown - 1) {
+            guard_push_lin(b, inner, l);
+            return;
+        }
         bound_push(b, own[i], l->t[l->n - 1].k, code_lin(b->p->arena, l->c, l->t, l->n - 1));
         return;
     }
@@ -494,8 +513,9 @@ static PNode *build_block(Builder *b, const Block *block) {
     }
     for (int i = 0; i < nown; i++) empty |= own[i]->extent <= 0;
     PNode *inner = node_new(b, P_GUARD);
+    bool late = starts_late(b, own, nown, block);
     for (int i = 0; i < block->nconstraints && !empty; i++)
-        place_constraint(b, own, nown, outer, inner, block->constraint[i]);
+        place_constraint(b, own, nown, late, outer, inner, block->constraint[i]);
     for (int i = 0; i < block->nallocs; i++) {
         b->p->alloc_depth[block->alloc[i]] = b->depth;
         b->p->alloc_loop[block->alloc[i]] = b->open.n ? vec_last(&b->open)->loop : -1;

@@ -181,14 +181,15 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
 }
 
 // Why a leaf cannot run in lanes along `loop`, or LOSS_NONE; *bytes grows to the widest lane.
-// `inside`: of a guard that differs from lane to lane. Where lanes do not lie side by side, those
-// in which it does not hold write what they found, which must exist, and must not be another
-// thread's.
+// `inside`: of a guard that differs from lane to lane. Lanes side by side are written under a mask.
+// Elsewhere those in which it does not hold write what they found, which must exist, and must not
+// be another thread's.
 static LossWhy leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
-    if (inside && (!n->write.inside || !n->write.off)) return SERIAL_GUARD;
+    if (inside && !n->write.off) return SERIAL_GUARD;
     LossWhy why = cannot_follow(p, n, &n->write, loop, reduces, false);
     bool apart = n->write.lane != type_info[n->write.type].bytes;
+    if (!why && inside && !n->write.inside && (reduces || apart)) why = SERIAL_GUARD;
     if (!why && inside && !reduces && apart && plan_is_parallel(p)) why = SERIAL_GUARD;
     for (int i = 0; i < n->nreads && !why; i++)
         why = cannot_follow(p, n, &n->read[i], loop, false, inside || n->read[i].guarded);

@@ -88,9 +88,9 @@ $ loopwright run inside.tc --def twice --size N=3,T=4 --backend interp | grep si
   sizes    T = 4, N = 3
 $ loopwright show two.tc --size T=5,N=8 --stage tree --schedule order.lws
 --- stderr
-order.lws:1:8: error: 't' runs in order: its loop encloses all other loops of 'H.1', is not divided and has no mark
+order.lws:1:6: error: the loop 'i' would run 'G' at t = 2, i = 0, k = 1 before 'H.1' at t = 1, i = 1: both access 'H'
   H.1: i t
-         ^
+       ^
 --- exit 1
 $ loopwright show @/examples/tc/heat1d.tc --size N=8,T=3 --stage tree --schedule at.lws
 --- stderr

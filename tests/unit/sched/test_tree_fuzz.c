@@ -192,7 +192,9 @@ TEST(schedules_of_steps_keep_their_meaning) {
         lab_end(&lab);
         if (!ok) return;
     }
-    printf("%lld pairs, %lld refused first\n", (long long)totals.pairs, (long long)totals.refused);
+    printf("%lld pairs, %lld refused first, %lld skewed\n", (long long)totals.pairs,
+           (long long)totals.refused, (long long)totals.feature[FEATURE_SKEW]);
+    CHECK(totals.pairs < 1500 || totals.feature[FEATURE_SKEW] > 100);
 }
 
 // --- Walks of actions ----------------------------------------------------------------------------

@@ -1,0 +1,184 @@
+// Memory for a few steps instead of all of them.
+//
+//     for t in 0:T { U[t + 1, i] = f(U[t, i - 1], U[t, i + 1]) }      O[i] = U[T, i]
+//
+// A temporary that the steps of a group write at `t + w` in one dimension, and that is read at a
+// few steps back only, needs memory for as many steps as are alive at the same time. Element c of
+// that dimension is kept at c mod K. That is right when no element is overwritten before its last
+// read: of a read and a write of different elements at one place, the one of the smaller c comes
+// first. Dependence questions decide, for K = 1 (in place) and K = 2; orders that move the loops
+// of steps are judged with these conflicts, too (steps.c).
+//
+// c mod 2 has to be linear in the indices of the loops: the innermost loop of the steps runs over
+// two values, as in `t/2 t:u`. Elsewhere all steps are kept.
+#include "base/checked.h"
+#include "program/deps.h"
+#include "sched/lower.h"
+
+enum { FOLD_BUDGET = 10000, MOST_STEPS = 2 };
+
+// A tensor that may be folded: dimension `dim` is subscripted by the steps of one group.
+typedef struct Steps {
+    Lower *l;
+    int tensor, dim, first, end;
+    int64_t lo, hi; // written in that dimension, inclusive
+} Steps;
+
+// t + w, t being the outermost serial iterator.
+static bool is_step(const Affine *sub) {
+    return sub->n == 1 && sub->term[0].atom->kind == ATOM_ITER && sub->term[0].atom->index == 0 &&
+           sub->term[0].coef == 1;
+}
+
+// --- Accesses outside of the group -------------------------------------------------------------
+
+// Reads behind the steps find the last ones written, writes before them leave the first ones read.
+static bool fits_outside(const Steps *s, int stmt, const Access *a, bool write, int64_t keep) {
+    if (a->tensor != s->tensor) return true;
+    const Affine *sub = a->sub[s->dim];
+    if (!affine_is_const(sub)) return false;
+    bool before = stmt < s->first;
+    if (before != write) return false;
+    if (write) return sub->constant < s->lo && sub->constant >= s->lo - keep;
+    return sub->constant <= s->hi && sub->constant > s->hi - keep;
+}
+
+// --- Accesses of the group ---------------------------------------------------------------------
+
+static const Access *kept_at(Lower *l, const Access *a, int dim, int64_t keep) {
+    const Affine *sub[PROGRAM_MAX_RANK];
+    for (int d = 0; d < a->rank; d++) sub[d] = a->sub[d];
+    sub[dim] = affine_mod(l->x, sub[dim], affine_const(l->x, keep));
+    return access_make(l->x, a->tensor, a->rank, sub);
+}
+
+// May write w at statement i and read r at statement k meet, in places though not in elements, the
+// read being later by so much: dirs relate the write's iterators to the read's?
+static bool clash(const Steps *s, int i, const Access *w, int k, const Access *r, int64_t keep,
+                  const DepDir *dirs, int ndirs) {
+    Lower *l = s->l;
+    const Stmt *a = l->info[i].s, *b = l->info[k].s;
+    int64_t plus[PROGRAM_MAX_ITERS] = {1}, minus[PROGRAM_MAX_ITERS] = {-1};
+    DepOrder newer = {.a = plus, .b = minus}; // the element written is of a later step
+    newer.constant = w->sub[s->dim]->constant - r->sub[s->dim]->constant - 1;
+    DepQuery q = {.a = deps_side(l->arena, a, kept_at(l, w, s->dim, keep)),
+                  .b = deps_side(l->arena, b, kept_at(l, r, s->dim, keep)),
+                  .ndirs = ndirs,
+                  .dirs = dirs,
+                  .norders = 1,
+                  .orders = &newer,
+                  .budget = FOLD_BUDGET};
+    return deps_test(l->arena, &q, NULL) != DEP_NO;
+}
+
+// Is the place of an element that statement k reads overwritten by statement i before?
+static bool overwrites(const Steps *s, int i, int k, const Access *r, int64_t keep) {
+    Lower *l = s->l;
+    const Access *w = l->info[i].s->write;
+    int common = i < k ? stmts_common(l->p, i, k) : stmts_common(l->p, k, i);
+    DepDir dirs[PROGRAM_MAX_ITERS];
+    for (int level = 0; level < common; level++) {
+        for (int d = 0; d <= level; d++) dirs[d] = (DepDir){d, d, d < level ? DEP_EQ : DEP_LT};
+        if (clash(s, i, w, k, r, keep, dirs, level + 1)) return true;
+    }
+    for (int d = 0; d < common; d++) dirs[d] = (DepDir){d, d, DEP_EQ};
+    bool again = l->info[i].s->op != REDUCE_ASSIGN; // writes an element more than once in a step
+    if (i != k || again) return i <= k && clash(s, i, w, k, r, keep, dirs, common);
+    for (int d = common; d < l->info[i].s->niters; d++)
+        for (int greater = 0; greater < 2; greater++) { // another iteration of this step
+            dirs[common] = (DepDir){d, d, greater ? DEP_GT : DEP_LT};
+            if (clash(s, i, w, k, r, keep, dirs, common + 1)) return true;
+        }
+    return false;
+}
+
+static bool fits_inside(const Steps *s, int k, const Access *r, int64_t keep) {
+    if (r->tensor != s->tensor) return true;
+    if (!is_step(r->sub[s->dim]) || r->has_read) return false;
+    for (int i = s->first; i < s->end; i++)
+        if (s->l->info[i].s->write->tensor == s->tensor && overwrites(s, i, k, r, keep))
+            return false;
+    return true;
+}
+
+static bool fits(const Steps *s, int64_t keep) {
+    const Lower *l = s->l;
+    for (int i = 0; i < l->p->stmts.n; i++) {
+        const StmtFacts *f = l->info[i].facts;
+        bool inside = i >= s->first && i < s->end;
+        if (!inside && !fits_outside(s, i, f->s->write, true, keep)) return false;
+        for (int r = 0; r < f->nreads; r++)
+            if (inside ? !fits_inside(s, i, f->read[r], keep)
+                       : !fits_outside(s, i, f->read[r], false, keep))
+                return false;
+    }
+    return true;
+}
+
+// --- Tensors -----------------------------------------------------------------------------------
+
+// The group that writes the tensor, each statement `=` at one step: the range that they write.
+static bool find_writes(Steps *s) {
+    const Lower *l = s->l;
+    s->first = -1;
+    for (int i = 0; i < l->p->stmts.n; i++) {
+        const Stmt *st = l->info[i].s;
+        if (st->write->tensor != s->tensor || !st->serial) continue;
+        const Affine *sub = st->write->sub[s->dim];
+        if (!is_step(sub) || st->write->has_read || st->unproven || l->host[i] >= 0) return false;
+        int64_t lo = iter_lo(&st->iter[0]) + sub->constant;
+        int64_t hi = iter_hi(&st->iter[0]) - 1 + sub->constant;
+        if (s->first < 0) {
+            s->first = group_first(l->p, i), s->end = group_end(l->p, i);
+            s->lo = lo, s->hi = hi;
+        } else if (i >= s->end || lo != s->lo || hi != s->hi)
+            return false;
+    }
+    return s->first >= 0;
+}
+
+static void fold_tensor(Lower *l, int tensor) {
+    const Tensor *t = &l->p->tensors.at[tensor];
+    for (int d = 0; d < t->rank && !l->fold[tensor].keep; d++) {
+        Steps s = {.l = l, .tensor = tensor, .dim = d};
+        if (tensor_size(t, d) <= 1 || !find_writes(&s)) continue;
+        for (int keep = 1; keep <= MOST_STEPS && keep < tensor_size(t, d); keep++) {
+            if (!fits(&s, keep)) continue;
+            l->fold[tensor] = (StepFold){d, keep};
+            break;
+        }
+    }
+}
+
+void fold_know(Lower *l) {
+    bool serial = false;
+    l->fold = arena_new_n(l->arena, StepFold, l->p->tensors.n);
+    for (int i = 0; i < l->p->stmts.n && !serial; i++) serial = l->info[i].s->serial;
+    for (int t = l->p->ninputs + l->p->noutputs; serial && t < l->p->tensors.n; t++)
+        if (!l->at[t]) fold_tensor(l, t);
+}
+
+const Access *fold_access(Lower *l, const Access *a) {
+    const StepFold *f = &l->fold[a->tensor];
+    return f->keep ? kept_at(l, a, f->dim, f->keep) : a;
+}
+
+// x mod 2 where x is even + b and b has two values.
+static const Affine *parity(Lower *l, const Affine *x) {
+    Term odd[AFFINE_MAX_TERMS];
+    int n = 0;
+    for (int i = 0; i < x->n; i++)
+        if (x->term[i].coef % 2 || x->term[i].atom->kind != ATOM_ITER) odd[n++] = x->term[i];
+    const Affine *r = affine_make(l->x, x->constant, odd, n);
+    int64_t min, max;
+    if (!affine_bounds(r, l->lo.at, l->hi.at, &min, &max) || max - min > 1) return NULL;
+    if (max == min) return affine_const(l->x, floor_mod(min, 2));
+    if (floor_mod(min, 2) == 0) return affine_add_const(l->x, r, -min);
+    return affine_add_const(l->x, affine_scale(l->x, r, -1), max);
+}
+
+const Affine *fold_subscript(Lower *l, int tensor, int dim, const Affine *sub) {
+    const StepFold *f = &l->fold[tensor];
+    if (!f->keep || f->dim != dim) return NULL;
+    return f->keep == 1 ? affine_const(l->x, 0) : parity(l, sub);
+}

@@ -1,0 +1,86 @@
+# Loops of steps that are divided, moved or skewed: accepted where steps stay in order, refused with both
+# iterations elsewhere. A temporary keeps as many steps as are alive.
+--- tile.lws
+U.1: t/4 i/8 t/2 t i
+    skew i by t
+--- early.lws
+U.1: t/4 i/8 t i
+--- front.lws
+U.1: i t:p
+    skew i by t
+--- wave.lws
+L.2: j i:p
+    skew j by i
+--- scan.lws
+Y.1: i t
+--- twice.lws
+U.1: i t
+    skew i by t
+    skew i by 2*t
+--- self.lws
+U.1: i t
+    skew i by i
+--- sum.tc
+def sum(float(T,N) X) -> (S) {
+    H(0) = 0.0
+    for t in 0:T { H(t+1) +=! H(t) * X(t,k) }
+    S = H(T)
+}
+--- sum.lws
+H.1: k t
+$ loopwright show @/examples/tc/heat1d.tc --size N=20,T=8 --stage tree --schedule tile.lws | head -8
+U f32[2, 20] 160 B
+for i in 20
+  U[0, i] = A[i]
+for t in 2
+  for i in 4 where 4*t - 8*i + 22 >= 0
+    for t.1 in 2 where 4*t + 2*t.1 - 8*i + 20 >= 0
+      for t.2 in 2 where 4*t + 2*t.1 + t.2 - 8*i + 19 >= 0
+        for i.1 in 8 where 26 - 8*i - i.1 >= 0 and 8*i + i.1 - 4*t - 2*t.1 - t.2 >= 0 and 4*t + 2*t.1 + t.2 - 8*i - i.1 + 19 >= 0
+$ loopwright show @/examples/tc/heat1d.tc --size N=20,T=8 --stage schedule --schedule tile.lws
+U.1: t/4 i/8 t/2 t i
+    skew i by t
+$ for b in tree c jit; do loopwright run @/examples/tc/heat1d.tc --size N=50,T=9 --backend $b --schedule tile.lws | grep out; done; loopwright run @/examples/tc/heat1d.tc --size N=50,T=9 --schedule tile.lws --check | grep check
+  out      f32(50) B: checksum 64adfbfe4bd904a0
+  out      f32(50) B: checksum 64adfbfe4bd904a0
+  out      f32(50) B: checksum 64adfbfe4bd904a0
+  check    right: bit for bit, against interpreter
+$ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule early.lws
+--- stderr
+early.lws:1:10: error: the loop 'i/8' would run 'U.1' at t = 1, i = 0 before 'U.1' at t = 0, i = 1: both access 'U'
+  U.1: t/4 i/8 t i
+           ^
+note: 'skew i by t' keeps the order along this loop
+--- exit 1
+$ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule front.lws
+--- stderr
+front.lws:1:8: error: iterations of the loop 't' cannot run at the same time: 'U.1' at t = 0, i = 1 comes before 'U.1' at t = 1, i = 0, both access 'U'
+  U.1: i t:p
+         ^
+--- exit 1
+$ loopwright run @/examples/tc/lcs.tc --size M=30,N=40 --schedule wave.lws --threads 2 --check | grep check
+  check    right: bit for bit, against interpreter
+$ loopwright run @/examples/tc/cumsum.tc --size T=30,N=40 --schedule scan.lws --check | grep check
+  check    right: bit for bit, against interpreter
+$ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule twice.lws
+--- stderr
+twice.lws:3:10: error: 'i' cannot be skewed by 'i': it is skewed twice
+      skew i by 2*t
+           ^
+--- exit 1
+$ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule self.lws
+--- stderr
+self.lws:2:10: error: 'i' cannot be skewed by 'i': that one is skewed itself
+      skew i by i
+           ^
+--- exit 1
+$ loopwright run sum.tc --size N=20,T=8 --schedule sum.lws
+--- stderr
+sum.lws:1:1: error: the loop over 't' is not around all of 'H.1', because a loop of its reduction is
+  H.1: k t
+  ^~~
+--- exit 1
+$ loopwright run @/examples/tc/heat1d.tc --size N=9000,T=12 --schedule @/examples/schedules/heat1d.lws --check | grep check
+  check    right: bit for bit, against interpreter
+$ loopwright run @/examples/tc/heat2d.tc --size M=50,N=70,T=45 --schedule @/examples/schedules/heat2d.lws --check | grep check
+  check    right: bit for bit, against interpreter
