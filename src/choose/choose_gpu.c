@@ -2,10 +2,12 @@
 //
 //   contraction   C[m, n] += A[m, k]*B[k, n]: blocks compute tiles of the result, staged through
 //                 shared memory by asynchronous copies; threads keep a part of the tile in
-//                 registers. Where tiles are few, groups of threads divide k.
+//                 registers. Where tiles are few, groups of warps divide each staged tile along k.
+//   small         many small products: a block has both operands of one in shared memory
 //   rows          a reduction along contiguous elements: one block per row; statements that follow
 //                 on the same rows run in the same blocks
 //   partial sums  reductions into few elements: partial results first (`privatise`), then their sum
+//   columns       short rows of sums: a block per row, whose threads divide the sums
 //   windows       other sums of products (convolutions): each thread computes a few results
 //   transposition tiles through shared memory
 //   the rest      the order of the program with the contiguous iterator innermost and no marks: the
@@ -104,6 +106,7 @@ typedef struct Contraction {
     const Access *a, *b; // a without n, b without m
     int m, n, k;
     int64_t M, N, K;
+    Type type;
 } Contraction;
 
 static const Access *factor(const Expr *e) {
@@ -111,9 +114,9 @@ static const Access *factor(const Expr *e) {
     return e->kind == EXPR_READ ? e->access : NULL;
 }
 
-static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
+static bool find_product(const Gpu *g, const Stmt *s, Contraction *c) {
     const Expr *e = s->value;
-    *c = (Contraction){.m = -1, .n = -1, .k = -1};
+    *c = (Contraction){.m = -1, .n = -1, .k = -1, .type = e->type};
     if (s->op != REDUCE_ADD || s->nconstraints || s->unproven || e->kind != EXPR_OP ||
         e->op != OP_MUL || !type_is_float(e->type))
         return false;
@@ -132,18 +135,23 @@ static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
         if (!s->iter[i].reduction && in_a && !in_b && extent > c->M) c->m = i, c->M = extent;
     }
     c->N = iter_extent(&s->iter[c->n]);
-    // Tails of a small tile cost more than its copies save.
-    bool ragged = (c->M < 64 && c->M % 16) || (c->N < 64 && c->N % 16);
-    return c->m >= 0 && c->k >= 0 && c->M >= 16 && c->N >= 16 && c->K >= 16 && !ragged;
+    return c->m >= 0 && c->k >= 0;
 }
 
-// Rows and columns of a block, rows of a thread (its columns are 4 or 8), groups that divide k.
+static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
+    if (!find_product(g, s, c)) return false;
+    // Tails of a small tile cost more than its copies save.
+    bool ragged = (c->M < 64 && c->M % 16) || (c->N < 64 && c->N % 16);
+    return c->M >= 16 && c->N >= 16 && c->K >= 16 && !ragged;
+}
+
+// Rows and columns of a block and of a thread.
 typedef struct GpuTile {
     int bm, bn, tm, tn;
 } GpuTile;
 static const GpuTile tiles[] = {
     {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {64, 64, 4, 4},
-    {32, 64, 4, 4},   {32, 32, 4, 4},  {16, 32, 2, 4},
+    {32, 64, 4, 4},   {32, 32, 4, 4},  {16, 32, 4, 4},
 };
 
 static int64_t blocks_of(const GpuTile *t, const Contraction *c, int64_t batch) {
@@ -153,7 +161,8 @@ static int64_t blocks_of(const GpuTile *t, const Contraction *c, int64_t batch) 
 // Vectors along k take more registers: the largest tile would spill.
 static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_k) {
     int count = (int)(sizeof tiles / sizeof *tiles);
-    for (int i = along_k; i < count; i++)
+    bool wide = type_info[c->type].bits == 64; // of two registers each
+    for (int i = wide ? 2 : along_k; i < count; i++)
         if (tiles[i].bm <= 2 * c->M && tiles[i].bn <= 2 * c->N &&
             blocks_of(&tiles[i], c, batch) >= PROCESSORS - 4)
             return &tiles[i];
@@ -166,27 +175,102 @@ static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_
     return few && along_k ? &tiny : last;
 }
 
-// Groups of threads that divide k: a processor with few threads waits for its loads. Partial
-// results of large tiles leave room for two groups only.
-static int groups_of(const GpuTile *t, const Contraction *c, int64_t blocks) {
+// Groups of threads that divide k: a processor with few threads waits for its loads.
+static int groups_of(const GpuTile *t, const Contraction *c, int64_t blocks, bool along_k) {
+    int most = along_k && t->tm * t->tn <= 32 ? 512 : 256;
+    int64_t least = along_k ? 4 * TILE_DEPTH : TILE_DEPTH; // of k, for each of half the groups
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
-    int most = t->tm * t->tn > 32 ? 256 : 512;
     if (blocks > 2 * PROCESSORS && threads >= 128) return 1;
-    while (groups < 8 && threads * groups * 2 <= most && c->K >= 4 * groups * TILE_DEPTH)
-        groups *= 2;
+    while (groups < 8 && threads * groups * 2 <= most && c->K >= groups * least) groups *= 2;
     return groups;
 }
 
-static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t depth, int64_t steps) {
+static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t depth, int64_t stages,
+                      const char *layout) {
     const Tensor *t = &g->p->tensors.at[a->tensor];
-    text_printf(&g->out, "    copy %s at %s/%lld place shared", t->name, s->iter[k].name,
-                (long long)depth);
+    text_printf(&g->out, "    copy %s at %s/%lld%s place shared", t->name, s->iter[k].name,
+                (long long)depth, layout);
     bool argument = a->tensor < g->p->ninputs;
     if (argument && type_info[t->type].bytes >= 4) {
-        if (steps > 1) text_printf(&g->out, " stages %d", steps > 2 ? STAGES : 2);
+        if (stages > 1) text_printf(&g->out, " stages %lld", (long long)stages);
         text_add(&g->out, " by async");
     }
     text_char(&g->out, '\n');
+}
+
+// Blocks, and the loops around the product that have no part in it.
+static void write_blocks(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int first) {
+    label(g, s, "");
+    if (first >= 0) loop(g, s, first, 1, "grid.z");
+    loop(g, s, c->m, t->bm, "grid.y");
+    loop(g, s, c->n, t->bn, "grid.x");
+    for (int i = 0; i < s->niters; i++)
+        if (!s->iter[i].reduction && i != c->m && i != c->n && i != first) loop(g, s, i, 1, NULL);
+    for (int i = 0; i < s->niters; i++)
+        if (s->iter[i].reduction && i != c->k) loop(g, s, i, 1, NULL);
+}
+
+// Both operands run along k: vectors along it, and the columns of a thread lie apart.
+static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
+    int64_t depth = min_i64(TILE_DEPTH, c->K),
+            chunk = ceil_div(ceil_div(c->K, groups), depth) * depth;
+    if (groups > 1) loop(g, s, c->k, chunk, "thread.z");
+    loop(g, s, c->k, depth, NULL);
+    loop(g, s, c->m, t->tm, "thread.y");
+    loop(g, s, c->k, 1, NULL);
+    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->tn);
+    loop(g, s, c->m, 1, NULL);
+    loop(g, s, c->n, 1, NULL);
+    text_char(&g->out, '\n');
+    int64_t stages = min_i64(ceil_div(groups > 1 ? chunk : c->K, depth), STAGES);
+    copy_line(g, c->a, s, c->k, depth, stages, "");
+    copy_line(g, c->b, s, c->k, depth, stages, "");
+}
+
+// The depth of a staged tile. Groups of warps divide each; small tiles are deep, so that a group
+// has enough to do between barriers.
+static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
+    int64_t depth = t->tm * t->tn > 32 ? TILE_DEPTH : 64;
+    while (depth > TILE_DEPTH && c->K % depth && c->K < 4 * depth) depth /= 2;
+    depth = min_i64(depth, c->K);
+    while (*groups > 1 && depth % (4 * *groups)) *groups /= 2;
+    return depth;
+}
+
+// Large tiles of A are transposed while they are copied: a thread then loads vectors of both
+// operands for each k, and holds those of two k only.
+static bool transposes(const Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t) {
+    const Tensor *a = &g->p->tensors.at[c->a->tensor];
+    return t->tm == 8 && c->a->rank == 2 && type_info[a->type].bytes == 4 &&
+           c->a->tensor < g->p->ninputs && contiguous_iter(g, s, c->a) == c->k;
+}
+
+// Warps of 4 x 8 lanes. Rows have bits 1 and 4 of the lane, columns bits 0, 2 and 3: then the lanes
+// that share an operand are neighbours, and a vector load of either takes two wavefronts.
+static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
+    int64_t depth = tile_depth(t, c, &groups), steps = ceil_div(c->K, depth);
+    bool transposed = transposes(g, s, c, t);
+    loop(g, s, c->k, depth, NULL);
+    if (groups > 1) loop(g, s, c->k, depth / groups, "warp");
+    loop(g, s, c->m, 4 * t->tm, "warp");
+    loop(g, s, c->n, 8 * t->tn, "warp");
+    loop(g, s, c->k, 1, NULL);
+    if (t->tn > 4) loop(g, s, c->n, 32, NULL);
+    loop(g, s, c->m, 2 * t->tm, "lane");
+    loop(g, s, c->n, 8, "lane");
+    loop(g, s, c->m, t->tm, "lane");
+    loop(g, s, c->n, 4, "lane");
+    loop(g, s, c->m, 1, NULL);
+    loop(g, s, c->n, 1, NULL);
+    text_char(&g->out, '\n');
+    const char *m = s->iter[c->m].name, *k = s->iter[c->k].name;
+    int64_t stages = min_i64(steps, STAGES + (groups > 1 && depth == TILE_DEPTH));
+    copy_line(g, c->a, s, c->k, depth, stages,
+              transposed ? arena_printf(g->arena, " layout (%s %s)", k, m) : "");
+    copy_line(g, c->b, s, c->k, depth, stages, "");
+    if (transposed) // a warp copies eight elements of four rows
+        text_printf(&g->out, "%s.%s: %s/4 %s/8 %s %s\n", s->label,
+                    g->p->tensors.at[c->a->tensor].name, m, k, m, k);
 }
 
 static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
@@ -199,33 +283,56 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
     }
     bool along_k = contiguous_iter(g, s, c->b) == c->k;
     const GpuTile *t = pick_tile(c, first >= 0 ? batch : 1, along_k);
-    int groups = groups_of(t, c, blocks_of(t, c, first >= 0 ? batch : 1));
-    int64_t depth = min_i64(TILE_DEPTH, c->K),
-            chunk = ceil_div(ceil_div(c->K, groups), depth) * depth;
-    label(g, s, "");
-    if (first >= 0) loop(g, s, first, 1, "grid.z");
-    loop(g, s, c->m, t->bm, "grid.y");
-    loop(g, s, c->n, t->bn, "grid.x");
-    for (int i = 0; i < s->niters; i++)
-        if (!s->iter[i].reduction && i != c->m && i != c->n && i != first) loop(g, s, i, 1, NULL);
-    for (int i = 0; i < s->niters; i++)
-        if (s->iter[i].reduction && i != c->k) loop(g, s, i, 1, NULL);
-    if (groups > 1) loop(g, s, c->k, chunk, "thread.z");
-    loop(g, s, c->k, depth, NULL);
-    loop(g, s, c->m, t->tm, "thread.y");
-    loop(g, s, c->k, 1, NULL);
-    if (along_k) { // columns of a thread lie apart
-        text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->tn);
-    } else {
-        if (t->tn > 4) loop(g, s, c->n, t->bn * 4 / t->tn, NULL);
-        loop(g, s, c->n, 4, "thread.x");
+    int groups = groups_of(t, c, blocks_of(t, c, first >= 0 ? batch : 1), along_k);
+    write_blocks(g, s, c, t, first);
+    if (along_k)
+        write_dots(g, s, c, t, groups);
+    else
+        write_lanes(g, s, c, t, groups);
+}
+
+// --- Small products ------------------------------------------------------------------------------
+
+// Many small products of two matrices that share a batch: a block has both whole.
+static bool try_small(Gpu *g, int i) {
+    enum { ROWS = 4, COLUMNS = 2, SIDE = 64, BYTES = 48 << 10, GROUPS = 2 };
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    Contraction c;
+    int batch = -1;
+    if (!find_product(g, s, &c) || c.M > SIDE || c.N > SIDE || c.M < ROWS || c.N < COLUMNS)
+        return false;
+    for (int k = 0; k < s->niters; k++) {
+        if (k == c.m || k == c.n || k == c.k) continue;
+        if (s->iter[k].reduction || batch >= 0) return false;
+        batch = k;
     }
-    loop(g, s, c->m, 1, NULL);
-    loop(g, s, c->n, 1, NULL);
+    int64_t blocks = batch < 0 ? 0 : iter_extent(&s->iter[batch]);
+    if (blocks < PROCESSORS / 2 || blocks > INT32_MAX) return false;
+    if (!access_uses_iter(c.a, batch) || !access_uses_iter(c.b, batch)) return false;
+    if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES || c.K % (4 * GROUPS))
+        return false;
+    int columns = c.N % COLUMNS ? 1 : COLUMNS;
+    label(g, s, "");
+    loop(g, s, batch, 1, "grid.x");
+    loop(g, s, c.k, c.K / GROUPS, "thread.z");
+    text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.m].name, ROWS);
+    if (columns > 1)
+        text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.n].name, columns);
+    else
+        loop(g, s, c.n, 1, "thread.x");
+    loop(g, s, c.k, 1, NULL);
+    loop(g, s, c.m, 1, NULL);
+    if (columns > 1) loop(g, s, c.n, 1, NULL);
     text_char(&g->out, '\n');
-    int64_t steps = ceil_div(groups > 1 ? chunk : c->K, depth);
-    copy_line(g, c->a, s, c->k, depth, steps);
-    copy_line(g, c->b, s, c->k, depth, steps);
+    const Access *both[] = {c.a, c.b};
+    for (int k = 0; k < 2; k++) {
+        const Tensor *t = &g->p->tensors.at[both[k]->tensor];
+        bool async = both[k]->tensor < g->p->ninputs && type_info[t->type].bytes >= 4;
+        text_printf(&g->out, "    copy %s at %s place shared%s\n", t->name, s->iter[batch].name,
+                    async ? " by async" : "");
+    }
+    return true;
 }
 
 // --- Rows ----------------------------------------------------------------------------------------
@@ -408,6 +515,40 @@ static bool try_partial(Gpu *g, int i) {
     return true;
 }
 
+// --- Columns -------------------------------------------------------------------------------------
+
+// Rows of contiguous results, each the sum of some values (of a table, say): a block per row, whose
+// threads have four neighbours and divide the sum.
+static bool try_columns(Gpu *g, int i) {
+    enum { LEAST = 16, NEIGHBOURS = 4, MOST_LANES = 64, THREADS = 512 };
+    static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    int w = contiguous_iter(g, s, s->write), k = -1;
+    GpuRows rows;
+    int64_t count;
+    if (w < 0 || !f->reduces || s->nconstraints || !find_rows(s, &rows, &count)) return false;
+    for (int r = 0; r < s->niters; r++)
+        if (s->iter[r].reduction && (k < 0 || iter_extent(&s->iter[r]) > iter_extent(&s->iter[k])))
+            k = r;
+    int64_t lanes = iter_extent(&s->iter[w]) / NEIGHBOURS;
+    if (k < 0 || iter_extent(&s->iter[k]) < LEAST || count >= MANY_THREADS || rows.n < 2 ||
+        rows.iter[rows.n - 1] != w || iter_extent(&s->iter[w]) % NEIGHBOURS || lanes > MOST_LANES ||
+        lanes < 8)
+        return false;
+    int64_t each = max_i64(ceil_div(iter_extent(&s->iter[k]) * lanes, THREADS), 2);
+    label(g, s, "");
+    for (int r = 0; r + 1 < rows.n; r++) loop(g, s, rows.iter[r], 1, axis[rows.n - 2 - r]);
+    for (int r = 0; r < s->niters; r++)
+        if (s->iter[r].reduction && r != k) loop(g, s, r, 1, NULL);
+    loop(g, s, k, each, "thread.y");
+    loop(g, s, w, NEIGHBOURS, "thread.x");
+    loop(g, s, k, 1, NULL);
+    loop(g, s, w, 1, NULL);
+    text_char(&g->out, '\n');
+    return true;
+}
+
 // --- Convolutions --------------------------------------------------------------------------------
 
 // The largest divisor of an iterator's extent up to `most`.
@@ -549,8 +690,9 @@ static void write_all(Gpu *g) {
             write_contraction(g, s, &c);
         } else if (!g->f->stmt[i].injective || s->write->has_read) {
             g->row_stmt = -1;
-        } else if (!follows(g, i, contraction) && !try_row(g, i) && !try_partial(g, i) &&
-                   !try_windows(g, i) && !try_transpose(g, i)) {
+        } else if (!follows(g, i, contraction) && !try_small(g, i) && !try_row(g, i) &&
+                   !try_partial(g, i) && !try_windows(g, i) && !try_columns(g, i) &&
+                   !try_transpose(g, i)) {
             write_plain(g, s);
         }
     }

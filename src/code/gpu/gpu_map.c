@@ -231,15 +231,15 @@ GpuNode *map_node(Map *m, const Node *node) {
 
 // --- Trees -------------------------------------------------------------------------------------
 
-// Rows of shared tiles get 16 bytes of padding: neighbours of a column then lie in other banks, and
-// vectors stay aligned.
+// Rows of shared tiles get 16 bytes more where these are an even number of 16 bytes: neighbours of
+// a column then lie in other banks, and vectors stay aligned.
 static void pad_tiles(Arena *arena, Tree *t) {
-    enum { BANKS = 64, PADDING = 16 };
+    enum { PADDING = 16 };
     for (int i = t->nargs; i < t->buffers.n; i++) {
         Buffer *b = &t->buffers.at[i];
         int bytes = type_info[b->type].bytes, last = b->rank - 1;
         if (b->home != HOME_SHARED || b->rank < 2 || bytes < 4 || b->stride[last] != 1) continue;
-        if (b->size[last] * bytes % BANKS || b->size[last] == 0) continue;
+        if (b->size[last] * bytes % (2 * PADDING) || b->size[last] == 0) continue;
         int64_t *stride = arena_new_n(arena, int64_t, b->rank), n = b->size[last] + PADDING / bytes;
         stride[last] = 1;
         for (int d = last - 1; d >= 0; d--) {
