@@ -4,11 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Can the option give, or take, the content of this tensor?
+static bool fits_option(const lw_tensor *t, const char *option) {
+    if (!strcmp(option, "--out")) return t->role == LW_OUTPUT || t->role == LW_INOUT;
+    if (t->role != LW_INPUT && t->role != LW_INOUT) return false;
+    return strcmp(option, "--arg") != 0 || !t->ndim;
+}
+
 int given_unknown(Given *g, const char *option, const char *name, const char *what) {
     const char **names = cli_alloc((g->n + lw_function_param_count(g->f) + 1) * sizeof *names);
+    bool params = strcmp(option, "--out") != 0;
     size_t k = 0;
-    for (size_t i = 0; i < g->n; i++) names[k++] = lw_function_tensor(g->f, i)->name;
-    for (size_t i = 0; i < lw_function_param_count(g->f); i++)
+    for (size_t i = 0; i < g->n; i++)
+        if (fits_option(lw_function_tensor(g->f, i), option))
+            names[k++] = lw_function_tensor(g->f, i)->name;
+    for (size_t i = 0; params && i < lw_function_param_count(g->f); i++)
         names[k++] = lw_function_param(g->f, i)->name;
     const char *near = lw_nearest(name, names, k);
     free(names);

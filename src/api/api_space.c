@@ -44,9 +44,8 @@ static Source *source_in(Call *call, const char *name, const char *text) {
 static const Schedule *given_schedule(Call *call, const Program *p, const lw_space_options *o) {
     if (o->mapping) {
         Mapping m;
-        if (mapping_parse(o->mapping, &m)) return mapping_schedule(call->arena, p, &m, call->diags);
-        diag_report(call->diags, (Range){0, 0}, DIAG_SPACE_MAPPING, o->mapping);
-        return NULL;
+        if (!mapping_parse(o->mapping, &m, call->diags)) return NULL;
+        return mapping_schedule(call->arena, p, &m, call->diags);
     }
     if (!o->schedule.text) return NULL;
     const char *name = o->schedule.name ? o->schedule.name : "<schedule>";

@@ -26,10 +26,7 @@ static lw_status show_steps(Call *call, const Program *p, const char *text, Text
     static const char *const title[] = {"(a) canonical", "(b) fused", "(c) tiled", "(d) sunk"};
     MappingSteps steps;
     Mapping m;
-    if (!mapping_parse(text ? text : "naive", &m)) {
-        diag_report(call->diags, (Range){0, 0}, DIAG_SPACE_MAPPING, text);
-        return LW_ERROR;
-    }
+    if (!mapping_parse(text ? text : "naive", &m, call->diags)) return LW_ERROR;
     if (!mapping_steps(call->arena, p, &m, &steps, call->diags)) return LW_UNAVAILABLE;
     const PolyNode *tree[] = {steps.canonical, steps.fused, steps.tiled, steps.sunk};
     for (int i = 0; i < 4; i++) {

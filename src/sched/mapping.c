@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "program/stmt_facts.h"
+
+#define FUSIONS "Max, Min or Preserve3Coincident"
+#define BOOLS   "true or false"
 
 // --- Text --------------------------------------------------------------------------------------
 
@@ -26,29 +30,38 @@ typedef enum OptionKind {
     INNER_FUSION,
     BOTH_FUSION,
     FLAG,
+    FIXED,
     TILE,
     UNROLL,
     WORD
 } OptionKind;
 
-// Options by name; flags set a byte of the Mapping to `sets` when they are true.
+// Options by name; flags set a byte of the Mapping. Sizes are always fixed, kernels call no
+// library, and point loops are those of the tile: a FIXED option only says so.
 static const struct {
     const char *name;
     OptionKind kind;
     size_t at;
     bool inverted;
+    const char *takes;
 } options[] = {
-    {"tile", TILE, 0, false},
-    {"unroll", UNROLL, 0, false},
-    {"fuse", OUTER_FUSION, 0, false},
-    {"scheduleFusionStrategy", BOTH_FUSION, 0, false},
-    {"outerScheduleFusionStrategy", OUTER_FUSION, 0, false},
-    {"intraTileScheduleFusionStrategy", INNER_FUSION, 0, false},
-    {"outerScheduleAllowSkewing", FLAG, offsetof(Mapping, outer.skew), false},
-    {"outerSchedulePositiveOrthant", FLAG, offsetof(Mapping, outer.any_orthant), true},
-    {"tileImperfectlyNested", FLAG, offsetof(Mapping, outermost), true},
-    {"promote", WORD, offsetof(Mapping, promote), false},
+    {"tile", TILE, 0, false, "up to 8 sizes, 0 or more"},
+    {"unroll", UNROLL, 0, false, "a number from 0 to 4096"},
+    {"fuse", OUTER_FUSION, 0, false, FUSIONS},
+    {"scheduleFusionStrategy", BOTH_FUSION, 0, false, FUSIONS},
+    {"outerScheduleFusionStrategy", OUTER_FUSION, 0, false, FUSIONS},
+    {"intraTileScheduleFusionStrategy", INNER_FUSION, 0, false, FUSIONS},
+    {"outerScheduleAllowSkewing", FLAG, offsetof(Mapping, outer.skew), false, BOOLS},
+    {"outerSchedulePositiveOrthant", FLAG, offsetof(Mapping, outer.any_orthant), true, BOOLS},
+    {"tileImperfectlyNested", FLAG, offsetof(Mapping, outermost), true, BOOLS},
+    {"promote", WORD, offsetof(Mapping, promote), false, NULL},
+    {"fixParametersBeforeScheduling", FIXED, 0, false, "true"},
+    {"matchLibraryCalls", FIXED, 0, false, "false"},
+    {"intraTileScheduleAllowSkewing", FIXED, 0, false, "false"},
+    {"intraTileSchedulePositiveOrthant", FIXED, 0, false, "true"},
 };
+enum { PRESETS = sizeof presets / sizeof *presets, OPTIONS = sizeof options / sizeof *options };
+_Static_assert(MAPPING_MAX_TILES == 8 && MAPPING_MAX_UNROLL == 4096, "as `takes` says");
 
 static const char *read_numbers(const char *t, int64_t *out, int most, int *n) {
     char *end;
@@ -88,15 +101,9 @@ static const char *read_flag(const char *t, bool *out, bool inverted) {
     return t + (on ? 5 : 6);
 }
 
-// Sizes are always fixed, kernels call no library, and point loops are those of the tile: these
-// options only say so.
-static const char *read_fixed(const char *t) {
-    static const char *const known[] = {
-        "fixParametersBeforeScheduling(true)", "matchLibraryCalls(false)",
-        "intraTileScheduleAllowSkewing(false)", "intraTileSchedulePositiveOrthant(true)"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strncmp(t, known[i], strlen(known[i])) == 0) return t + strlen(known[i]);
-    return NULL;
+static const char *read_fixed(const char *t, const char *value) {
+    size_t n = strlen(value);
+    return strncmp(t, value, n) == 0 && t[n] == ')' ? t + n + 1 : NULL;
 }
 
 static const char *read_value(const char *t, int i, Mapping *m) {
@@ -105,6 +112,7 @@ static const char *read_value(const char *t, int i, Mapping *m) {
     switch (options[i].kind) {
     case WORD: *flag = true; return t;
     case FLAG: return read_flag(t, flag, options[i].inverted);
+    case FIXED: return read_fixed(t, options[i].takes);
     case TILE: return read_numbers(t, m->tile, MAPPING_MAX_TILES, &m->ntiles);
     case UNROLL:
         t = read_numbers(t, &m->unroll, 1, &n);
@@ -119,27 +127,49 @@ static const char *read_value(const char *t, int i, Mapping *m) {
     return NULL;
 }
 
-static const char *read_option(const char *t, Mapping *m) {
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+static const char *nth_name(const void *of, size_t i) {
+    (void)of;
+    return i < OPTIONS ? options[i].name : i < OPTIONS + PRESETS ? presets[i - OPTIONS].name : NULL;
+}
+
+static void report_name(const char *t, DiagList *diags) {
+    char word[40] = "";
+    size_t n = strcspn(t, "(. \t\r\n");
+    memcpy(word, t, n < sizeof word ? n : sizeof word - 1);
+    Diag *d = diag_report(diags, (Range){0, 0}, DIAG_SPACE_MAPPING, word);
+    diag_suggest(diags, d, word, nth_name, NULL);
+}
+
+// The rest of the text behind an option; NULL: it is none (reported).
+static const char *read_option(const char *t, Mapping *m, DiagList *diags) {
+    for (size_t i = 0; i < OPTIONS; i++) {
         size_t n = strlen(options[i].name);
         bool word = options[i].kind == WORD;
         if (strncmp(t, options[i].name, n) || (!word && t[n] != '(')) continue;
-        return read_value(t + n + !word, (int)i, m);
+        const char *value = t + n + !word, *end = read_value(value, (int)i, m);
+        if (!end)
+            diag_report(diags, (Range){0, 0}, DIAG_MAPPING_VALUE, options[i].name, options[i].takes,
+                        (int)strcspn(value, ")"), value);
+        return end;
     }
-    return read_fixed(t);
+    report_name(t, diags);
+    return NULL;
 }
 
-bool mapping_parse(const char *t, Mapping *out) {
+bool mapping_parse(const char *t, Mapping *out, DiagList *diags) {
     *out = (Mapping){0};
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
+    for (size_t i = 0; i < PRESETS; i++) {
         size_t n = strlen(presets[i].name);
         if (strncmp(t, presets[i].name, n) || (t[n] && !strchr(". \t\r\n", t[n]))) continue;
         *out = presets[i].m;
         t += n;
         break;
     }
-    while (t && *t && !strchr(" \t\r\n", *t)) t = read_option(*t == '.' ? t + 1 : t, out);
-    return t && !t[strspn(t, " \t\r\n")];
+    for (t += strspn(t, " \t\r\n"); t && *t;) {
+        t = read_option(*t == '.' ? t + 1 : t, out, diags);
+        if (t) t += strspn(t, " \t\r\n");
+    }
+    return t != NULL;
 }
 
 // --- Steps -------------------------------------------------------------------------------------
@@ -351,10 +381,7 @@ const Schedule *schedule_read(Arena *arena, const Program *p, const Source *sour
     while (n && strchr(" \t\r\n", source->text[word + n - 1])) n--;
     const char *text = arena_strndup(arena, source->text + word, n);
     Mapping m;
-    if (!mapping_parse(text, &m)) {
-        diag_report(diags, (Range){0, 0}, DIAG_SPACE_MAPPING, text);
-        return NULL;
-    }
+    if (!mapping_parse(text, &m, diags)) return NULL;
     m.marks = true;
     return mapping_schedule(arena, p, &m, diags);
 }

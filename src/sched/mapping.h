@@ -23,7 +23,8 @@ typedef struct Mapping {
     bool marks;       // mark parallel and vector loops
 } Mapping;
 
-bool mapping_parse(const char *text, Mapping *out);
+// False: an option is wrong (reported).
+bool mapping_parse(const char *text, Mapping *out, DiagList *diags);
 
 // The schedule tree of the options after each step of Figure 3 of the TC paper.
 typedef struct MappingSteps {

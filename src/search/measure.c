@@ -24,7 +24,7 @@ const MeasureTally *measure_tally(const Measure *m) { return &m->tally; }
 const Operands *measure_operands(const Measure *m) { return &m->operands; }
 
 const char *measure_reference(const Measure *m) {
-    static const char *const name[] = {"none", "interpreter", "naive code", "plain code"};
+    static const char *const name[] = {"none", "the interpreter", "naive code", "plain code"};
     return name[atomic_load(&m->board->reference)];
 }
 

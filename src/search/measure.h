@@ -140,7 +140,7 @@ double measure_reference_time(const MeasureSetup *setup);
 
 const MeasureTally *measure_tally(const Measure *m);
 const Operands *measure_operands(const Measure *m);
-const char *measure_reference(const Measure *m); // "interpreter", or the kernels that agreed
+const char *measure_reference(const Measure *m); // "the interpreter", or the kernels that agreed
 // Whether comparing a result (by its number as an argument) proves little, because the reference is
 // NaN or constant almost everywhere.
 bool measure_blank(Measure *m, int result);

@@ -54,4 +54,4 @@ $ loopwright show mm.tc --size M=333,K=333,N=333 --schedule wide.lws --stage rep
 $ loopwright show z.tc --size N=999 --schedule deep.lws --stage report --isa avx512 | tail -1
   declined  nothing
 $ loopwright run z.tc --size N=999 --schedule deep.lws --check | grep check
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter

@@ -8,7 +8,7 @@ $ loopwright show chain.tc --size M=40,N=50,K=60 --stage schedule --mapping 'til
 C: m/8:p n/16 m n | k/4 k
 O: m/8:p n/16 m n:v
 $ loopwright run chain.tc --size M=40,N=50,K=60 --mapping 'tile(8,16,4).fuse(max)' --check | tail -1
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter
 $ loopwright compile chain.tc --size M=4,N=5,K=6 --mapping naive --emit c -o chain.c && grep -c 'for (' chain.c
 7
 $ loopwright run chain.tc --size M=4,N=5,K=6 --mapping naive --schedule naive

@@ -21,7 +21,7 @@ $ (cd d/loopwright/failures && for f in rbf-wrong-*.lwp; do sed -n 's/^# *\(loop
 $ sh again
 rbf(f32(12, 64) X, f32(10, 64) Y) -> (f32(12, 10) K)
   sizes    no sizes
-  check    right: up to rounding, against interpreter
+  check    right: up to rounding, against the interpreter
 $ LW_TUNE_PLANT=wrong=1 sh again
 rbf(f32(12, 64) X, f32(10, 64) Y) -> (f32(12, 10) K)
   sizes    no sizes
@@ -33,7 +33,7 @@ $ LW_TUNE_PLANT=crash=1 loopwright run rbf.tc --size N=3,M=4,D=5 --check --json
 $ loopwright run zero.tc --size N=12,D=64 --check
 zero(f32(N, D) X) -> (f32(N) K, f32(N) L)
   sizes    N = 12, D = 64
-  check    right: up to rounding, against interpreter, but not K
+  check    right: up to rounding, against the interpreter, but not K
 $ loopwright run rbf.tc --size N=3,M=0,D=5 --check | tail -1
   check    right
 $ loopwright run rbf.tc --size N=3,M=4,D=5 --check --time

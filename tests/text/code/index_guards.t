@@ -14,7 +14,7 @@ def large(int(N,M) A) -> (O) {
 $ loopwright show rope.tc --size S=9,E=130 --isa avx2 --stage report | grep -A1 declined
   declined  nothing
 $ loopwright run rope.tc --size S=900,E=1130 --check | grep check
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter
 $ for isa in scalar avx2 avx512; do loopwright run mixed.tc --size N=37,M=61 --isa $isa | grep out; done | uniq
   out      i64(37, 61) O: checksum 7c9eca0b7b6ccc72
 $ for isa in scalar avx2 avx512; do loopwright run large.tc --size N=37,M=61 --isa $isa | grep out; done | uniq

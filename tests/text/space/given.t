@@ -29,7 +29,7 @@ $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping naive --complete
 C: m/32 n/32 k/32 k m n
 $ loopwright space mm.tc --size M=96,N=64,K=64 --mapping 'tile(x)' --complete
 --- stderr
-error: 'tile(x)' is not a mapping: expected a preset, or TC's options such as tile(...), unroll(...), scheduleFusionStrategy(Max) and promote, joined by dots
+error: the mapping option 'tile' takes up to 8 sizes, 0 or more, not 'x'
 --- exit 1
 $ loopwright space mm.tc --size M=96,N=64,K=64 --schedule spread.lws --complete
 C: m%4 n k m

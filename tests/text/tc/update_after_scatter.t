@@ -23,7 +23,7 @@ $ for b in interp jit c; do loopwright run u.tc --def conv --in A=a.npy --in W=w
            [3, 0, 0, 2]
            [3, 0, 0, 2]
 $ loopwright run u.tc --def weave --size N=9,H=5 --check | tail -1
-  check    right: up to rounding, against interpreter
+  check    right: up to rounding, against the interpreter
 $ loopwright check u.tc --def holes --size N=3
 holes(f32(N) A) -> (f32(2*N - 1) O)
 --- stderr

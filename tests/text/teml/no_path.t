@@ -29,7 +29,7 @@ for i1 in 96
     for i3 in 80
       C[i1, i2] += A[i1, i3]*B[i3, i2]
 $ loopwright run mm.teml --no-path --check --schedule naive | sed -n 3p
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter
 $ loopwright check scan.teml --no-path
 --- stderr
 error: the loops of 'l' cannot be chosen: the loop over 'i1' is any, but iteration (i1=1) reads A[1], which iteration (i1=0) writes (flow dependence)

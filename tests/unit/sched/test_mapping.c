@@ -240,7 +240,7 @@ static void gives(const char *program, const char *mapping, const char *want) {
     lab_begin(&lab);
     const Program *p = lab_program(&lab, program, NULL);
     Mapping m;
-    if (!poly_missing() && CHECK(p && mapping_parse(mapping, &m))) {
+    if (!poly_missing() && CHECK(p && mapping_parse(mapping, &m, &lab.diags))) {
         const Schedule *s = mapping_schedule(&lab.arena, p, &m, &lab.diags);
         Text out = {.arena = &lab.arena};
         if (CHECK(s)) schedule_print(&out, s);
@@ -256,18 +256,29 @@ TEST(strategies_of_fusion) {
 }
 
 TEST(every_option_of_tc_parses) {
+    Lab lab;
     Mapping m;
+    lab_begin(&lab);
+    DiagList *diags = &lab.diags;
     CHECK(
         mapping_parse("naive.outerScheduleFusionStrategy(Min).intraTileScheduleFusionStrategy(Max)"
                       ".outerScheduleAllowSkewing(false).outerSchedulePositiveOrthant(true)"
                       ".intraTileScheduleAllowSkewing(false).intraTileSchedulePositiveOrthant(true)"
                       ".fixParametersBeforeScheduling(true).tileImperfectlyNested(false)"
                       ".matchLibraryCalls(false).unroll(16)",
-                      &m));
+                      &m, diags));
     CHECK(m.outer.fusion == POLY_MIN && m.inner == POLY_MAX && m.outermost && m.ntiles == 3);
-    CHECK(mapping_parse("mlp", &m) && m.outer.fusion == POLY_MAX && mapping_parse("unmapped", &m));
-    static const char *const wrong[] = {
-        "tile(x)", "tile(1,2,3,4,5,6,7,8,9)", "unroll(5000)", "fast",
-        "tile(1",  "matchLibraryCalls(true)", "unroll(1,2)",  "fuse(all)"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) CHECK(!mapping_parse(wrong[i], &m));
+    CHECK(mapping_parse("mlp", &m, diags) && m.outer.fusion == POLY_MAX &&
+          mapping_parse("unmapped", &m, diags));
+    static const char *const wrong[] = {"tile(x)",      "tile(1,2,3,4,5,6,7,8,9)",
+                                        "unroll(5000)", "fast",
+                                        "tile(1",       "matchLibraryCalls(true)",
+                                        "unroll(1,2)",  "fuse(all)",
+                                        "naive x",      "tile(2)."};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        int before = diags->errors;
+        CHECK(!mapping_parse(wrong[i], &m, diags));
+        CHECK(diags->errors > before);
+    }
+    lab_end(&lab);
 }

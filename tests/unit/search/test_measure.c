@@ -125,7 +125,7 @@ TEST(intervals_are_order_statistics) {
 TEST(candidates_are_timed) {
     static Bench x;
     open_bench(&x, matmul, (int64_t[]){64, 64, 64}, 64 * 64 * 64);
-    CHECK_STR_EQ(measure_reference(x.m), "interpreter");
+    CHECK_STR_EQ(measure_reference(x.m), "the interpreter");
     CHECK(measure_operands(x.m)->exact);
     Job jobs[] = {text_job(fast), text_job(naive), text_job(bad), text_job(fast)};
     Trial t[4];

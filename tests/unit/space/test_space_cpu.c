@@ -385,7 +385,7 @@ static void mapping_decides(const char *text, const char *mapping, const char *w
     lab_begin(&lab);
     const Program *p = lab_program(&lab, text, NULL);
     Mapping m;
-    if (poly_missing() || !CHECK(p && mapping_parse(mapping, &m))) return;
+    if (poly_missing() || !CHECK(p && mapping_parse(mapping, &m, &lab.diags))) return;
     const Schedule *s = mapping_schedule(&lab.arena, p, &m, &lab.diags);
     CpuOptions o = options(1);
     o.given = s;

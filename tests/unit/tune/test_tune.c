@@ -394,7 +394,7 @@ TEST(a_schedule_is_checked) {
     const lw_check_result *r;
     lw_tune_options o = {.struct_size = sizeof o, .threads = 1, .schedule = {"C: m k n:v\n", "s"}};
     CHECK(lw_check(ctx, b, &o, &r) == LW_OK && r->state == LW_TRIAL_TIMED && r->seconds > 0);
-    CHECK_STR_EQ(r->compared, "bit for bit, against interpreter");
+    CHECK_STR_EQ(r->compared, "bit for bit, against the interpreter");
     CHECK(!r->difference);
     setenv("LW_TUNE_PLANT", "wrong=1", 1);
     CHECK(lw_check(ctx, b, &o, &r) == LW_OK && r->state == LW_TRIAL_WRONG);
