@@ -283,7 +283,16 @@ const Tree *pass_threads(PassRun *r, const Tree *t) {
 
 // --- unroll --------------------------------------------------------------------------------------
 
-// unroll: the iterations of an index are written out.
+enum { MAX_LEAVES = 512 }; // of a Tree with unrolled loops
+
+static int leaves_of(const Node *node) {
+    const Block *b = as_block(node);
+    int n = as_leaf(node) != NULL;
+    for (int i = 0; b && i < b->nchildren; i++) n += leaves_of(b->child[i]);
+    return n;
+}
+
+// unroll: the iterations of an index are written out, as long as the Tree stays small.
 //
 //     for [i:2, j:4]: S(i, j)  ->  for [j:4]: S(0, j); for [j:4]: S(1, j)
 const Tree *pass_unroll(PassRun *r, const Tree *t) {
@@ -303,6 +312,11 @@ const Tree *pass_unroll(PassRun *r, const Tree *t) {
         if (b->index[at].extent > pass_int(r, "most")) {
             pass_left(r, b, "%s has %lld iterations", b->index[at].name,
                       (long long)b->index[at].extent);
+            continue;
+        }
+        int64_t more = (b->index[at].extent - 1) * leaves_of(&b->node);
+        if (leaves_of(&t->root->node) + more > MAX_LEAVES) {
+            pass_left(r, b, "there would be more than %d statements", MAX_LEAVES);
             continue;
         }
         TreeEdit e = pass_edit(r);

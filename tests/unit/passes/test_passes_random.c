@@ -192,6 +192,7 @@ typedef struct Trial {
     const char *list, *then;
     Passes passes;
     int64_t *fired;
+    Arena scratch;
 } Trial;
 
 static bool run_list(Trial *x, const char *list, const Tree *t, const char *until) {
@@ -202,7 +203,8 @@ static bool run_list(Trial *x, const char *list, const Tree *t, const char *unti
     const Hardware *back = read(&x->lab, text_str(&once));
     if (CHECK(back)) hardware_print(&twice, back);
     CHECK_STR_EQ(text_str(&twice), text_str(&once));
-    PassesOptions o = {.until = until && h->pass.n ? h->pass.at[h->pass.n / 2].label : NULL};
+    PassesOptions o = {.until = until && h->pass.n ? h->pass.at[h->pass.n / 2].label : NULL,
+                       .scratch = &x->scratch};
     bool ran = passes_run(&x->lab.arena, h, t, &o, &x->passes, &x->lab.diags);
     if (ran) count_changes(&x->passes, x->fired);
     return ran;
@@ -225,6 +227,7 @@ static const char *go_on(Trial *x, uint64_t seed) {
 static bool try_list(uint64_t seed, int64_t *fired) {
     Trial x = {.fired = fired};
     lab_begin(&x.lab);
+    arena_init(&x.scratch, &allocator_libc);
     uint64_t state = seed * 77 + 5;
     x.p = below(&state, 2) ? genprog(&x.lab, seed) : genprog_chains(&x.lab, seed);
     x.list = random_list(&x.lab.arena, &state);
@@ -241,6 +244,7 @@ static bool try_list(uint64_t seed, int64_t *fired) {
                lab_text(&x.lab, x.p), x.list + strlen(units), x.then ? x.then + strlen(units) : "-",
                text_str(&out), lab_errors(&x.lab));
     }
+    arena_free(&x.scratch);
     lab_end(&x.lab);
     return !wrong;
 }

@@ -104,6 +104,16 @@ TEST(cache_refuses) {
               "cache        C: left alone: no index has the tag #x\n");
 }
 
+TEST(unroll_stops) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[30, 30] output C: f32[30, 30]\n"
+                 "C: for i in 0:30, j in 0:30  C[i, j] = A[i, j] }");
+    const char *text = only(&r, "pass unroll most=64\npass unroll as=again most=64\n");
+    CHECK(strstr(text, "unroll       C: j, 30 times\nagain        C: i, 30 times\n"));
+    CHECK(strstr(text, "C: left alone: there would be more than 512 statements\n"));
+    tr_end(&r);
+}
+
 TEST(loops_are_refused) {
     check_one(product, "pass unroll reqs=#contraction most=4\n",
               "unroll       C: left alone: k has 8 iterations\n");
