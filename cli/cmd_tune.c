@@ -205,6 +205,7 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->state = *r->state;
     e->schedule = cli_printf("%s", r->schedule);
     e->found_by = cli_printf("%s", r->strategy);
+    e->changes = r->changes ? cli_printf("%s", r->changes) : NULL;
     e->unchecked = r->unchecked ? cli_printf("%s", r->unchecked) : NULL;
     e->refuted = r->refuted ? cli_printf("%s", r->refuted) : NULL;
     e->reproducer = r->reproducer ? cli_printf("%s", r->reproducer) : NULL;
@@ -340,6 +341,7 @@ static void clean_up(Tuning *t) {
     for (size_t i = 0; i < t->n; i++) {
         for (size_t k = 0; k < t->nstrategies * t->repeats; k++) {
             free(t->at[i].run[k].schedule);
+            free(t->at[i].run[k].changes);
             free(t->at[i].run[k].found_by);
             free(t->at[i].run[k].unchecked);
             free(t->at[i].run[k].refuted);
@@ -366,6 +368,17 @@ static int tune_holes(Cli *cli, const lw_module *mod) {
     return 128 + (int)interrupted;
 }
 
+// A description has passes, no decisions.
+static int check_machine(Cli *cli) {
+    const char *option = cli->strategy  ? "--strategy"
+                         : cli->order   ? "--order"
+                         : cli->set     ? "--set"
+                         : cli->gap > 0 ? "--gap"
+                                        : NULL;
+    if (!cli->machine || !option) return EXIT_OK;
+    return cli_misuse(cli, "%s is for Schedules; --machine tunes the parameters of passes", option);
+}
+
 int command_tune(Cli *cli) {
     if (cli->rank > 0) { // the first process has the result
         cli->quiet = true;
@@ -374,7 +387,8 @@ int command_tune(Cli *cli) {
     Tuning t = {.cli = cli, .repeats = cli->repeat ? cli->repeat : 1};
     lw_module *mod = NULL;
     t.live = isatty(STDERR_FILENO) && !cli->quiet;
-    int status = read_strategies(&t);
+    int status = check_machine(cli);
+    if (!status) status = read_strategies(&t);
     if (!status) status = check_words(&t);
     if (!status) status = check_plot(cli);
     if (!status) status = cli_open(cli, &mod);

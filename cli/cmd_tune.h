@@ -13,9 +13,9 @@ enum { TUNE_TOP = 5 };
 // One completed exploration: a function at sizes, searched by a strategy with a seed.
 typedef struct Explored {
     lw_tune_state state;
-    char *schedule, *found_by;
-    char *unchecked;            // results; NULL: none
-    char *refuted, *reproducer; // as in lw_tune_result
+    char *schedule, *found_by, *changes; // changes: of a machine description, or NULL
+    char *unchecked;                     // results; NULL: none
+    char *refuted, *reproducer;          // as in lw_tune_result
     bool stored, finished, near;
     double chosen; // seconds of the schedule chosen without search; 0: unknown
     lw_tune_point *point;

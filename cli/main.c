@@ -91,8 +91,9 @@ const Command commands[] = {
      command_run},
     {"tune", "FILE", "find the fastest schedule of a function by measuring",
      OPTIONS("--def", "--size", "--in", "--arg", "--seconds", "--gap", "--trials", "--strategy",
-             "--order", "--seed", "--repeat", "--set", "--schedule", "--mapping", "--threads",
-             "--isa", "--cold", "--db", "--again", "--log", "--plot", "-o", "--quiet", READING),
+             "--order", "--seed", "--repeat", "--set", "--schedule", "--mapping", "--machine",
+             "--threads", "--isa", "--cold", "--db", "--again", "--log", "--plot", "-o", "--quiet",
+             READING),
      "Compiles, checks and times candidates until the budget is used up (5 seconds). Prints\n"
      "the fastest one as a Schedule with a certificate: a lower bound that no implementation\n"
      "in the space can beat. The result is stored in the tuning database, which `run` reads.\n"
@@ -107,6 +108,9 @@ const Command commands[] = {
      "\n"
      "Of a TeML program the values of its parameters are searched, those of\n"
      "`param T = 32 in [8, 16, 32]` that --size does not fix (docs/teml.md).\n"
+     "\n"
+     "With --machine the parameters of a machine description's passes are tuned instead; -o\n"
+     "writes the tuned description (docs/passes.md).\n"
      "\n"
      "  loopwright tune mm.tc --size M=64,N=64,K=64\n"
      "  loopwright tune mm.tc --size M=512,N=512,K=512 --seconds 20 --gap 3% -o mm.lws\n"

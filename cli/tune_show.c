@@ -256,6 +256,15 @@ static void print_schedule(const char *text) {
     }
 }
 
+// Of a machine description only what tuning changed; -o writes all of it.
+static void print_changes(const char *text) {
+    if (!*text) printf("  changes      none: the description as it is was the fastest\n");
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        printf("  changes      %.*s\n", (int)len, text);
+    }
+}
+
 void explored_summary(const Tuning *t, const Tuned *tuned) {
     const Explored *e = explored_best(t, tuned);
     char *sizes = cli_values_text(tuned->b);
@@ -283,7 +292,10 @@ void explored_summary(const Tuning *t, const Tuned *tuned) {
         printf("  unchecked    %s: all alike, infinite or no numbers on the data to compare on\n",
                e->unchecked);
     if (tuned->nruns > 1) print_strategies(t, tuned);
-    print_schedule(e->schedule);
+    if (e->changes)
+        print_changes(e->changes);
+    else
+        print_schedule(e->schedule);
     fflush(stdout);
 }
 
@@ -312,6 +324,7 @@ static void json_explored(Json *j, const Explored *e) {
     if (e->near) json_bool(j, "near", true);
     if (e->unchecked) json_str(j, "unchecked", e->unchecked);
     json_str(j, "schedule", e->schedule);
+    if (e->changes) json_str(j, "changes", e->changes);
     json_open(j, "curve", '[');
     for (size_t i = 0; i < e->npoints; i++) {
         json_open(j, NULL, '{');

@@ -857,9 +857,11 @@ typedef struct lw_tune_options {
     int threads;                 // 0: LW_THREADS, or the processors of this process
     const char *isa;             // as in lw_run_options
     const DLTensor *const *args; // strides to tune for, as in lw_compile_options
-    lw_schedule_text schedule;   // starting point; its sizes and layouts become possible values
-    const char *set;             // fixed decisions, as in lw_space_options
-    bool cold;                   // flush the caches before every timed call
+    // Starting point; its sizes and layouts become possible values. Of a machine description the
+    // parameters of its passes are tuned.
+    lw_schedule_text schedule;
+    const char *set; // fixed decisions, as in lw_space_options
+    bool cold;       // flush the caches before every timed call
     // The database with the results of earlier tunings, which also stores this one's. NULL: LW_DB,
     // or the default file; "none".
     const char *db;
@@ -903,6 +905,9 @@ typedef struct lw_tune_result {
     // us, below the bound of 2.2 us"; NULL: no.
     const char *refuted;
     const char *reproducer; // a file for a bug report; NULL: none was written
+    // Of a machine description, which `schedule` then is: its lines that the given one lacks. NULL:
+    // a Schedule was tuned.
+    const char *changes;
 } lw_tune_result;
 
 // Validates `strategy` and `order` as lw_tune would, without a function.

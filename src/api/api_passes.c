@@ -125,15 +125,27 @@ lw_status lw_machine_describe(lw_context *ctx, const char *name, const char **ou
 // --- Lowering ------------------------------------------------------------------------------------
 
 // Every statement in loops of its own, so that passes find nothing decided.
-static const Tree *flat_tree(Call *call, const lw_bound *b) {
-    if (b->function->tree) return tree_expand(own_tree(call, b));
-    const Program *p = program_fork(call->arena, b->program);
-    const Schedule *s = schedule_complete(call->arena, p, NULL);
+static const Tree *flat_program(Arena *arena, const Program *p, DiagList *diags) {
+    const Schedule *s = schedule_complete(arena, p, NULL);
     for (int i = 0; i < p->stmts.n; i++) {
         const Schedule *staged = schedule_stage(s, p->stmts.at[i].label, 0);
         if (staged) s = staged;
     }
-    return tree_lower(call->arena, p, s, call->diags);
+    return tree_lower(arena, p, s, diags);
+}
+
+static const Tree *flat_tree(Call *call, const lw_bound *b) {
+    if (b->function->tree) return tree_expand(own_tree(call, b));
+    return flat_program(call->arena, program_fork(call->arena, b->program), call->diags);
+}
+
+const Tree *passes_tree(Arena *arena, const Program *p, const char *text, DiagList *diags) {
+    const Tree *t = flat_program(arena, p, diags);
+    const Source *source = source_of(arena, "<machine>", text);
+    const Hardware *h = t ? hardware_parse(arena, t->names, source, NULL, NULL, diags) : NULL;
+    Passes passes;
+    bool ok = h && passes_run(arena, h, t, &(PassesOptions){0}, &passes, diags);
+    return ok ? passes.tree : NULL;
 }
 
 // The description that a text is, and the Tree that its passes make of the flat one.

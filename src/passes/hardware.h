@@ -140,4 +140,8 @@ int shipped_count(void);
 const char *shipped_name(int i);
 const char *shipped_text(const char *name); // NULL: none
 
+// Lines that change one parameter of one pass each, "set tile share=0.5", or drop one,
+// hardware_moves.c; how many.
+int hardware_moves(Arena *arena, const Hardware *h, const char *const **out);
+
 #endif

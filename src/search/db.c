@@ -2,11 +2,13 @@
 #define _GNU_SOURCE
 #include "search/db.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/map.h"
 #include "search/db_file.h"
 
 // --- Opening -------------------------------------------------------------------------------------
@@ -203,6 +205,15 @@ static const char *strides_text(Arena *arena, const Program *p, const int64_t *c
 const char *db_cold(Arena *arena, const char *target) {
     return arena_printf(arena, "%s, cold", target);
 }
+
+const char *db_machine(Arena *arena, const char *target, const char *text) {
+    const char *name = strstr(text, "machine ");
+    size_t len = name ? strcspn(name + 8, " \n") : 0;
+    return arena_printf(arena, "%s, machine %.*s %016" PRIx64, target, (int)len,
+                        name ? name + 8 : "", hash_bytes(0, text, strlen(text)));
+}
+
+bool db_is_machine(const DbKey *key) { return strstr(key->target, ", machine ") != NULL; }
 
 DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, DbMachine machine) {
     const Program *p = canon_program(c);

@@ -111,6 +111,10 @@ typedef struct DbMachine {
 DbKey db_key(Arena *arena, const Canon *c, const int64_t *const *stride, DbMachine machine);
 // The target of times that were measured with cold caches.
 const char *db_cold(Arena *arena, const char *target);
+// The target of loops that the passes of a machine description make, by the description's text:
+// "x86-64, machine avx512 0123456789abcdef". Its entries have descriptions in place of Schedules.
+const char *db_machine(Arena *arena, const char *target, const char *text);
+bool db_is_machine(const DbKey *key);
 // (seconds - bound) / bound; -1: there is no bound.
 double db_gap(const DbEntry *e);
 // Whether it is no slower than the Schedule chosen without search, as far as that is known.

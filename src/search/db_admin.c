@@ -131,7 +131,8 @@ static const char *check_target(Arena *arena, const DbKey *k, DbTargets *targets
     size_t n = strcspn(k->target, ",");
     const char *name = arena_strndup(arena, k->target, n);
     const char *const *isa = targets(name);
-    if (!isa || (k->target[n] && strcmp(k->target, db_cold(arena, name)) != 0))
+    bool plain = !k->target[n] || strcmp(k->target, db_cold(arena, name)) == 0;
+    if (!isa || (!plain && !db_is_machine(k)))
         return arena_printf(arena, "no target '%s' is known", k->target);
     while (*isa && strcmp(*isa, k->isa) != 0) isa++;
     return *isa ? NULL : arena_printf(arena, "'%s' has no instruction set '%s'", k->target, k->isa);
@@ -166,6 +167,10 @@ const char *db_row_check(Arena *arena, DbRow *row, DbTargets *targets) {
         return "its program is not in canonical form";
     row->key.family = canon_family(arena, c);
     row->key.sizes = canon_sizes(arena, c);
+    if (db_is_machine(
+            &row->key)) // its description is read, and its loops verified, when it is used
+        return strncmp(row->entry.schedule, "machine ", 8) == 0 ? check_rest(arena, p, row, targets)
+                                                                : "it is no machine description";
     const Schedule *s = canon_schedule_parse(arena, c, row->entry.schedule, diags);
     const Tree *t = s ? tree_lower(arena, p, s, diags) : NULL;
     if (!t || tree_verify(arena, t, NULL, diags) == VERIFY_REFUSED) return first_of(diags);

@@ -41,10 +41,11 @@
 #include "search/search.h"
 
 typedef enum JobKind {
-    JOB_CAND,   // `bytes` is a candidate
-    JOB_TEXT,   // `bytes` is a Schedule's text, with its NUL; "" is the naive one
-    JOB_CHOSEN, // the Schedule chosen without search
-    JOB_PLAIN,  // the same without copies and other options: another way to the same result
+    JOB_CAND,    // `bytes` is a candidate
+    JOB_TEXT,    // `bytes` is a Schedule's text, with its NUL; "" is the naive one
+    JOB_MACHINE, // `bytes` is a machine description, with its NUL: its passes make the loops
+    JOB_CHOSEN,  // the Schedule chosen without search
+    JOB_PLAIN,   // the same without copies and other options: another way to the same result
 } JobKind;
 
 typedef struct Job {

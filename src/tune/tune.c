@@ -493,6 +493,8 @@ static bool nothing_measured(Tune *t, const char *why) {
 static bool tune(Tune *t) {
     SearchOptions options;
     Final final;
+    const char *described = is_description(&t->o.schedule) ? t->o.schedule.text : NULL;
+    if (described) t->o.schedule = (lw_schedule_text){0}; // no Schedule to start from
     if (!read_options(t, &options) || !find_others(t) || !prepare(t)) return false;
     if (t->check && is_empty(t)) return true;
     if (is_empty(t)) return t->result->finished = nothing_measured(t, "empty");
@@ -506,6 +508,7 @@ static bool tune(Tune *t) {
         return t->result->served = true;
     }
     tune_open_db(t);
+    if (described) return tune_machine(t, described);
     if (t->put) return put(t);
     if (recall(t, &options)) return true;
     SearchResult found = search(t, options);

@@ -8,6 +8,7 @@
 //   tune_report.c  progress, trial by trial; reproducers of failures
 //   tune_check.c   lw_check: one Schedule, compared as candidates are
 //   tune_tree.c    lw_check of a function that is a Tree
+//   tune_machine.c the parameters of a machine description instead of a Space
 #ifndef LW_TUNE_TUNE_H
 #define LW_TUNE_TUNE_H
 
@@ -145,5 +146,9 @@ const char *tune_reproducer(Tune *t, const char *schedule, const char *what, con
 // tune_tree.c: lw_check of a function that is a Tree.
 lw_status tree_check(Call *call, const lw_bound *b, const lw_tune_options *options,
                      const lw_check_result **out);
+
+// --- tune_machine.c ------------------------------------------------------------------------------
+// Tunes the parameters of a machine description; false: reported.
+bool tune_machine(Tune *t, const char *text);
 
 #endif

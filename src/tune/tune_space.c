@@ -177,6 +177,7 @@ const Schedule *tune_schedule(Tune *t, Arena *arena, const Job *job, DiagList *d
     case JOB_CAND: return candidate_schedule(t, arena, job->bytes);
     case JOB_TEXT:
         return schedule_read(arena, t->p, source_in(arena, "<schedule>", job->bytes), diags);
+    case JOB_MACHINE: return NULL;
     case JOB_CHOSEN:
     case JOB_PLAIN: o = choice(t, arena, job->kind == JOB_PLAIN); break;
     }
@@ -251,6 +252,7 @@ bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out) {
     become_child(t, arena);
     const Schedule *s = tune_schedule(t, arena, job, &diags);
     const Tree *lowered = s ? tree_lower(arena, t->p, s, &diags) : NULL;
+    if (job->kind == JOB_MACHINE) lowered = passes_tree(arena, t->p, job->bytes, &diags);
     if (!lowered) return false;
     const Tree *tree = tree_for_views(arena, lowered, t->views);
     if (!t->machine.target->compile(arena, tree, &t->machine, &code, NULL, &diags)) return false;
