@@ -99,7 +99,7 @@ static GpuNode *map_leaf(Map *m, const Leaf *leaf) {
     if (!m->plain)
         for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
             if (m->k->size[a] > 1 && !(m->threads >> a & 1)) n->single |= 1u << a;
-    n->meet = leaf->op == REDUCE_ASSIGN ? 0 : m->inside;
+    n->meet = leaf->op == REDUCE_ASSIGN ? 0 : m->inside & m->threads;
     return n;
 }
 

@@ -20,21 +20,23 @@ typedef struct Partial {
 
 typedef struct Partials {
     VEC(Partial) at;
-    VEC(int) inner; // ids that differ between the values of one element
+    VEC(int) inner; // ids that may differ between the values of one element
 } Partials;
 
 static void find_inner(KernelWriter *w, Partials *all, const GpuNode *n) {
-    if (n->kind == GPU_LOOP && !n->unroll) vec_push(w->arena, &all->inner, n->id);
+    if (n->kind == GPU_LOOP) vec_push(w->arena, &all->inner, n->id);
     for (int i = 0; i < n->child.n; i++) find_inner(w, all, n->child.at[i]);
 }
 
-// Does the element exist? Guards on the values that it reduces do not matter.
+// Does the element exist? Guards on the values that it reduces do not matter: those that name an
+// index which does not select it.
 static Answer exists(KernelWriter *w, const Partials *all, const GpuNode *leaf, Opnd *pred) {
     GpuNode outer = {.kind = GPU_SEQ};
     for (int i = 0; i < leaf->where.n; i++) {
         bool keep = true;
         for (int k = 0; k < all->inner.n && keep; k++)
-            keep = !affine_uses_iter(leaf->where.at[i], all->inner.at[k]);
+            keep = !affine_uses_iter(leaf->where.at[i], all->inner.at[k]) ||
+                   access_uses_iter(leaf->leaf->write, all->inner.at[k]);
         if (keep) vec_push(w->arena, &outer.guard, leaf->where.at[i]);
     }
     return guards_value(w, &outer, pred);

@@ -302,3 +302,23 @@ TEST(reductions_use_slots_again) {
 TEST(reductions_of_long_rows) {
     try_matmul("C: n/16 k:thread.y m n\n    copy B at k place shared by async\n", 33, 33, 64);
 }
+
+// A reduction beside threads that reduce together keeps its own operation and start.
+TEST(a_reduction_beside_threads_that_meet) {
+    const char *text = "program p {\n  input A: i32[4, 4]\n  output O: i32[]\n  temp T: i32[4]\n"
+                       "  T: for j in 0:4, i in 0:4  T[j] max=! A[i, j]\n"
+                       "  O: for i in 0:4, j in 0:4  O[] min=! max(T[j], 0) + A[i, j]\n}\n";
+    try_program(text, NULL,
+                "T: j i\n    at j/4\n    place shared\nO: j/4 i/4 j:thread.x i:thread.y\n");
+}
+
+// The guard of an unrolled value says nothing about the element that it is added to.
+TEST(guards_of_unrolled_values_that_meet) {
+    const char *text = "program p(W, G, C) {\n  input I: f32[W, G, C]\n  input K: f32[3, C, G, C]\n"
+                       "  output O: f32[W, G, C]\n"
+                       "  O: for w in 0:W, g in 0:G, f in 0:C, s in 0:3, c in 0:C\n"
+                       "      if w + s - 1 >= 0, W - w - s >= 0\n"
+                       "      O[w, g, f] +=! I[w + s - 1, g, c]*K[s, c, g, f]\n}\n";
+    try_program(text, (int64_t[]){5, 7, 6},
+                "O: w%4:grid.z g/2 w c:thread.y f g s:u\n    unroll 128\n");
+}
