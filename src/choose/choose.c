@@ -713,6 +713,30 @@ static void strip_steps(Chooser *c, int stmt) {
     copy_once(c->p, stmt, out);
 }
 
+// Do steps of the statement alone compute a temporary that leaves the cache? If the order of the
+// steps ends with `t/2 t`, lowering may keep two of them (sched/fold.c).
+static bool may_fold(const Chooser *c, int stmt) {
+    const Stmt *s = c->nest[stmt].s;
+    const Tensor *t = &c->p->tensors.at[s->write->tensor];
+    if (s->serial != 1 || s->op != REDUCE_ASSIGN || t->role != ROLE_TEMP) return false;
+    if (group_end(c->p, stmt) - group_first(c->p, stmt) > 1 || is_moved(&c->nest[stmt]))
+        return false;
+    return tensor_elements(t) * type_info[t->type].bytes > c->m->cache[2] &&
+           affine_uses_iter(s->write->sub[0], 0) && stmt_first_read(s, s->write->tensor);
+}
+
+// t/2 t in front of the loops of a step.
+static void keep_two_steps(Chooser *c, int stmt) {
+    Section *out = &c->nest[stmt].out;
+    Name t = c->nest[stmt].s->iter[0].name;
+    if (out->nloops + 2 > MAX_LOOPS) return;
+    for (int i = out->nloops - 1; i >= 0; i--) out->loop[i + 2] = out->loop[i];
+    out->loop[0] = (SchedLoop){.iter = t, .step = 2};
+    out->loop[1] = (SchedLoop){.iter = t, .step = 1};
+    out->nloops += 2;
+    if (out->head.stage >= 0) out->head.stage += 2;
+}
+
 static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions *o) {
     p = program_one_step(arena, p);
     Chooser c = {.arena = arena,
@@ -734,6 +758,8 @@ static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions 
     if (!o->serial) choose_threads(&c);
     for (int i = 0; i < p->stmts.n; i++)
         if (p->stmts.at[i].serial) strip_steps(&c, i);
+    for (int i = 0; i < p->stmts.n && !o->plain; i++)
+        if (may_fold(&c, i)) keep_two_steps(&c, i);
     return write_out(&c);
 }
 

@@ -57,6 +57,57 @@ const Tree *tree_split(const Tree *t, int loop, int64_t inner, bool interleaved,
     return work_finish(&w);
 }
 
+static bool contains(const Block *b, const Block *inner) {
+    bool found = b == inner;
+    for (int i = 0; i < b->nchildren && !found; i++)
+        found = as_block(b->child[i]) && contains(as_block(b->child[i]), inner);
+    return found;
+}
+
+// The extent of a loop, and the first value of factor·by, where these are small.
+static bool skewed_extent(int64_t extent, int64_t by, int64_t factor, int64_t *wide,
+                          int64_t *first) {
+    int64_t most;
+    if (!checked_mul(factor, max_i64(by - 1, 0), &most)) return false;
+    *first = min_i64(most, 0);
+    return checked_add(extent, most < 0 ? -most : most, wide) && *wide <= INT32_MAX;
+}
+
+const Tree *tree_skew(const Tree *t, int loop, int by, int64_t factor, const TreeEdit *e) {
+    EditWork w = work_begin(t, "skew", e);
+    const Block *b = find_loop(t, loop, NULL, NULL), *outer = find_loop(t, by, NULL, NULL);
+    if (!b || !outer) return refuse(&w, "there is no such loop");
+    if (b == outer || !contains(outer, b)) return refuse(&w, "the other loop is not around it");
+    int at = 0, of = 0;
+    while (b->index[at].id != loop) at++;
+    while (outer->index[of].id != by) of++;
+    if (b->index[at].passed || outer->index[of].passed) return refuse(&w, "its index is passed in");
+    int64_t extent = b->index[at].extent, wide, first;
+    if (extent < 1 || !skewed_extent(extent, outer->index[of].extent, factor, &wide, &first))
+        return refuse(&w, "the loop would be too long");
+    if (!room_for(&w, 1)) return refuse(&w, "there are too many loops");
+    Index *index = arena_copy(w.arena, b->index, (size_t)b->nindex * sizeof *index);
+    index[at] = tree_index(w.t, b->index[at].name, wide);
+    Rename *r = rename_new(&w, false);
+    const Affine *ahead = affine_scale(w.x, affine_iter(w.x, by), factor);
+    const Affine *value = affine_sub(w.x, iter(&w, index[at]), ahead);
+    r->iter[loop] = value = affine_add_const(w.x, value, first);
+    Block out = rename_block(r, b);
+    const Affine **constraint = arena_new_n(w.arena, const Affine *, b->nconstraints + 2);
+    for (int c = 0; c < b->nconstraints; c++) constraint[c] = out.constraint[c];
+    constraint[out.nconstraints++] = value;
+    constraint[out.nconstraints++] =
+        affine_add_const(w.x, affine_scale(w.x, value, -1), extent - 1);
+    out.constraint = constraint;
+    out.index = index;
+    const Node **child = arena_new_n(w.arena, const Node *, b->nchildren);
+    rename_nodes(r, b->child, b->nchildren, child);
+    const Node *made = &tree_block(w.t, &out, child, b->nchildren)->node;
+    work_replace(&w, &b->node, &made, 1);
+    w.same_order = true;
+    return work_finish(&w);
+}
+
 // The loop directly inside, with nothing beside it.
 static const Block *only_child(const Block *b) {
     const Block *c = b->nchildren == 1 ? as_block(b->child[0]) : NULL;

@@ -73,6 +73,11 @@ const Tree *tree_tag(const Tree *t, int loop, Tag tag, const TreeEdit *e);
 // for i: for j: S(i, j)  ->  for i/a: for j/b: for i: for j: S. Legal when the loops may
 // interchange.
 const Tree *tree_tile(const Tree *t, int loop, int64_t outer, int64_t inner, const TreeEdit *e);
+// for i in M: for j in N: S(i, j)
+//     ->  for i in M: for j in N + 2*(M - 1) where 0 <= j - 2*i < N: S(i, j - 2*i)
+// `loop` runs ahead by `factor` times the loop `by`, which is around it. Always legal; it makes
+// interchange, tiles and parallel loops legal that were not.
+const Tree *tree_skew(const Tree *t, int loop, int by, int64_t factor, const TreeEdit *e);
 // for i in 10: S(i)  ->  for i in 8: S(i); for i in 2: S(i + 8), after `n` iterations.
 // Legal for ordered loops always, for unordered ones too.
 const Tree *tree_peel(const Tree *t, int loop, int64_t n, const TreeEdit *e);

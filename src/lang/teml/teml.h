@@ -259,7 +259,7 @@ bool teml_accumulates(const Teml *t, const TemlAssign *a, Reduce *op, const Expr
 
 // --- teml_loop.c -------------------------------------------------------------------------------
 TemlEval teml_build, teml_stripmine, teml_interchange, teml_fuse_outer, teml_fuse_inner,
-    teml_unroll, teml_jam, teml_stripmine_n, teml_interchange_n, teml_tile, teml_mark;
+    teml_unroll, teml_jam, teml_skew, teml_stripmine_n, teml_interchange_n, teml_tile, teml_mark;
 Tree *teml_tree(Teml *t, const Node *const *node, int n);
 
 // --- teml_judge.c ------------------------------------------------------------------------------

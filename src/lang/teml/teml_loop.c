@@ -115,7 +115,7 @@ static bool keeps_strips(const Leaves *l, const Leaf *leaf, int depth, int niter
         bool strip = false;
         for (int d = 0; d < depth; d++) {
             int64_t c = l->path[d]->nindex == 1 ? affine_coef(a, l->path[d]->index[0].id) : 0;
-            if (c && strip && c != 1) return false;
+            if (strip && c > 1) return false; // negative: the loop is skewed
             if (c == 1 && a->n > 1) strip = true;
         }
     }
@@ -484,6 +484,23 @@ TemlValue *teml_jam(Teml *t, const TemlStmt *s, int op) {
     if (!few_iterations(t, s, b, v)) return NULL;
     apply_begin(&p, t, s, "equation 25", l->node, l->n);
     step(&p, tree_unroll_and_jam(p.now, loop_id(b), v, &p.edit));
+    return apply_end(&p, l->nbuilt, l->built);
+}
+
+// Level q runs ahead by level r, or a multiple of it: i2 becomes i2 + f*i1.
+TemlValue *teml_skew(Teml *t, const TemlStmt *s, int op) {
+    int64_t r, q, f = 1;
+    Apply p;
+    (void)op;
+    const TemlLoop *l = teml_loop_argument(t, s, 0);
+    if (!l || !teml_int_argument(t, s, 1, "a level", &r)) return NULL;
+    if (!teml_int_argument(t, s, 2, "a level", &q)) return NULL;
+    if (s->n > 3 && !teml_int_argument(t, s, 3, "a factor", &f)) return NULL;
+    const Block *by = level_of(t, s, 0, l, s->arg[1], "equation 21");
+    const Block *b = by ? level_of(t, s, 0, l, s->arg[2], "equation 21") : NULL;
+    if (!b) return NULL;
+    apply_begin(&p, t, s, "equation 21", l->node, l->n);
+    step(&p, tree_skew(p.now, loop_id(b), loop_id(by), f, &p.edit));
     return apply_end(&p, l->nbuilt, l->built);
 }
 

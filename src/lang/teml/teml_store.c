@@ -122,7 +122,17 @@ static void print_bound(StoreCheck *s, const ShownIndices *w, const Affine *a) {
     affine_print(s->out, a, &(PrintNames){.iters = w->name});
 }
 
-// Guards that say "at most c" of this loop are its upper bound.
+// k·index + rest >= 0 bounds the index of a skewed loop, or of one around it.
+static void narrow_range(Exprs *x, const Affine *c, int id, const Affine **low,
+                         const Affine **high) {
+    int64_t k = affine_coef(c, id);
+    const Affine *rest = affine_sub(x, c, affine_scale(x, affine_iter(x, id), k));
+    const Affine *by = affine_const(x, k < 0 ? -k : k);
+    if (k > 0) *low = affine_max(x, *low, affine_scale(x, affine_div(x, rest, by), -1));
+    if (k < 0) *high = affine_min(x, *high, affine_div(x, rest, by));
+}
+
+// Guards that say "at most c" of this loop are its upper bound, "at least c" its lower one.
 static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, const Affine *low) {
     Exprs *x = s->t->x;
     int id = b->index[0].id;
@@ -130,7 +140,10 @@ static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, co
     const Affine *self = affine_iter(x, id);
     for (int i = 0; i < b->nconstraints; i++) {
         const Affine *c = affine_substitute(x, b->constraint[i], w->value, NULL);
-        high = affine_min(x, high, affine_add(x, c, self));
+        if (affine_coef(c, id) == -1 || !affine_uses_iter(c, id))
+            high = affine_min(x, high, affine_add(x, c, self));
+        else
+            narrow_range(x, c, id, &low, &high);
     }
     text_printf(s->out, "%s (", w->name[id]);
     print_bound(s, w, low);
@@ -141,12 +154,22 @@ static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, co
     text_char(s->out, '\n');
 }
 
+static bool is_skewed(const Affine *a) {
+    bool skewed = false;
+    for (int i = 0; a && i < a->n; i++) skewed |= a->term[i].coef < 0;
+    return skewed;
+}
+
 static void print_loop_head(StoreCheck *s, ShownIndices *w, const Block *b) {
     Exprs *x = s->t->x;
     int id = b->index[0].id;
     const Affine *a = iterator_of(s, first_leaf(&b->node), id), *low = affine_const(x, 0);
     w->name[id] = b->index[0].name;
     w->value[id] = affine_iter(x, id);
+    if (is_skewed(a)) {
+        print_range(s, w, b, low);
+        return;
+    }
     if (is_value(s, a, id, &b->node)) {
         if (a) low = affine_substitute(x, affine_sub(x, a, affine_iter(x, id)), w->value, NULL);
         w->value[id] = affine_sub(x, affine_iter(x, id), low);

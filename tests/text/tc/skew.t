@@ -44,7 +44,7 @@ $ for b in tree c jit; do loopwright run @/examples/tc/heat1d.tc --size N=50,T=9
   out      f32(50) B: checksum 64adfbfe4bd904a0
   out      f32(50) B: checksum 64adfbfe4bd904a0
   out      f32(50) B: checksum 64adfbfe4bd904a0
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule early.lws
 --- stderr
 early.lws:1:10: error: the loop 'i/8' would run 'U.1' at t = 1, i = 0 before 'U.1' at t = 0, i = 1: both access 'U'
@@ -59,9 +59,9 @@ front.lws:1:8: error: iterations of the loop 't' cannot run at the same time: 'U
          ^
 --- exit 1
 $ loopwright run @/examples/tc/lcs.tc --size M=30,N=40 --schedule wave.lws --threads 2 --check | grep check
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/cumsum.tc --size T=30,N=40 --schedule scan.lws --check | grep check
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule twice.lws
 --- stderr
 twice.lws:3:10: error: 'i' cannot be skewed by 'i': it is skewed twice
@@ -81,6 +81,6 @@ sum.lws:1:1: error: the loop over 't' is not around all of 'H.1', because a loop
   ^~~
 --- exit 1
 $ loopwright run @/examples/tc/heat1d.tc --size N=9000,T=12 --schedule @/examples/schedules/heat1d.lws --check | grep check
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat2d.tc --size M=50,N=70,T=45 --schedule @/examples/schedules/heat2d.lws --check | grep check
-  check    right: bit for bit, against interpreter
+  check    right: bit for bit, against the interpreter

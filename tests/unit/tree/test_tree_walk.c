@@ -31,6 +31,7 @@ typedef enum Action {
     ANNOTATE,
     TILE,
     PEEL,
+    SKEW,
     STAGE,
     UNSTAGE,
     COPY_INPUT,
@@ -40,10 +41,10 @@ typedef enum Action {
 } Action;
 
 static const char *const action_name[ACTIONS] = {
-    "split",      "split interleaved", "merge",       "interchange", "move",      "sink",
-    "fuse",       "distribute",        "unroll",      "jam",         "vectorize", "parallelize",
-    "bind",       "annotate",          "tile",        "peel",        "stage",     "unstage",
-    "copy input", "drop copy",         "swap layout",
+    "split",   "split interleaved", "merge",     "interchange", "move",      "sink",
+    "fuse",    "distribute",        "unroll",    "jam",         "vectorize", "parallelize",
+    "bind",    "annotate",          "tile",      "peel",        "skew",      "stage",
+    "unstage", "copy input",        "drop copy", "swap layout",
 };
 
 typedef struct Totals {
@@ -141,6 +142,12 @@ static const Tree *step(Walk *w, Action action, const TreeEdit *e) {
     case ANNOTATE: return tree_annotate(t, loop, kinds[draw(w, 4)], e);
     case TILE: return tree_tile(t, loop, size, 1 + (int64_t)draw(w, 4), e);
     case PEEL: return tree_peel(t, loop, size, e);
+    case SKEW: {
+        int inner = any_loop(w);
+        const Block *b = inner >= 0 ? tree_loop_at(t, inner) : NULL; // long loops take long to run
+        bool few = b && b->index[0].extent <= 6 && draw(w, 4) == 0;
+        return few ? tree_skew(t, inner, loop, size % 4 - 1, e) : NULL;
+    }
     case STAGE: any_allocation(w, &buffer, &loop); return tree_stage(t, buffer, loop, e);
     case UNSTAGE: return unstage(w, e);
     case COPY_INPUT: return tree_copy_input(t, (int)draw(w, (uint64_t)t->buffers.n), loop, e);
