@@ -151,15 +151,19 @@ TileViews *tile_views(Arena *arena, const Tree *t, const Block *b) {
     return v;
 }
 
-void tile_box(const TileViews *v, const TileView *view, const int64_t *tile, int64_t *size) {
+// Sizes of the box, and the steps between the subscripts that occur in it.
+static void strided_box(const TileViews *v, const TileView *view, const int64_t *tile,
+                        int64_t *size, int64_t *steps) {
     const Buffer *b = &v->t->buffers.at[view->buffer];
     int n = v->b->nindex;
     for (int d = 0; d < b->rank; d++) {
-        int64_t lo = INT64_MAX, hi = INT64_MIN;
+        int64_t lo = INT64_MAX, hi = INT64_MIN, step = view->nbox > 1;
         for (int a = 0; a < view->nbox; a++) {
             int64_t from = view->access[a].lo[d], to = view->access[a].hi[d];
+            if (to > from) step = 1;
             for (int i = 0; i < n; i++) {
                 int64_t reach = view->access[a].coef[d * n + i] * (tile[i] - 1);
+                step = gcd_i64(step, view->access[a].coef[d * n + i]);
                 if (reach < 0)
                     from += reach;
                 else
@@ -169,15 +173,21 @@ void tile_box(const TileViews *v, const TileView *view, const int64_t *tile, int
             hi = max_i64(hi, to);
         }
         size[d] = min_i64(hi - lo + 1, max_i64(b->size[d], 1));
+        steps[d] = max_i64(step, 1);
     }
+}
+
+void tile_box(const TileViews *v, const TileView *view, const int64_t *tile, int64_t *size) {
+    int64_t steps[TREE_MAX_RANK];
+    strided_box(v, view, tile, size, steps);
 }
 
 int64_t tile_bytes(const TileViews *v, const TileView *view, const int64_t *tile) {
     const Buffer *b = &v->t->buffers.at[view->buffer];
-    int64_t size[TREE_MAX_RANK], bytes = type_info[b->type].bytes;
-    tile_box(v, view, tile, size);
+    int64_t size[TREE_MAX_RANK], steps[TREE_MAX_RANK], bytes = type_info[b->type].bytes;
+    strided_box(v, view, tile, size, steps);
     for (int d = 0; d < b->rank; d++)
-        if (!checked_mul(bytes, size[d], &bytes)) return INT64_MAX / 4;
+        if (!checked_mul(bytes, ceil_div(size[d], steps[d]), &bytes)) return INT64_MAX / 4;
     return bytes;
 }
 

@@ -239,6 +239,22 @@ static void find_memories(Counter *c, const Block *b, NodeInfo *out) {
             out->allocates[m] |= node_info(c, b->child[i])->allocates[m];
 }
 
+// C[x] = 0; C[x] += T[x] stores T[x]: nothing is read, and one value is written.
+static void join_start(Counter *c, const Node *first, const Node *second) {
+    const Leaf *a = as_leaf(first), *b = as_leaf(second);
+    if (!a || !b || a->op != REDUCE_ASSIGN || a->value->kind == EXPR_OP ||
+        a->value->kind == EXPR_READ || b->op == REDUCE_ASSIGN || a->write != b->write)
+        return;
+    NodeInfo *start = node_info(c, first), *store = node_info(c, second);
+    if (start->joined) return;
+    start->joined = true;
+    memset(start->cost, 0, (size_t)c->n * sizeof *start->cost);
+    start->cost[COUNT_LEAVES] = 1;
+    *bytes_of(c, store->cost, b->write->tensor) -=
+        type_info[c->t->buffers.at[b->write->tensor].type].bytes;
+    store->cost[COUNT_OPS]--;
+}
+
 static bool same_node(const void *key, const void *item) {
     return key == ((const NodeInfo *)item)->node;
 }
@@ -255,6 +271,7 @@ NodeInfo *node_info(Counter *c, const Node *node) {
     find_buffers(c, node, made);
     if (b) {
         int stencil = stencil_of(c, b);
+        for (int i = 0; i + 1 < b->nchildren; i++) join_start(c, b->child[i], b->child[i + 1]);
         find_free(c, b, made);
         find_memories(c, b, made);
         made->task = is_task(c, b);

@@ -37,6 +37,7 @@ typedef struct NodeInfo {
     const Node *node;
     bool task;         // runs on one unit as a whole
     bool stencil;      // a start of a matrix unit
+    bool joined;       // an initialisation right before the statement that adds to it
     int64_t *cost;     // of a leaf execution, or of a start
     int nfree;         // indices around it that its conditions depend on
     const int *free;   // their ids
@@ -63,6 +64,21 @@ void count_add(const Counter *c, int64_t *sum, const int64_t *add, int64_t times
 // Bytes of arguments that every Tree for the same program has to move.
 int64_t least_bytes(Arena *arena, const Tree *flat);
 
+// --- Events, sim_events.c ------------------------------------------------------------------------
+
+// The end of a task, or (task -1) the later of two moments; `after` are moments before it.
+typedef struct Moment {
+    int task;
+    int after[2];
+} Moment;
+typedef VEC(Moment) Moments;
+
+// Gives every task its time. A unit that is free begins the task that has been ready for the
+// longest time, the first in the order of the Tree among equals. So the load of the next tile does
+// not queue behind the store of this one, which waits for its results. `end` of a task is its
+// duration before.
+void run_events(Arena *arena, const Moments *moments, Simulation *s);
+
 // --- Time, sim_time.c ----------------------------------------------------------------------------
 
 typedef struct Clock Clock;
@@ -73,6 +89,7 @@ bool clock_begin(Clock *k, const Node *node, const int64_t *value);
 void clock_enter(Clock *k, const Block *b, const int64_t *value);
 void clock_count(Clock *k, const int64_t *count);
 void clock_end(Clock *k, const Node *node);
+void clock_stop(Clock *k); // everything was given: tasks get their times
 bool clock_failed(const Clock *k);
 bool clock_in_task(const Clock *k);
 

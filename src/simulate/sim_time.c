@@ -1,8 +1,8 @@
-// The clock: tasks in the order of the Tree, each as early as its unit and its buffers allow.
+// The clock: cuts a Tree into tasks, in its order, and finds which task waits for which.
 //
-// A unit takes the tasks that are ready first: a task may go before tasks of the unit that were
-// given to it earlier and still wait, where a gap is long enough. So the load of the next tile does
-// not queue behind the store of this one, which waits for its results.
+// Buffers hold moments: that of their last write, and of their last use. A moment is a number: 0 is
+// the beginning, others are the end of a task or, where several tasks have to be waited for, a join
+// of two moments. sim_events.c gives them their times.
 #include "simulate/sim_impl.h"
 
 #include <math.h>
@@ -11,10 +11,8 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-enum { MOST_GAPS = 64 }; // tasks of a unit that a later one may go before
-
 typedef struct Slot {
-    int64_t ready, used; // when its last writer, and its last user, end
+    int ready, used; // moments: when its last writer, and its last user, end
 } Slot;
 
 // The copies of a buffer: `stages` for each unit that allocates it.
@@ -25,11 +23,6 @@ typedef struct Copies {
     Slot *now;     // the one that is in use here
 } Copies;
 
-typedef struct Busy {
-    int64_t start, end;
-} Busy;
-typedef VEC(Busy) BusyList;
-
 // A node that is no task and runs now.
 typedef struct SimFrame {
     const Block *block;
@@ -37,7 +30,7 @@ typedef struct SimFrame {
     bool unordered, begun;
     Slot *before, *after; // of an unordered block: per buffer in scope, at its begin and its end
     bool *scope;
-    int64_t end; // of the last task inside
+    int end; // the moment at which all tasks inside have ended
 } SimFrame;
 
 struct Clock {
@@ -49,13 +42,13 @@ struct Clock {
     int depth, inside; // frames; nodes of the task that runs, 0: none
     SimFrame frame[2 * TREE_MAX_DEPTH + 2];
     Copies *copies; // per buffer
-    int64_t *floor; // per memory: when siblings leave it
+    int *floor;     // per memory: the moment at which siblings leave it
     Where where;    // of the task
     const Node *task;
     int64_t *count; // of the task
     int **row;      // per compute unit: rows by number, -1: none yet
     int *engine_row;
-    VEC(BusyList) busy; // per row
+    Moments moments;
 };
 
 bool clock_failed(const Clock *k) { return k->failed; }
@@ -65,9 +58,7 @@ bool clock_in_task(const Clock *k) { return k->inside > 0; }
 
 static int new_row(Clock *k, const char *name, bool engine) {
     SimRow row = {.name = name, .engine = engine};
-    BusyList none = {0};
     vec_push(k->arena, &k->out->row, row);
-    vec_push(k->arena, &k->busy, none);
     return k->out->row.n - 1;
 }
 
@@ -137,17 +128,13 @@ static int64_t compute_cycles(const Clock *k, Where w) {
 
 // --- Tasks ---------------------------------------------------------------------------------------
 
-// The first time from `ready` on at which the unit is free that long.
-static int64_t book(Clock *k, int row, int64_t ready, int64_t cycles) {
-    BusyList *l = &k->busy.at[row];
-    int at = l->n > MOST_GAPS ? l->n - MOST_GAPS : 0;
-    int64_t start = at ? max_i64(ready, l->at[at - 1].end) : ready;
-    while (at < l->n && start + cycles > l->at[at].start) start = max_i64(start, l->at[at++].end);
-    Busy made = {start, start + cycles};
-    vec_push(k->arena, l, made);
-    memmove(&l->at[at + 1], &l->at[at], (size_t)(l->n - 1 - at) * sizeof made);
-    l->at[at] = made;
-    return start;
+// The later of two moments.
+static int later(Clock *k, int a, int b) {
+    if (a == b || !b) return a;
+    if (!a) return b;
+    Moment join = {.task = -1, .after = {a, b}};
+    vec_push(k->arena, &k->moments, join);
+    return k->moments.n - 1;
 }
 
 static const char *label_of(const Clock *k, const NodeInfo *info) {
@@ -172,33 +159,37 @@ static void run_task(Clock *k, const Node *node) {
     const NodeInfo *info = node_info(k->c, node);
     bool engine = k->where.engine >= 0;
     const Transfer *x = engine ? &k->out->h->transfer.at[k->where.engine] : NULL;
-    int64_t cycles = engine ? transfer_cycles(k, x) : compute_cycles(k, k->where), ready = 0;
+    int64_t cycles = engine ? transfer_cycles(k, x) : compute_cycles(k, k->where);
+    int ready = 0, row = row_of(k, k->where);
     for (int i = 0; i < info->nread; i++)
-        ready = max_i64(ready, k->copies[info->read[i]].now->ready);
+        ready = later(k, ready, k->copies[info->read[i]].now->ready);
     for (int i = 0; i < info->nwrite; i++) {
         const Slot *s = k->copies[info->write[i]].now;
-        ready = max_i64(ready, max_i64(s->ready, s->used));
+        ready = later(k, later(k, ready, s->ready), s->used);
     }
-    int row = row_of(k, k->where);
-    int64_t start = book(k, row, ready, cycles), end = start + cycles;
+    Moment end = {.task = k->out->task.n, .after = {ready, 0}};
+    SimTask task = {node,
+                    label_of(k, info),
+                    row,
+                    0,
+                    cycles, // its time follows
+                    engine ? memory_bytes(k, (int)x->from) : 0};
+    vec_push(k->arena, &k->moments, end);
+    vec_push(k->arena, &k->out->task, task);
+    int now = k->moments.n - 1;
     for (int i = 0; i < info->nread; i++) {
         Slot *s = k->copies[info->read[i]].now;
-        s->used = max_i64(s->used, end);
+        s->used = later(k, s->used, now);
     }
-    for (int i = 0; i < info->nwrite; i++) {
-        Slot *s = k->copies[info->write[i]].now;
-        s->ready = max_i64(s->ready, end);
-    }
-    SimTask task = {
-        node, label_of(k, info), row, start, end, engine ? memory_bytes(k, (int)x->from) : 0};
-    vec_push(k->arena, &k->out->task, task);
+    for (int i = 0; i < info->nwrite; i++) k->copies[info->write[i]].now->ready = now;
     k->out->row.at[row].busy += cycles;
     k->out->row.at[row].tasks++;
     k->out->moved += task.bytes;
-    k->out->cycles = max_i64(k->out->cycles, end);
     add_totals(k);
-    if (k->depth) k->frame[k->depth - 1].end = max_i64(k->frame[k->depth - 1].end, end);
+    if (k->depth) k->frame[k->depth - 1].end = later(k, k->frame[k->depth - 1].end, now);
 }
+
+void clock_stop(Clock *k) { run_events(k->arena, &k->moments, k->out); }
 
 // --- Blocks --------------------------------------------------------------------------------------
 
@@ -209,12 +200,13 @@ static void copy_slots(const Clock *k, Slot *to, const bool *scope) {
         if (scope[i]) to[i] = *k->copies[i].now;
 }
 
-static void merge_slots(const Clock *k, SimFrame *f) {
+static void merge_slots(Clock *k, SimFrame *f) {
     for (int i = 0; i < k->c->t->buffers.n; i++) {
         if (!f->scope[i]) continue;
         const Slot *s = k->copies[i].now;
-        f->after[i].ready = max_i64(f->after[i].ready, s->ready);
-        f->after[i].used = max_i64(f->after[i].used, s->used);
+        if (s->ready != f->before[i].ready)
+            f->after[i].ready = later(k, f->after[i].ready, s->ready);
+        if (s->used != f->before[i].used) f->after[i].used = later(k, f->after[i].used, s->used);
     }
 }
 
@@ -268,13 +260,13 @@ static void allocate(Clock *k, const Block *b, int buffer, Where w) {
     Copies *c = &k->copies[buffer];
     int64_t unit = w.engine < 0 && w.compute >= 0 && w.number < c->units ? w.number : 0;
     c->now = &c->slot[unit * c->stages + c->turn[unit]++ % c->stages];
-    int64_t *ready = &c->now->ready;
-    *ready = max_i64(*ready, k->floor[buffer_memory(k->out->h, &k->c->t->buffers.at[buffer])]);
+    int *ready = &c->now->ready;
+    *ready = later(k, *ready, k->floor[buffer_memory(k->out->h, &k->c->t->buffers.at[buffer])]);
     for (int i = 0; i < b->nallocs; i++) {
         const Copies *other = &k->copies[b->alloc[i]];
         if (!share_memory(k, buffer, b->alloc[i])) continue;
         for (int64_t s = 0; s < other->stages * other->units; s++)
-            *ready = max_i64(*ready, max_i64(other->slot[s].ready, other->slot[s].used));
+            *ready = later(k, later(k, *ready, other->slot[s].ready), other->slot[s].used);
     }
 }
 
@@ -293,13 +285,13 @@ void clock_enter(Clock *k, const Block *b, const int64_t *value) {
 void clock_count(Clock *k, const int64_t *count) { count_add(k->c, k->count, count, 1); }
 
 // Siblings that allocate in the same memory take it one after another.
-static void leave_memory(Clock *k, const SimFrame *parent, const Block *child, int64_t end) {
+static void leave_memory(Clock *k, const SimFrame *parent, const Block *child, int end) {
     const NodeInfo *info = node_info(k->c, &child->node);
     for (int m = 0; m < k->out->h->memory.n; m++) {
         int takers = 0;
         for (int i = 0; i < parent->block->nchildren; i++)
             takers += node_info(k->c, parent->block->child[i])->allocates[m];
-        if (info->allocates[m] && takers > 1) k->floor[m] = max_i64(k->floor[m], end);
+        if (info->allocates[m] && takers > 1) k->floor[m] = later(k, k->floor[m], end);
     }
 }
 
@@ -321,7 +313,7 @@ void clock_end(Clock *k, const Node *node) {
     for (int i = 0; i < f->block->nallocs; i++) k->copies[f->block->alloc[i]].now = NULL;
     if (!k->depth) return;
     SimFrame *parent = &k->frame[k->depth - 1];
-    parent->end = max_i64(parent->end, f->end);
+    parent->end = later(k, parent->end, f->end);
     leave_memory(k, parent, f->block, f->end);
 }
 
@@ -349,7 +341,9 @@ Clock *clock_new(Arena *arena, Counter *c, Simulation *out, DiagList *diags) {
     Clock *k = arena_new(arena, Clock);
     *k = (Clock){.arena = arena, .c = c, .out = out, .diags = diags};
     k->copies = arena_new_n(arena, Copies, c->t->buffers.n + 1);
-    k->floor = arena_new_n(arena, int64_t, h->memory.n + 1);
+    k->floor = arena_new_n(arena, int, h->memory.n + 1);
+    Moment beginning = {.task = -1};
+    vec_push(arena, &k->moments, beginning);
     k->count = arena_new_n(arena, int64_t, c->n);
     k->row = arena_new_n(arena, int *, h->compute.n + 1);
     k->engine_row = arena_new_n(arena, int, h->transfer.n + 1);

@@ -146,6 +146,7 @@ bool simulate(Arena *arena, const Hardware *h, const Tree *t, const Tree *flat, 
     Counter c = counter_new(arena, h, t);
     Walk w = {&c, clock_new(arena, &c, out, diags), arena_new_n(arena, int64_t, t->nindices + 1)};
     walk_node(&w, &t->root->node);
+    clock_stop(w.clock);
     finish(arena, flat ? flat : t, out);
     return !clock_failed(w.clock);
 }
@@ -159,6 +160,7 @@ bool simulate_executed(Arena *arena, const Hardware *h, const Tree *t, const Tre
     x.one[COUNT_PRODUCTS] = 1;
     TreeObserver o = {&x, on_enter, on_leaf, on_access, on_begin, on_end};
     bool ok = tree_interpret_observed(arena, t, views, (InterpFlags){0}, &o, diags);
+    clock_stop(x.clock);
     finish(arena, flat ? flat : t, out);
     return ok && !clock_failed(x.clock);
 }

@@ -15,6 +15,7 @@ typedef struct TouchedBox {
     int buffer, rank;
     const Affine *base[TREE_MAX_RANK]; // its corner
     int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
+    int64_t step[TREE_MAX_RANK]; // between subscripts that occur; 0: one occurs
     bool any, ok;
     bool read, assigned, reduced;
     bool starts; // an initialisation of an argument, which accumulating runs leave out
@@ -44,6 +45,11 @@ static void include(void *user, const Access *a, bool guarded) {
         int64_t min, max;
         g->ok = spread(g, a->sub[d], &base, &min, &max) && (!g->any || base == g->base[d]);
         if (!g->ok) return;
+        for (int i = 0; i < a->sub[d]->n; i++) {
+            int id = a->sub[d]->term[i].atom->index;
+            if (g->below[id]) g->step[d] = gcd_i64(g->step[d], a->sub[d]->term[i].coef);
+        }
+        if (g->any) g->step[d] = gcd_i64(g->step[d], min - g->min[d]);
         g->base[d] = base;
         g->min[d] = g->any ? min_i64(g->min[d], min) : min;
         g->max[d] = g->any ? max_i64(g->max[d], max) : max;
@@ -98,13 +104,17 @@ static TouchedBox box_of(EditWork *w, const Block *b, int buffer) {
 typedef struct Shift {
     int from, to;
     const Affine *minus[TREE_MAX_RANK];
+    int64_t step[TREE_MAX_RANK];
 } Shift;
 
 static const Access *shift_access(void *user, Exprs *x, const Access *a) {
     const Shift *s = user;
     const Affine *sub[TREE_MAX_RANK];
     if (a->tensor != s->from) return a;
-    for (int d = 0; d < a->rank; d++) sub[d] = affine_sub(x, a->sub[d], s->minus[d]);
+    for (int d = 0; d < a->rank; d++) {
+        sub[d] = affine_sub(x, a->sub[d], s->minus[d]);
+        sub[d] = affine_div(x, sub[d], affine_const(x, s->step[d]));
+    }
     return access_make(x, s->to, a->rank, sub);
 }
 
@@ -116,7 +126,8 @@ static int box_buffer(EditWork *w, const TouchedBox *g, const char *name, Place 
     int64_t *stride = arena_new_n(w->arena, int64_t, g->rank);
     *s = (Shift){.from = g->buffer};
     for (int d = g->rank - 1; d >= 0; d--) {
-        size[d] = g->max[d] - g->min[d] + 1;
+        s->step[d] = max_i64(g->step[d], 1);
+        size[d] = (g->max[d] - g->min[d]) / s->step[d] + 1;
         stride[d] = step;
         int64_t room = odd > 0 && size[d] >= odd && d > 0 ? size[d] | 1 : size[d];
         if (!checked_mul(step, max_i64(room, 1), &step)) step = INT64_MAX / 2;
@@ -223,14 +234,15 @@ static const Node *copy_block(EditWork *w, const TouchedBox *g, const Shift *s, 
             index[n] = tree_index(w->t, name_of(w->t->names, name), part->size[d]);
             near[d] = affine_iter(w->x, index[n++].id);
         }
-        far[d] = affine_add(w->x, s->minus[d], near[d]);
+        far[d] = affine_add(w->x, s->minus[d], affine_scale(w->x, near[d], s->step[d]));
         int64_t lo, hi;
         bool known = affine_bounds(s->minus[d], g->f->lo, g->f->hi, &lo, &hi);
         const Affine *last =
             affine_add_const(w->x, affine_scale(w->x, far[d], -1), whole->size[d] - 1);
         if (kind == COPY_START) continue;
         if (!known || lo < 0) vec_push(w->arena, &inside, far[d]);
-        if (!known || hi + part->size[d] > whole->size[d]) vec_push(w->arena, &inside, last);
+        if (!known || hi + (part->size[d] - 1) * s->step[d] >= whole->size[d])
+            vec_push(w->arena, &inside, last);
     }
     const Access *a = access_make(w->x, s->to, g->rank, near);
     const Access *b = access_make(w->x, g->buffer, g->rank, far);

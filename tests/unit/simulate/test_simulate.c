@@ -68,8 +68,8 @@ TEST(one_buffer_waits_and_two_overlap) {
     CHECK_STR_EQ(tasks(&r, &one), "load A 0-18 on DMA; U 18-22 on PROC 0; store C 22-40 on DMA; "
                                   "load A 40-58 on DMA; U 58-62 on PROC 0; store C 62-80 on DMA");
     Simulation two = timed(&r, "", tiles(&r, "#stages=2", "PROC"));
-    CHECK_STR_EQ(tasks(&r, &two), "load A 0-18 on DMA; U 18-22 on PROC 0; store C 22-40 on DMA; "
-                                  "load A 40-58 on DMA; U 58-62 on PROC 0; store C 62-80 on DMA");
+    CHECK_STR_EQ(tasks(&r, &two), "load A 0-18 on DMA; U 18-22 on PROC 0; store C 36-54 on DMA; "
+                                  "load A 18-36 on DMA; U 36-40 on PROC 0; store C 54-72 on DMA");
     Simulation fast = timed(&r, "compute PROC rate=0.125\n", tiles(&r, "#stages=2", "PROC"));
     CHECK_STR_EQ(tasks(&r, &fast), "load A 0-18 on DMA; U 18-82 on PROC 0; store C 82-100 on DMA; "
                                    "load A 18-36 on DMA; U 82-146 on PROC 0; store C 146-164 on "
