@@ -366,6 +366,9 @@ bench-proofs: $(BUILD)/bench/proofs
 	@$<
 bench-stripe: $(BUILD)/bench/stripe
 	@$(HUGE_PAGES) $< $(ARGS)
+bench-accelerator: all
+	@python3 bench/accelerator.py --loopwright $(COMMAND) $(ARGS)
+
 bench-passes: all
 	@$(COMMAND) bench gemm conv memory --machine avx512 --peers chosen $(ARGS)
 	@python3 bench/passes.py --loopwright $(COMMAND)
@@ -475,6 +478,7 @@ help:
 # > make bench-space    the spaces of known kernels: size, dead ends, cost of a decision, pruning
 # > make bench-bound    check lower bounds against measured times, and print the gap to the best
 # > make bench-splits   the cost of tails of nested splits, against the same nests without
+# > make bench-accelerator  the layers of ResNet-50 on the simulated accelerator
 # > make bench-passes   loops made by the passes of a machine against the chosen ones, and their time
 # > make bench-proofs   polyhedral scheduling and the legality of transformations
 # > make bench-stripe   kernels from flat Stripe text against the same from TC
@@ -496,6 +500,6 @@ help:
 # > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-passes bench-stripe bench-proofs bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-accelerator bench-passes bench-stripe bench-proofs bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,19 +1,20 @@
 // schedule: tiles a block for a limited memory unit, decides what stays there, and double-buffers
 // the rest.
 //
-//     for [m:64, n:64, k:64]: C[m, n] += A[m, k]*B[k, n]
-//  -> { B'; load B; for [m:8]: { A'; C'; load A; C' = 0; for [m':8, n:64, k:64]: C' += A'*B'; C += C' } }
+//     for [m:64, n:8, k:64]: C[m, n] += A[m, k]*B[k, n]
+//  -> { C'; C' = 0; for [k:8]: { A'; B'; load A, B; for [m:64, n:8, k':8]: C' += A'*B' }; C += C' }
 //
 // Tile sizes, the order of the loops over tiles, and what follows from them are chosen together. A
 // buffer is loaded inside the innermost loop over tiles that it depends on, once for each iteration
 // of that loop and of those around it; so the loops that it does not depend on reuse it where they
 // are further in. Loops of reductions are innermost: partial results stay in the unit. A buffer
-// inside a loop has `stages` copies, which iterations take in turn. The cost, in cycles:
+// inside a loop has several copies, which iterations take in turn. The cost, in cycles:
 //
 //     max(transfers + the compute of one tile, compute + the first loads + the last store)
 //
 // where transfers are bytes / bandwidth and a latency each, and compute is that of the machine's
-// stencils on all its units. All buffers with their copies fit the unit; each gets an offset.
+// stencils on all its units. Results may have one copy instead; then compute waits for stores. All
+// buffers with their copies fit the unit; each gets an offset.
 #include <math.h>
 #include <string.h>
 
@@ -25,14 +26,16 @@ enum { MAX_INDICES = 12, MAX_LOOPS = 5, MAX_VIEWS = 8, MAX_SIZES = 32, SMALL = 1
 
 // A choice: tile sizes, and the loops over tiles, outermost first.
 typedef struct TilePlan {
-    double cost, move, ends, compute; // `ends`: the first loads and the last store
-    int64_t bytes; // of the unit
+    double cost, move, compute;
+    double ends, stores; // the first loads and the last store; the other stores
+    int64_t bytes;       // of the unit
     int64_t size[MAX_INDICES];
     int nloops, loop[MAX_LOOPS]; // indices of the block
     int level[MAX_VIEWS];        // per view the loop that loads it; -1: outside of all
+    bool single;                 // results have one copy: they are stored before the next tile
 } TilePlan;
 
-typedef struct Planner {
+typedef struct TilePlanner {
     PassRun *r;
     const Tree *t;
     const Block *b;
@@ -46,11 +49,11 @@ typedef struct Planner {
     TilePlan now, best;
     bool found;
     int tried;
-} Planner;
+} TilePlanner;
 
 // --- Costs ---------------------------------------------------------------------------------------
 
-static int64_t trips(const Planner *p, int i) { return p->b->index[i].extent / p->now.size[i]; }
+static int64_t trips(const TilePlanner *p, int i) { return p->b->index[i].extent / p->now.size[i]; }
 
 static double units_of(const Hardware *h, double *rate) {
     double most = 1;
@@ -64,55 +67,91 @@ static double units_of(const Hardware *h, double *rate) {
     return most;
 }
 
-// The least work of a tile on a stencil: each of its indices takes an index of the tile that runs
-// through the same operands.
-static double stencil_work(const Planner *p, const Stencil *s, int k, const int *in, bool *taken) {
-    double least = INFINITY;
-    if (k == s->nindex) {
-        double work = 1;
-        for (int i = 0; i < p->b->nindex; i++)
-            if (!taken[i]) work *= (double)p->now.size[i];
-        return work;
-    }
-    const StencilIndex *x = &s->index[k];
+// A match of a stencil's indices with those of the tile.
+typedef struct StencilFit {
+    const Stencil *s;
+    int in[2];           // its inputs: views
+    int of[MAX_INDICES]; // per index of the tile: that of the stencil, or -1
+} StencilFit;
+
+static int written_view(const TilePlanner *p) {
+    for (int i = 0; i < p->v->n; i++)
+        if (p->v->at[i].written) return i;
+    return 0;
+}
+
+// All starts of a tile: each computes its whole size, and moves its operands.
+static double fit_cycles(const TilePlanner *p, const StencilFit *f) {
+    double starts = 1, work = 1, operand[3] = {1, 1, 2}; // results are read and written
+    int view[3] = {f->in[0], f->in[1], written_view(p)};
     for (int i = 0; i < p->b->nindex; i++) {
-        bool fits = !taken[i] && p->output[i] == (x->out.at[0] != STRIDE_NONE);
-        for (int a = 0; fits && a < x->in_.n; a++)
-            fits = p->uses[in[a]][i] == (x->in_.at[a] != STRIDE_NONE);
+        int64_t size = p->now.size[i], one = 1;
+        if (f->of[i] >= 0) one = f->s->index[f->of[i]].size;
+        if (one < 0) one = size;
+        starts *= (double)ceil_div(size, one);
+        work *= (double)one;
+        for (int k = 0; k < 3; k++)
+            if (p->uses[view[k]][i]) operand[k] *= (double)one;
+    }
+    double bytes = 0, cycles = (work + (double)f->s->startup) / f->s->rate;
+    for (int k = 0; k < 3; k++)
+        bytes += operand[k] * type_info[p->t->buffers.at[p->v->at[view[k]].buffer].type].bytes;
+    if (p->unit->bandwidth > 0) cycles = fmax(cycles, bytes / p->unit->bandwidth);
+    return starts * cycles;
+}
+
+// The best match of the stencil's indices from number `k` on: each takes an index of the tile that
+// runs through the same operands.
+static double fit_indices(const TilePlanner *p, StencilFit *f, int k) {
+    double least = INFINITY;
+    if (k == f->s->nindex) return fit_cycles(p, f);
+    const StencilIndex *x = &f->s->index[k];
+    for (int i = 0; i < p->b->nindex; i++) {
+        bool fits = f->of[i] < 0 && p->output[i] == (x->out.at[0] != STRIDE_NONE);
+        for (int a = 0; fits && a < 2; a++)
+            fits = p->uses[f->in[a]][i] == (x->in_.at[a] != STRIDE_NONE);
         if (!fits) continue;
-        int64_t size = p->now.size[i];
-        double spent = (double)(x->size > 0 ? ceil_div(size, x->size) * x->size : size);
-        taken[i] = true;
-        least = fmin(least, spent * stencil_work(p, s, k + 1, in, taken));
-        taken[i] = false;
+        f->of[i] = k;
+        least = fmin(least, fit_indices(p, f, k + 1));
+        f->of[i] = -1;
     }
     return least;
 }
 
 // Cycles of a tile on all units.
-static double compute_cycles(const Planner *p) {
+static double compute_cycles(const TilePlanner *p) {
     const Hardware *h = p->r->h;
     double rate = 1, units = units_of(h, &rate), work = 1, least = INFINITY;
-    int in[2] = {-1, -1}, n = 0;
-    bool taken[MAX_INDICES] = {false};
+    StencilFit f = {0};
+    int n = 0;
     for (int i = 0; i < p->v->n; i++)
-        if (!p->v->at[i].written && n < 2) in[n++] = i;
-    for (int i = 0; i < h->stencil.n; i++) {
-        const Stencil *s = &h->stencil.at[i];
-        int swapped[2] = {in[1], in[0]};
-        if (!s->nindex || s->index[0].in_.n != n || n != 2) continue;
-        least = fmin(least, stencil_work(p, s, 0, in, taken) / s->rate);
-        least = fmin(least, stencil_work(p, s, 0, swapped, taken) / s->rate);
+        if (!p->v->at[i].written && n++ < 2) f.in[n - 1] = i;
+    for (int i = 0; i < MAX_INDICES; i++) f.of[i] = -1;
+    for (int i = 0; n == 2 && i < 2 * h->stencil.n; i++) { // inputs in both orders
+        f.s = &h->stencil.at[i / 2];
+        if (!f.s->nindex || f.s->index[0].in_.n != 2 || f.s->rate <= 0) continue;
+        least = fmin(least, fit_indices(p, &f, 0));
+        int swap = f.in[0];
+        f.in[0] = f.in[1];
+        f.in[1] = swap;
     }
     for (int i = 0; i < p->b->nindex; i++) work *= (double)p->now.size[i];
     if (least == INFINITY) least = 2 * work / fmax(rate, 1e-6);
     return least / units;
 }
 
+// Inputs are loaded ahead; of results one copy is stored while the other is computed.
+static int64_t copies_of(const TilePlanner *p, const TilePlan *plan, int view) {
+    if (plan->level[view] < 0) return 1;
+    if (!p->v->at[view].written) return p->stages;
+    return plan->single ? 1 : min_i64(p->stages, 2);
+}
+
 // Fills in what follows from sizes and order; false: it does not fit the unit.
-static bool price_moves(Planner *p) {
+static bool price_moves(TilePlanner *p) {
     TilePlan *now = &p->now;
     double first = 0, last = 0;
+    now->stores = 0;
     now->move = 0;
     now->bytes = 0;
     for (int i = 0; i < p->v->n; i++) {
@@ -121,22 +160,24 @@ static bool price_moves(Planner *p) {
         for (int k = 0; k < now->nloops; k++)
             if (p->uses[i][now->loop[k]]) now->level[i] = k;
         for (int k = 0; k <= now->level[i]; k++) times *= (double)trips(p, now->loop[k]);
-        now->bytes += p->bytes[i] * (now->level[i] >= 0 ? p->stages : 1);
+        now->bytes += p->bytes[i] * copies_of(p, now, i);
         double one = (double)p->bytes[i] / p->engine->bandwidth + (double)p->engine->latency;
         now->move += one * times;
         *(p->v->at[i].written ? &last : &first) += one;
+        if (p->v->at[i].written) now->stores += one * (times - 1);
     }
     now->ends = first + last;
     return now->bytes <= p->room;
 }
 
-static void consider(Planner *p, double tile_cycles) {
+static void consider(TilePlanner *p, double tile_cycles) {
     TilePlan *now = &p->now;
     double tiles = 1;
     if (!price_moves(p)) return;
     for (int k = 0; k < now->nloops; k++) tiles *= (double)trips(p, now->loop[k]);
     now->compute = tile_cycles * tiles;
-    now->cost = fmax(now->move + tile_cycles, now->compute + now->ends);
+    double waits = now->single ? now->stores : 0;
+    now->cost = fmax(now->move + tile_cycles, now->compute + now->ends + waits);
     p->tried++;
     if (p->found && now->cost >= p->best.cost) return;
     p->best = *now;
@@ -146,9 +187,12 @@ static void consider(Planner *p, double tile_cycles) {
 // --- The search ----------------------------------------------------------------------------------
 
 // Every order of the loops over the output from number `at` on; those of reductions stay last.
-static void try_orders(Planner *p, int at, int noutputs, double tile_cycles) {
+static void try_orders(TilePlanner *p, int at, int noutputs, double tile_cycles) {
     if (at >= noutputs) {
+        p->now.single = false;
         consider(p, tile_cycles);
+        p->now.single = p->stages > 1;
+        if (p->now.single) consider(p, tile_cycles);
         return;
     }
     for (int k = at; k < noutputs; k++) {
@@ -161,7 +205,7 @@ static void try_orders(Planner *p, int at, int noutputs, double tile_cycles) {
     }
 }
 
-static void try_tile(Planner *p) {
+static void try_tile(TilePlanner *p) {
     int64_t sum = 0;
     for (int i = 0; i < p->v->n; i++) {
         p->bytes[i] = tile_bytes(p->v, &p->v->at[i], p->now.size);
@@ -183,7 +227,7 @@ static void try_tile(Planner *p) {
 
 // Every size of index `i` on: divisors of its range, the larger ones first. Short reductions stay
 // whole.
-static void try_sizes(Planner *p, int i) {
+static void try_sizes(TilePlanner *p, int i) {
     if (i == p->b->nindex) {
         try_tile(p);
         return;
@@ -225,7 +269,7 @@ static Tags with_number(PassRun *r, const Tree *t, Tags tags, const char *name, 
 }
 
 // The loops over tiles as the plan orders them; `id` receives their indices.
-static const Tree *tiled(Planner *p, int *id) {
+static const Tree *tiled(TilePlanner *p, int *id) {
     PassRun *r = p->r;
     TileHow how = {.size = p->best.size};
     how.outer = pass_tags(r, p->t, "outer");
@@ -248,7 +292,8 @@ static const Tree *tiled(Planner *p, int *id) {
 }
 
 // Copies one view at its level; false: refused, and the log says so.
-static bool copied(Planner *p, const Tree **t, int view, const int *id, int once, int64_t *offset) {
+static bool copied(TilePlanner *p, const Tree **t, int view, const int *id, int once,
+                   int64_t *offset) {
     PassRun *r = p->r;
     int level = p->best.level[view], buffer = p->v->at[view].buffer;
     CacheHow how = {.buffer = buffer, .place = unit_place(r, *t, p->unit->name)};
@@ -262,7 +307,7 @@ static bool copied(Planner *p, const Tree **t, int view, const int *id, int once
     }
     Buffer *all = arena_copy(r->arena, now->buffers.at, (size_t)now->buffers.n * sizeof *all);
     Buffer *made = &all[now->buffers.n - 1];
-    int64_t stages = level >= 0 ? p->stages : 1, bytes = type_info[made->type].bytes;
+    int64_t stages = copies_of(p, &p->best, view), bytes = type_info[made->type].bytes;
     for (int d = 0; d < made->rank; d++) bytes *= made->size[d];
     bytes = ceil_div(bytes, p->unit->align) * p->unit->align;
     made->tags = with_number(r, now, made->tags, "offset", *offset);
@@ -271,12 +316,13 @@ static bool copied(Planner *p, const Tree **t, int view, const int *id, int once
     *t = tree_with_buffers(now, all, &e);
     const char *where = level < 0 ? "once" : p->b->index[p->best.loop[level]].name;
     pass_did(r, p->b, "%s: %lld bytes at %lld, %s%s%s", name, (long long)bytes, (long long)*offset,
-             level < 0 ? "" : "for each ", where, stages > 1 ? ", double-buffered" : "");
+             level < 0 ? "" : "for each ", where,
+             stages > 1 ? arena_printf(r->arena, ", %lld copies", (long long)stages) : "");
     *offset += bytes * stages;
     return true;
 }
 
-static const Tree *apply_plan(Planner *p) {
+static const Tree *apply_plan(TilePlanner *p) {
     PassRun *r = p->r;
     const TilePlan *best = &p->best;
     int id[MAX_LOOPS], once = -1, mark = r->notes.n;
@@ -307,11 +353,11 @@ static const Tree *apply_plan(Planner *p) {
 }
 
 // Why a block cannot be scheduled; NULL: it can.
-static const char *prepare(Planner *p) {
+static const char *prepare(TilePlanner *p) {
     const Block *b = p->b;
     if (b->nindex > MAX_INDICES) return "it has more than 12 indices";
     if (b->kind != KIND_ANY) return "its order is decided";
-    if (b->nconstraints) return "it has conditions: pad or separate its boundary first";
+    if (b->nconstraints) return "it has conditions: separate its boundary first";
     if (!p->v->exact) return "an access is not affine";
     if (p->v->n > MAX_VIEWS) return "it uses more than 8 tensors";
     for (int i = 0; i < b->nindex; i++) {
@@ -332,8 +378,8 @@ static const char *prepare(Planner *p) {
 
 static const Tree *schedule_one(PassRun *r, const Tree *t, int loop, const MemoryUnit *unit,
                                 const Transfer *engine) {
-    Planner *p = arena_new(r->arena, Planner);
-    *p = (Planner){.r = r, .t = t, .b = tree_loop_at(t, loop), .unit = unit, .engine = engine};
+    TilePlanner *p = arena_new(r->arena, TilePlanner);
+    *p = (TilePlanner){.r = r, .t = t, .b = tree_loop_at(t, loop), .unit = unit, .engine = engine};
     p->v = tile_views(r->arena, t, p->b);
     p->stages = pass_int(r, "stages");
     if (!unit->size || !checked_mul(unit->size, unit->banks, &p->room)) p->room = INT64_MAX / 4;

@@ -12,13 +12,13 @@ typedef VEC(EventItem) EventHeap;
 
 typedef struct Events {
     Arena *arena;
-    const Moments *m;
+    const SimMoments *m;
     Simulation *s;
     int *waits;          // per moment: those before it that have not happened
     int *first, *follow; // per moment: those after it, as a list of entries 2*moment + side
     int64_t *ready;      // per moment: the latest of those before it
     EventHeap running;   // tasks by their end
-    EventHeap *queue;    // per row: tasks that are ready
+    EventHeap *queue;    // per row: tasks that are ready, by their order in the Tree
     bool *busy;          // per row
     VEC(int) happened;   // moments whose followers are still to be told
 } Events;
@@ -57,7 +57,7 @@ static void is_ready(Events *e, int moment) {
         vec_push(e->arena, &e->happened, moment);
         return;
     }
-    EventItem item = {e->ready[moment], moment};
+    EventItem item = {0, moment};
     heap_push(e->arena, &e->queue[e->s->task.at[task].row], item);
 }
 
@@ -101,7 +101,7 @@ static void link_moments(Events *e) {
         }
 }
 
-void run_events(Arena *arena, const Moments *moments, Simulation *s) {
+void run_events(Arena *arena, const SimMoments *moments, Simulation *s) {
     Events e = {.arena = arena, .m = moments, .s = s};
     e.queue = arena_new_n(arena, EventHeap, s->row.n + 1);
     e.busy = arena_new_n(arena, bool, s->row.n + 1);

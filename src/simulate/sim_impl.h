@@ -67,17 +67,16 @@ int64_t least_bytes(Arena *arena, const Tree *flat);
 // --- Events, sim_events.c ------------------------------------------------------------------------
 
 // The end of a task, or (task -1) the later of two moments; `after` are moments before it.
-typedef struct Moment {
+typedef struct SimMoment {
     int task;
     int after[2];
-} Moment;
-typedef VEC(Moment) Moments;
+} SimMoment;
+typedef VEC(SimMoment) SimMoments;
 
-// Gives every task its time. A unit that is free begins the task that has been ready for the
-// longest time, the first in the order of the Tree among equals. So the load of the next tile does
-// not queue behind the store of this one, which waits for its results. `end` of a task is its
-// duration before.
-void run_events(Arena *arena, const Moments *moments, Simulation *s);
+// Gives every task its time: a unit that is free begins the first task, in the order of the Tree,
+// that is ready. So the load of the next tile does not queue behind the store of this one while
+// that waits for its results. `end` of a task is its duration before.
+void run_events(Arena *arena, const SimMoments *moments, Simulation *s);
 
 // --- Time, sim_time.c ----------------------------------------------------------------------------
 

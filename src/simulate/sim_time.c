@@ -48,7 +48,7 @@ struct Clock {
     int64_t *count; // of the task
     int **row;      // per compute unit: rows by number, -1: none yet
     int *engine_row;
-    Moments moments;
+    SimMoments moments;
 };
 
 bool clock_failed(const Clock *k) { return k->failed; }
@@ -132,14 +132,14 @@ static int64_t compute_cycles(const Clock *k, Where w) {
 static int later(Clock *k, int a, int b) {
     if (a == b || !b) return a;
     if (!a) return b;
-    Moment join = {.task = -1, .after = {a, b}};
+    SimMoment join = {.task = -1, .after = {a, b}};
     vec_push(k->arena, &k->moments, join);
     return k->moments.n - 1;
 }
 
 static const char *label_of(const Clock *k, const NodeInfo *info) {
     const char *to = info->nwrite ? k->c->t->buffers.at[info->write[0]].name : "";
-    if (k->where.engine < 0) return to;
+    if (k->where.engine < 0 || !info->nwrite) return to;
     if (!info->nread) return arena_printf(k->arena, "fill %s", to);
     const char *from = k->c->t->buffers.at[info->read[0]].name;
     int memory = buffer_memory(k->out->h, &k->c->t->buffers.at[info->write[0]]);
@@ -167,7 +167,7 @@ static void run_task(Clock *k, const Node *node) {
         const Slot *s = k->copies[info->write[i]].now;
         ready = later(k, later(k, ready, s->ready), s->used);
     }
-    Moment end = {.task = k->out->task.n, .after = {ready, 0}};
+    SimMoment end = {.task = k->out->task.n, .after = {ready, 0}};
     SimTask task = {node,
                     label_of(k, info),
                     row,
@@ -342,7 +342,7 @@ Clock *clock_new(Arena *arena, Counter *c, Simulation *out, DiagList *diags) {
     *k = (Clock){.arena = arena, .c = c, .out = out, .diags = diags};
     k->copies = arena_new_n(arena, Copies, c->t->buffers.n + 1);
     k->floor = arena_new_n(arena, int, h->memory.n + 1);
-    Moment beginning = {.task = -1};
+    SimMoment beginning = {.task = -1};
     vec_push(arena, &k->moments, beginning);
     k->count = arena_new_n(arena, int64_t, c->n);
     k->row = arena_new_n(arena, int *, h->compute.n + 1);

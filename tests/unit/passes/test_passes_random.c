@@ -69,6 +69,10 @@ static const char *const lines[] = {
     "pass locate buffers=SRAM blocks=PROC",
     "pass place",
     "pass place unit=SRAM",
+    "pass schedule unit=SRAM move=DMA outer=#out inner=#in",
+    "pass schedule reqs=#contraction unit=SRAM move=DMA stages=1",
+    "pass schedule reqs=#contraction unit=SRAM move=DMA\npass initialize\npass stencil reqs=#in",
+    "pass initialize",
 };
 enum { LINES = sizeof lines / sizeof *lines };
 

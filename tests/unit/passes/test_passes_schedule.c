@@ -1,0 +1,119 @@
+// The passes schedule and initialize on the examples of their comments, and every reason for which
+// they leave a block alone.
+#include "unit/passes/passes_run.h"
+
+#define DMA      "compute PROC rate=1000\ntransfer DMA from=DRAM to=SRAM bandwidth=16 latency=64\n"
+#define FLAT     DMA "pass flatten\n"
+#define SCHEDULE "pass schedule reqs=#contraction unit=SRAM move=DMA outer=#tiles inner=#tile\n"
+
+// What the passes after `flatten` said.
+static const char *only(TreeRun *r, const char *lines) {
+    return said(r, arena_printf(&r->arena, "%s%s", FLAT, lines)) + strlen(said(r, FLAT));
+}
+
+static void check_one(const char *program, const char *lines, const char *want) {
+    TreeRun r;
+    tr_begin(&r, program);
+    CHECK_STR_EQ(only(&r, lines), want);
+    tr_end(&r);
+}
+
+static const char product[] =
+    "program f { input A: f32[64, 64] input B: f32[64, 8] output C: f32[64, 8]\n"
+    "C: for m in 0:64, n in 0:8, k in 0:64  C[m, n] +=! A[m, k]*B[k, n] }";
+
+TEST(schedule_keeps_what_is_used_again) {
+    TreeRun r;
+    tr_begin(&r, product);
+    CHECK_STR_EQ(only(&r, SCHEDULE "pass initialize\n"),
+                 "schedule     C: 64x8x8 of 64x8x64 by k, 2372 cycles: transfers 2368, compute 33; "
+                 "578 plans tried\n"
+                 "             C: A: 2048 bytes at 0, for each k, 2 copies\n"
+                 "             C: B: 256 bytes at 4096, for each k, 2 copies\n"
+                 "             C: C: 2048 bytes at 4608, once\n"
+                 "initialize   C: C starts where it is stored\n");
+    CHECK_STR_EQ(after(&r, FLAT SCHEDULE "pass initialize\npass prune\n"),
+                 "C.copy f32[64, 8] 2048 B\n"
+                 "for d0 in 64, d1 in 8 any\n"
+                 "  C.copy[d0, d1] = -0.0\n"
+                 "for k in 8\n"
+                 "  A.copy f32[64, 8] 2048 B\n"
+                 "  B.copy f32[8, 8] 256 B\n"
+                 "  for d0 in 8, d1 in 8 any\n"
+                 "    B.copy[d0, d1] = B[8*k + d0, d1]\n"
+                 "  for d0 in 64, d1 in 8 any\n"
+                 "    A.copy[d0, d1] = A[d0, 8*k + d1]\n"
+                 "  for m in 64, n in 8, k.1 in 8 any\n"
+                 "    C.copy[m, n] += A.copy[m, k.1]*B.copy[k.1, n]\n"
+                 "for d0 in 64, d1 in 8 any\n"
+                 "  C[d0, d1] = 0.0\n"
+                 "  C[d0, d1] += C.copy[d0, d1]\n");
+    tr_end(&r);
+}
+
+TEST(schedule_compresses_strides) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[64, 31] input B: f32[64, 8] output C: f32[16, 8]\n"
+                 "C: for m in 0:16, n in 0:8, k in 0:64  C[m, n] +=! A[k, 2*m]*B[k, n] }");
+    CHECK_STR_EQ(only(&r, SCHEDULE),
+                 "schedule     C: 16x8x32 of 16x8x64 by k, 740 cycles: transfers 736, compute 8; "
+                 "446 plans tried\n"
+                 "             C: A: 2048 bytes at 0, for each k, 2 copies\n"
+                 "             C: B: 1024 bytes at 4096, for each k, 2 copies\n"
+                 "             C: C: 512 bytes at 6144, once\n");
+    CHECK(strlen(after(&r, FLAT SCHEDULE "pass initialize\n")) > 0);
+    tr_end(&r);
+}
+
+TEST(schedule_refuses) {
+    check_one(product, "pass schedule reqs=#contraction\n",
+              "schedule     left alone: it needs unit=MEMORY and move=ENGINE\n");
+    check_one(product, "pass order\n" SCHEDULE,
+              "order        done\n"
+              "schedule     C: left alone: its order is decided\n");
+    check_one(product, "memory SRAM size=16 banks=1\n" SCHEDULE,
+              "schedule     C: left alone: no tiles fit\n");
+    check_one("program f { input A: f32[8] output C: f32[8]\n"
+              "C: for x in 0:8, i in 0:3 if x + i - 1 >= 0, 8 - x - i >= 0\n"
+              "  C[x] +=! A[x + i - 1] }",
+              SCHEDULE,
+              "schedule     C: left alone: it has conditions: separate its boundary first\n");
+    check_one("program f { input A: f32[8] input X: i32[8] output C: f32[8]\n"
+              "C: for i in 0:8, k in 0:4  C[i] +=! A[X[i]] }",
+              SCHEDULE, "schedule     C: left alone: an access is not affine\n");
+    check_one("program f { input A: f32[0, 8] output C: f32[0]\n"
+              "C: for i in 0:0, k in 0:8  C[i] +=! A[i, k] }",
+              SCHEDULE, "schedule     C: left alone: it has no iterations\n");
+    check_one("program f { input A: f32[8] input B: f32[8] input D: f32[8] input E: f32[8]\n"
+              "input F: f32[8] input G: f32[8] input H: f32[8] input I: f32[8] output C: f32[8]\n"
+              "C: for i in 0:8, k in 0:4  C[i] +=! A[i]*B[i]*D[i]*E[i]*F[i]*G[i]*H[i]*I[i] }",
+              SCHEDULE, "schedule     C: left alone: it uses more than 8 tensors\n");
+    TreeRun r;
+    tr_init(&r);
+    CHECK_STR_EQ(
+        said_of_text(&r,
+                     "block []:1 ( in A[0] fp32(4):(1) out C[0]:assign fp32(4):(1) ) {\n"
+                     "0: block [a:4, b:1, c:1, d:1, e:1, f:1, g:1, h:1, i:1, j:1, k:1, "
+                     "l:1, m:1]:4 (\n in A[a] fp32(1):(1) out C[a]:assign fp32(1):(1) ) {\n"
+                     "0: $a = load(A) 1: C = store($a) } }\n",
+                     DMA "pass schedule unit=SRAM move=DMA\n"),
+        "schedule     a: left alone: it has more than 12 indices\n");
+    tr_end(&r);
+}
+
+TEST(initialize_refuses) {
+    check_one(
+        product, "pass initialize\n",
+        "initialize   C: left alone: its results are not kept elsewhere until they are done\n");
+    check_one("program f { output C: f32[8]\nC: for i in 0:8  C[i] = 1.0 }", "pass initialize\n",
+              "initialize   C: left alone: nothing adds to it\n");
+    check_one(product,
+              "pass autotile reqs=#contraction max_total=2048 outer=#tiles\n"
+              "pass cache reqs=#tiles unit=SRAM move=DMA\npass initialize\n",
+              "autotile     C: 16x8x16 of 64x8x64, cost 0.254488; 1x1x1 would cost 4.015; "
+              "655 tiles tried\n"
+              "cache        C: A: 1024 bytes\n"
+              "             C: B: 512 bytes\n"
+              "             C: C: 512 bytes\n"
+              "initialize   C: left alone: its results are stored in parts\n");
+}
