@@ -1,5 +1,5 @@
-// Measures this machine with kernels made by our own encoder: each runs many times, and the best
-// rate counts.
+// Measures this machine with kernels that its target makes (TargetProbes): each runs many times,
+// and the best rate counts.
 //
 // A kernel runs `passes` iterations of one loop (MeasureKernel). The FMA kernel does multiply-adds
 // into all registers; others do adds, multiplies or additions of integers, in parallel or in a
@@ -12,10 +12,10 @@
 #include "api/rates.h"
 
 #include "api/pipeline.h"
-#include "asm/x86.h"
 #include "base/checked.h"
 #include "run/exec.h"
 #include "run/timing.h"
+#include "target/target.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -24,111 +24,8 @@
 
 typedef void MeasureKernel(void *to, const void *from, int64_t bytes, int64_t passes, int64_t at);
 
-enum { CODE_SIZE = 4096, FMA_REPEAT = 4, MOVE_UNROLL = 16 };
+enum { CODE_SIZE = 4096 };
 static const double sample_us = 200, trial_us = 16000, pipe_us = 5000;
-
-// --- Kernels -------------------------------------------------------------------------------------
-
-static unsigned accumulators(Isa isa) { return isa == ISA_AVX512 ? 28 : 14; }
-
-// acc = acc * 1/2 + 1/2, which neither overflows nor gets denormal. Returns operations per pass.
-static double make_fma(Asm *a, Isa isa, bool f64) {
-    unsigned bytes = isa == ISA_AVX512 ? 64 : isa == ISA_AVX2 ? 32 : 16, n = accumulators(isa);
-    X86Op op = isa == ISA_SCALAR ? (f64 ? X86_vfmadd213sd : X86_vfmadd213ss)
-                                 : (f64 ? X86_vfmadd213pd : X86_vfmadd213ps);
-    X86Arg half = x86_vec(bytes, n);
-    x86_set(a, X86_RAX, f64 ? 0x3fe0000000000000 : 0x3f000000);
-    x86_2(a, X86_vmovq, x86_xmm(n), x86_r64(X86_RAX));
-    if (isa != ISA_SCALAR) x86_2(a, f64 ? X86_vbroadcastsd : X86_vbroadcastss, half, x86_xmm(n));
-    for (unsigned i = 0; i < n; i++) x86_2(a, X86_vmovaps, x86_vec(bytes, i), half);
-    AsmLabel loop = asm_label(a);
-    x86_align(a, 64);
-    asm_bind(a, &loop);
-    for (unsigned i = 0; i < n * FMA_REPEAT; i++) x86_3(a, op, x86_vec(bytes, i % n), half, half);
-    x86_1(a, X86_dec, x86_r64(X86_RCX));
-    x86_1(a, X86_jnz, x86_to(&loop));
-    x86_0(a, X86_vzeroupper);
-    x86_0(a, X86_ret);
-    unsigned lanes = isa == ISA_SCALAR ? 1 : bytes / (f64 ? 8 : 4);
-    return 2.0 * lanes * n * FMA_REPEAT;
-}
-
-// Instructions of one kind that wait for nothing, in all registers. Returns their number per pass.
-static double make_work(Asm *a, Isa isa, WorkKind work) {
-    static const X86Op ops[WORK_COUNT][2] = {
-        [WORK_MUL] = {X86_vmulps, X86_vmulps},           [WORK_ADD] = {X86_vaddps, X86_vaddps},
-        [WORK_FLOAT] = {X86_vmulps, X86_vaddps},         [WORK_IMUL] = {X86_vpmulld, X86_vpmulld},
-        [WORK_SHUFFLE] = {X86_vunpcklps, X86_vunpcklps}, [WORK_ANY] = {X86_vpaddd, X86_vpaddd}};
-    unsigned bytes = isa == ISA_AVX512 ? 64 : 32, n = accumulators(isa);
-    X86Arg zero = x86_vec(bytes, n);
-    AsmLabel loop = asm_label(a);
-    x86_3(a, X86_vxorps, x86_vec(32, n), x86_vec(32, n), x86_vec(32, n));
-    x86_align(a, 64);
-    asm_bind(a, &loop);
-    for (unsigned i = 0; i < n * FMA_REPEAT; i++)
-        x86_3(a, ops[work][i % 2], x86_vec(bytes, i % n), zero, zero);
-    x86_1(a, X86_dec, x86_r64(X86_RCX));
-    x86_1(a, X86_jnz, x86_to(&loop));
-    x86_0(a, X86_vzeroupper);
-    x86_0(a, X86_ret);
-    return n * FMA_REPEAT;
-}
-
-// Operations that wait for each other: one after the other. LATENCY_COUNT: additions in a general
-// register, which take a cycle each.
-static double make_chain(Asm *a, Latency of) {
-    enum { LENGTH = 64 };
-    static const X86Op ops[LATENCY_COUNT] = {X86_vaddps, X86_vmulps, X86_vfmadd213ps};
-    AsmLabel loop = asm_label(a);
-    x86_set(a, X86_RAX, 0x3f800000); // 1
-    x86_2(a, X86_vmovq, x86_xmm(1), x86_r64(X86_RAX));
-    x86_2(a, X86_vbroadcastss, x86_vec(32, 1), x86_xmm(1));
-    x86_2(a, X86_vmovaps, x86_vec(32, 0), x86_vec(32, 1));
-    x86_align(a, 64);
-    asm_bind(a, &loop);
-    for (int i = 0; i < LENGTH; i++) {
-        if (of == LATENCY_COUNT)
-            x86_2(a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RDX));
-        else if (of == LATENCY_FMA)
-            x86_3(a, ops[of], x86_vec(32, 0), x86_vec(32, 1), x86_vec(32, 1));
-        else
-            x86_3(a, ops[of], x86_vec(32, 0), x86_vec(32, 0), x86_vec(32, 1));
-    }
-    x86_1(a, X86_dec, x86_r64(X86_RCX));
-    x86_1(a, X86_jnz, x86_to(&loop));
-    x86_0(a, X86_vzeroupper);
-    x86_0(a, X86_ret);
-    return LENGTH;
-}
-
-// One step of a moving kernel: `disp` bytes on from where rax points.
-static void make_step(Asm *a, const Machine *m, int move, bool past_caches, unsigned i) {
-    bool wide = m->vector_bytes > 8;
-    unsigned reg = wide ? i % 8 : X86_R8 + i % 4;
-    X86Arg v = wide ? x86_vec((unsigned)m->vector_bytes, reg) : x86_r64(reg);
-    X86Op op = wide ? X86_vmovups : X86_mov, out = past_caches && wide ? X86_vmovntps : op;
-    int64_t disp = (int64_t)i * m->vector_bytes;
-    if (move != MOVE_STORE) x86_2(a, op, v, x86_mem_index(X86_RSI, X86_RAX, 0, disp));
-    if (move != MOVE_LOAD) x86_2(a, out, x86_mem_index(X86_RDI, X86_RAX, 0, disp), v);
-}
-
-// One loop that wraps around, since leaving an inner loop at the end of a small buffer would cost a
-// mispredicted branch each time. A pass is one turn of it.
-static void make_move(Asm *a, const Machine *m, int move, bool past_caches) {
-    AsmLabel loop = asm_label(a);
-    x86_2(a, X86_mov, x86_r64(X86_RAX), x86_r64(X86_R8));
-    x86_1(a, X86_dec, x86_r64(X86_RDX));
-    x86_align(a, 64);
-    asm_bind(a, &loop);
-    for (unsigned i = 0; i < MOVE_UNROLL; i++) make_step(a, m, move, past_caches, i);
-    x86_2(a, X86_add, x86_r64(X86_RAX), x86_imm(MOVE_UNROLL * m->vector_bytes));
-    x86_2(a, X86_and, x86_r64(X86_RAX), x86_r64(X86_RDX));
-    x86_1(a, X86_dec, x86_r64(X86_RCX));
-    x86_1(a, X86_jnz, x86_to(&loop));
-    if (past_caches) x86_0(a, X86_sfence);
-    if (m->vector_bytes > 8) x86_0(a, X86_vzeroupper);
-    x86_0(a, X86_ret);
-}
 
 // --- Teams ---------------------------------------------------------------------------------------
 
@@ -290,7 +187,7 @@ static void measure_fma(RateMeasure *s) {
             for (int cores = 0; cores < CORES_COUNT; cores++) {
                 Asm a = new_code(s);
                 RateTrial trial = {.memory = s->memory};
-                trial.work = make_fma(&a, (Isa)isa, wide);
+                trial.work = s->m->target->probes->fma(&a, (Isa)isa, wide);
                 try_code(s, &a, &trial, cores, &s->out->fma[isa][wide][cores]);
             }
 }
@@ -302,13 +199,13 @@ static void measure_pipes(RateMeasure *s) {
         for (int work = 0; work < WORK_COUNT; work++) {
             Asm a = new_code(s);
             RateTrial trial = {.memory = s->memory, .us = pipe_us};
-            trial.work = make_work(&a, (Isa)isa, (WorkKind)work);
+            trial.work = s->m->target->probes->work(&a, (Isa)isa, (WorkKind)work);
             try_code(s, &a, &trial, CORES_ONE, &s->out->work[isa][work]);
         }
     for (int of = 0; of <= LATENCY_COUNT; of++) {
         Asm a = new_code(s);
         RateTrial trial = {.memory = s->memory, .us = pipe_us};
-        trial.work = make_chain(&a, (Latency)of);
+        trial.work = s->m->target->probes->chain(&a, (Latency)of);
         bool clock = of == LATENCY_COUNT;
         double rate = clock ? s->out->ghz : s->out->latency[of] > 0 ? 1e3 / s->out->latency[of] : 0;
         try_code(s, &a, &trial, CORES_ONE, &rate);
@@ -339,14 +236,14 @@ static void measure_move(RateMeasure *s, int level, int move, int cores) {
     int team = cores == CORES_ONE ? 1 : s->cores;
     bool copy = move == MOVE_COPY;
     int64_t bytes = level_bytes(s->m, level, team) / (copy ? 2 : 1);
-    int64_t step = MOVE_UNROLL * s->m->vector_bytes;
+    int64_t step = s->m->target->probes->move_unroll * s->m->vector_bytes;
     if (bytes < step) return;
     RateTrial trial = {.memory = s->memory, .bytes = bytes, .copy = copy, .step = step};
     trial.work = (double)step * (copy ? 2 : 1);
     bool past = level >= LEVEL_L3 && move != MOVE_LOAD && s->m->vector_bytes > 8;
     for (int past_caches = 0; past_caches <= (int)past; past_caches++) {
         Asm a = new_code(s);
-        make_move(&a, s->m, move, past_caches);
+        s->m->target->probes->move(&a, s->m, move, past_caches);
         try_code(s, &a, &trial, cores, &s->out->move[level][move][cores]);
     }
 }
@@ -382,6 +279,7 @@ static void at_least_one(double rate[CORES_COUNT]) {
 bool measure_rates(Call *call, const Machine *machine, Rates *out) {
     RateMeasure s = {.m = machine, .out = out, .cores = measure_cores()};
     *out = (Rates){.cores = s.cores};
+    if (!machine->target->probes) return false;
     s.cpus = arena_new_n(call->scratch, int, s.cores);
     list_cpus(s.cpus, s.cores);
     s.code = arena_alloc(call->scratch, CODE_SIZE);

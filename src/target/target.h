@@ -17,6 +17,7 @@
 #ifndef LW_TARGET_TARGET_H
 #define LW_TARGET_TARGET_H
 
+#include "asm/asm.h"
 #include "choose/choose.h"
 #include "code/listing.h"
 #include "run/debug.h"
@@ -84,6 +85,23 @@ typedef struct EmitOutput {
     size_t size;
 } EmitOutput;
 
+// --- Measuring -----------------------------------------------------------------------------------
+
+// Loops that show what the machine can do at best. As functions they are
+//
+//     void f(void *to, const void *from, int64_t bytes, int64_t passes, int64_t at);
+//
+// and run `passes` iterations. The numbers are operations per iteration.
+typedef struct TargetProbes {
+    double (*fma)(Asm *a, Isa isa, bool f64);       // floating-point operations
+    double (*work)(Asm *a, Isa isa, WorkKind work); // instructions that wait for nothing
+    // Operations that each wait for the one before; LATENCY_COUNT: of one cycle.
+    double (*chain)(Asm *a, Latency of);
+    // Moves `move_unroll` vectors, from `at` on around a buffer whose bytes are a power of two.
+    void (*move)(Asm *a, const Machine *m, int move, bool past_caches);
+    int move_unroll;
+} TargetProbes;
+
 // --- The row -------------------------------------------------------------------------------------
 
 // A device target may leave out `pretend` and `emit`, and until it is run and tuned also `load`,
@@ -98,6 +116,7 @@ typedef struct Target {
     void (*detect)(Machine *m, int cap);
     void (*describe)(Machine *m, int isa);                 // a generic machine
     void (*pretend)(Machine *m, const Family *f, int cap); // a machine of a processor family
+    const TargetProbes *probes;                            // NULL: its rates are not measured
 
     // The Schedule
     bool has_grid; // loops may run on a grid of thread blocks (`m:grid.x`)

@@ -2,6 +2,7 @@
 #include "target/target.h"
 
 #include "code/x86/aot.h"
+#include "code/x86/probe.h"
 
 // --- The machine ---------------------------------------------------------------------------------
 
@@ -19,6 +20,12 @@ static void pretend(Machine *m, const Family *f, int cap) {
     machine_pretend(m, f, (Isa)cap);
     m->target = &target_x86;
 }
+
+static const TargetProbes probes = {.fma = x86_probe_fma,
+                                    .work = x86_probe_work,
+                                    .chain = x86_probe_chain,
+                                    .move = x86_probe_move,
+                                    .move_unroll = X86_PROBE_UNROLL};
 
 // --- The Space -----------------------------------------------------------------------------------
 
@@ -96,6 +103,7 @@ const Target target_x86 = {
     .detect = detect,
     .describe = describe,
     .pretend = pretend,
+    .probes = &probes,
     .choose = choose_schedule,
     .space = &cpu_target_space,
     .compile = code_x86_listed,
