@@ -36,6 +36,26 @@ static bool is_straight(const KernelWriter *w, const GpuNode *n) {
     return true;
 }
 
+// Straight-line code that copies asynchronously.
+static bool is_copy(const KernelWriter *w, const GpuNode *n) {
+    if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
+    if (n->kind == GPU_LEAF && !n->async) return false;
+    for (int i = 0; i < n->guard.n; i++)
+        if (!always(w, n->guard.at[i])) return false;
+    for (int i = 0; i < n->child.n; i++)
+        if (!is_copy(w, n->child.at[i])) return false;
+    return true;
+}
+
+// Waits, then copies, then straight-line code.
+static bool is_stage(const KernelWriter *w, const GpuNode *n) {
+    const GpuNode *last = n->child.n > 2 ? n->child.at[n->child.n - 1] : NULL;
+    if (!last || n->child.at[0]->kind != GPU_WAIT || !is_straight(w, last)) return false;
+    for (int i = 2; i + 1 < n->child.n; i++)
+        if (n->child.at[i]->kind != GPU_COMMIT && !is_copy(w, n->child.at[i])) return false;
+    return n->child.at[1]->kind == GPU_BARRIER;
+}
+
 static void set_index(KernelWriter *w, int id, int64_t v) {
     w->env[id] = v;
     w->fixed[id] = affine_const(w->x, v);
@@ -151,6 +171,24 @@ static void children_emit(KernelWriter *w, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) body_emit(w, n->child.at[i]);
 }
 
+static void late_emit(KernelWriter *w) {
+    for (int i = 0; i < w->late.n; i++) body_emit(w, w->late.at[i]);
+    w->late.n = 0;
+}
+
+// An iteration of a pipelined loop: its first operands come before the copies for a later one,
+// which nobody waits for.
+static void stage_emit(KernelWriter *w, const GpuNode *n) {
+    for (int i = 0; i < n->child.n; i++) {
+        const GpuNode *c = n->child.at[i];
+        if (c->kind == GPU_COMMIT || (i + 1 < n->child.n && is_copy(w, c)))
+            vec_push(w->arena, &w->late, c);
+        else
+            body_emit(w, c);
+    }
+    late_emit(w);
+}
+
 static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
     bool fetch = w->straight && !w->fetching && n->extent > 1 && leaves_below(n) / n->extent >= 8;
     bool before = w->fetching;
@@ -163,6 +201,7 @@ static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
                     for_instances(w, n->child.at[i], fetch_leaf, NULL);
             }
         }
+        if (fetch && t == 0) late_emit(w);
         set_index(w, n->id, t);
         children_emit(w, n);
     }
@@ -235,7 +274,12 @@ static void serial_emit(KernelWriter *w, const GpuNode *n) {
 
 static void inside(KernelWriter *w, const GpuNode *n) {
     switch (n->kind) {
-    case GPU_SEQ: children_emit(w, n); break;
+    case GPU_SEQ:
+        if (is_stage(w, n))
+            stage_emit(w, n);
+        else
+            children_emit(w, n);
+        break;
     case GPU_LOOP:
         if (n->unroll)
             unrolled_emit(w, n);

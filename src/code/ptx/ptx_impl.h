@@ -84,11 +84,12 @@ typedef struct KernelWriter {
     const Leaf *leaf;
     Opnd status, scratch_base;
     bool checks, uses_local, uses_shared;
-    bool straight;  // inside straight-line code that was scanned
-    bool near;      // angles are small: no rescue
-    int64_t shared; // bytes in use
-    int serial;     // serial loops around
-    bool fetching;  // operands are loaded ahead
+    bool straight;             // inside straight-line code that was scanned
+    bool near;                 // angles are small: no rescue
+    int64_t shared;            // bytes in use
+    int serial;                // serial loops around
+    bool fetching;             // operands are loaded ahead
+    VEC(const GpuNode *) late; // copies to begin once the first operands are being loaded
     struct Promotion *promotion;
     bool accumulate, skip_post;
 } KernelWriter;

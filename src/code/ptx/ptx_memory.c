@@ -579,7 +579,7 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     const AccessPlan *p = access_plan(w, to), *q = access_plan(w, from);
     int64_t disp[2];
     if (p->hard || q->hard) bug("a copy with computed subscripts");
-    settle(w, to->tensor, p->rest, true);
+    if (w->k->buffer[to->tensor].stages < 2) settle(w, to->tensor, p->rest, true);
     settle(w, from->tensor, q->rest, false);
     Opnd s = address_of(w, to->tensor, p->rest, plan_constant(w, p), &disp[0]);
     Opnd g = address_of(w, from->tensor, q->rest, plan_constant(w, q), &disp[1]);
