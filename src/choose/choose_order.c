@@ -98,13 +98,36 @@ static void measure(Blocks *b) {
     }
 }
 
-// Orders reductions by their strides in the panel operand, largest first. Those that are unrolled
+// Is it one of the reductions that loops run around the tile?
+static bool is_around(const Blocks *b, int i) {
+    return b->n->s->iter[i].reduction && !(b->t->horizontal && i == b->t->v);
+}
+
+// The operand that tells the order of reductions: the panel operand. If it does not use all of
+// them (a product of three operands), that of the first operand that does and is broadcast: a
+// cache line of it holds the values of several iterations of the innermost one.
+static const ChooseRef *leading_operand(const Blocks *b) {
+    const ChooseStmt *n = b->n;
+    const ChooseRef *panel = &n->ref[b->panel ? b->panel : n->nrefs > 1];
+    bool all = true;
+    for (int i = 0; i < n->s->niters; i++)
+        if (is_around(b, i) && n->extent[i] > 1) all &= panel->uses[i];
+    for (int r = 1; r < n->nrefs && !all && b->panel; r++) {
+        bool each = !n->ref[r].uses[b->t->v];
+        for (int i = 0; i < n->s->niters; i++)
+            if (is_around(b, i) && n->extent[i] > 1) each &= n->ref[r].uses[i];
+        if (each) return &n->ref[r];
+    }
+    return panel;
+}
+
+// Orders reductions by their strides in the leading operand, largest first. Those that are unrolled
 // around the tile come last, and of these the ones whose windows overlap from row to row.
 static void order_reductions(Blocks *b) {
     const ChooseStmt *n = b->n;
-    const ChooseRef *x = &n->ref[b->panel ? b->panel : n->nrefs > 1];
+    const ChooseRef *x = leading_operand(b);
     for (int i = 0; i < n->s->niters; i++) {
-        if (!n->s->iter[i].reduction || (b->t->horizontal && i == b->t->v)) continue;
+        if (!is_around(b, i)) continue;
         int at = b->nred++;
         for (; at > 0 && llabs(x->stride[b->red[at - 1]]) < llabs(x->stride[i]); at--)
             b->red[at] = b->red[at - 1];

@@ -427,7 +427,21 @@ static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, do
 
 // --- Enumeration ---------------------------------------------------------------------------------
 
-// Do registers hold the sums, the vectors of an operand along the lanes, and a broadcast?
+// Operands along the lanes that all rows share and that change from step to step: one in a matrix
+// product, two in the sum of B[i, k, l]*D[l, j]*C[k, j].
+static int shared_operands(const ChooseStmt *n, const ChooseTile *t) {
+    int count = 0;
+    for (int r = 1; r < n->nrefs; r++) {
+        const bool *uses = n->ref[r].uses;
+        bool shared = uses[t->v], changes = false;
+        for (int k = 0; k < 2; k++) shared &= t->row[k] < 0 || !uses[t->row[k]];
+        for (int i = 0; i < n->s->niters; i++) changes |= n->s->iter[i].reduction && uses[i];
+        count += shared && changes;
+    }
+    return count;
+}
+
+// Do registers hold the sums, the vectors of operands along the lanes, and a broadcast?
 static bool has_room(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
     const MachineCost *cost = c->cost;
@@ -443,8 +457,8 @@ static bool has_room(const Chooser *c, const ChooseStmt *n, const ChooseTile *t)
     // Short sums in lanes are straight-line code, where sums are values like others.
     bool loops = !t->horizontal || sums * ceil_div(t->length, n->lanes) > c->m->unroll_limit;
     if (!loops && sums > cost->horizontal_sums) return false;
-    int64_t held =
-        (t->horizontal ? t->rows[0] : t->vectors) + 1; // vectors that rows share, and a broadcast
+    int64_t vectors = t->vectors * max_i64(shared_operands(n, t), 1);
+    int64_t held = (t->horizontal ? t->rows[0] : vectors) + 1; // that rows share, and a broadcast
     return sums <= most && (sums + held < c->m->vector_registers || sums <= cost->free_sums);
 }
 
