@@ -42,6 +42,7 @@ const Command commands[] = {
      "--stage schedule-tree  the steps of polyhedral scheduling by --mapping (default: naive):\n"
      "                  canonical, fused, tiled, point loops sunk. See docs/proofs.md.\n"
      "--stage dependences    flow, anti and output dependences, memory- and value-based.\n"
+     "--stage teml           a TeML program whose path makes the loops, if there is one.\n"
      "\n"
      "Without --stage: the Program; with --schedule, --threads, --isa or --cost: the tree.\n"
      "\n"

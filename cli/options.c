@@ -20,8 +20,9 @@ typedef struct Option {
 } Option;
 
 const char *const lang_words[] = {"tc", "lwp", "lwg", "stripe", "teml", NULL};
-const char *const stage_words[] = {"program", "schedule", "tree",          "stripe",      "asm",
-                                   "report",  "ptx",      "schedule-tree", "dependences", NULL};
+const char *const stage_words[] = {"program",     "schedule", "tree", "stripe",
+                                   "asm",         "report",   "ptx",  "schedule-tree",
+                                   "dependences", "teml",     NULL};
 const char *const emit_words[] = {"c", "obj", "asm", "so", "ptx", "stripe", NULL};
 const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
 static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};

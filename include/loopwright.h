@@ -353,6 +353,7 @@ typedef enum lw_stage {
     LW_STAGE_PTX = 6,      // kernels for NVIDIA GPUs, as PTX text: docs/gpu.md
     LW_STAGE_SCHEDULE_TREE = 7, // the steps of polyhedral scheduling by TC's mapping options
     LW_STAGE_DEPENDENCES = 8,   // dependences between statements, memory- and value-based
+    LW_STAGE_TEML = 9, // a TeML program whose path makes these loops, if there is one: docs/teml.md
 } lw_stage;
 
 // A Schedule: docs/schedules.md. All zero: chosen for the machine. The empty text: every loop as it

@@ -17,10 +17,11 @@ typedef struct ScheduleShowCall {
 static lw_status show_body(Call *call, void *args) {
     ScheduleShowCall *s = args;
     bool stripe = s->bound->function->tree;
-    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_DEPENDENCES)
+    if (s->stage < LW_STAGE_SCHEDULE || s->stage > LW_STAGE_TEML)
         return call_misused(call, "'stage' is %d, which is not a valid lw_stage", (int)s->stage);
     bool described = is_description(&s->options.schedule);
-    if (stripe && (s->stage == LW_STAGE_SCHEDULE || (s->options.schedule.text && !described)))
+    if (stripe && (s->stage == LW_STAGE_SCHEDULE || s->stage == LW_STAGE_TEML ||
+                   (s->options.schedule.text && !described)))
         return function_is_tree(call, s->bound->function);
     bool poly = s->stage == LW_STAGE_SCHEDULE_TREE || s->stage == LW_STAGE_DEPENDENCES;
     if (poly && stripe) return function_is_tree(call, s->bound->function);
@@ -32,7 +33,7 @@ static lw_status show_body(Call *call, void *args) {
     stripe &= !described;
     if (s->stage == LW_STAGE_PTX)
         return gpu_show(call, s->bound, &s->options.schedule, s->options.isa, &s->text);
-    if (s->stage >= LW_STAGE_ASM)
+    if (s->stage >= LW_STAGE_ASM && s->stage != LW_STAGE_TEML)
         return code_show(call, s->bound, s->stage, &s->options, NULL, &s->text);
     Compilation c = compilation_of(call, s->bound, &s->options.schedule);
     c.machine = show_machine(call, s->options.isa);
@@ -42,6 +43,10 @@ static lw_status show_body(Call *call, void *args) {
     if (status) return status;
     const Tree *tree = stripe ? own_tree(call, s->bound) : c.tree; // specials are not expanded
     Text text = {.arena = call->arena};
+    if (s->stage == LW_STAGE_TEML) {
+        s->text = teml_path(call->arena, tree, call->diags);
+        return s->text ? LW_OK : LW_ERROR;
+    }
     if (s->stage == LW_STAGE_TREE && s->options.json)
         explain_tree(call->arena, &text, tree);
     else if (s->stage == LW_STAGE_TREE)

@@ -93,5 +93,8 @@ typedef struct TemlResult {
 } TemlResult;
 TemlResult teml_parse(Arena *arena, Arena *scratch, Names *names, const Source *source,
                       const TemlOptions *options, DiagList *diags);
+// The TeML program that makes the loops of a Program's Tree; NULL: there is none, for a reason that
+// is reported. The loops are compared with those that the text makes.
+const char *teml_path(Arena *arena, const struct Tree *t, DiagList *diags);
 
 #endif

@@ -13,6 +13,7 @@
 //   teml_near.c                 the nearest legal alternatives of a step that is not
 //   teml_codegen.c              functions: arguments, initial values, the final Tree
 //   teml_store.c                the store as text
+//   teml_path.c                 a Tree as the TeML program that makes it
 //
 // Tensor expressions are Exprs of one pool: iterators are numbered by name in that pool, tensors
 // by their place in Teml.tensors. A virtual contraction is a read of a tensor whose number is

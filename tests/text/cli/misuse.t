@@ -65,7 +65,7 @@ usage: loopwright check FILE [options]; --help explains them
 --- exit 2
 $ loopwright show mv.tc --stage tee
 --- stderr
-loopwright show: --stage takes program, schedule, tree, stripe, asm, report, ptx, schedule-tree or dependences, not 'tee'; did you mean 'tree'?
+loopwright show: --stage takes program, schedule, tree, stripe, asm, report, ptx, schedule-tree, dependences or teml, not 'tee'; did you mean 'tree'?
 usage: loopwright show FILE [options]; --help explains them
 --- exit 2
 $ loopwright run mv.tc --size M=1,K=1 --backend intrep
