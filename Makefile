@@ -372,6 +372,8 @@ bench-accelerator: all
 bench-passes: all
 	@$(COMMAND) bench gemm conv memory --machine avx512 --peers chosen $(ARGS)
 	@python3 bench/passes.py --loopwright $(COMMAND)
+bench-teml: all
+	@python3 bench/teml.py --loopwright $(COMMAND) $(ARGS)
 bench-setup:
 	@tools/setup bench
 bench-peers: $(PEER_BIN)
@@ -481,6 +483,7 @@ help:
 # > make bench-accelerator  the layers of ResNet-50 on the simulated accelerator
 # > make bench-passes   loops made by the passes of a machine against the chosen ones, and their time
 # > make bench-proofs   polyhedral scheduling and the legality of transformations
+# > make bench-teml     the TeML paper's kernels: its paths as C and machine code, and our choice
 # > make bench-stripe   kernels from flat Stripe text against the same from TC
 # > make bench-x86      kernels against peak, bandwidth and other libraries, if installed
 # > make bench-auto     schedules chosen without search against those by hand and LIBXSMM
@@ -500,6 +503,6 @@ help:
 # > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-accelerator bench-passes bench-stripe bench-proofs bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-accelerator bench-passes bench-stripe bench-proofs bench-teml bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
