@@ -173,8 +173,8 @@ static void find_uses(PathPrinter *w) {
     for (int s = 1; s < n && !w->why; s++) w->common[s] = shared_loops(w->use[s - 1], w->use[s]);
 }
 
-// The loops around a leaf as digits of the statement's iterators; how many. An iterator of one value
-// is the innermost loop.
+// The loops around a leaf as digits of the statement's iterators; how many. An iterator of a single
+// value is the innermost loop.
 static int levels_of(PathPrinter *w, const Use *u, int niters, PathLevel *out) {
     int64_t last[PROGRAM_MAX_ITERS];
     int n = 0;
