@@ -134,7 +134,6 @@ const Tree *pass_constraints(PassRun *r, const Tree *t) {
         Block like = *b;
         int dropped = reduce_block(b, &bounds, keep, &like.nconstraints);
         TreeEdit e = pass_edit(r);
-        e.unchecked = true; // the bounds of the indices prove it
         const Tree *now = t;
         like.constraint = keep;
         if (dropped < 0)
