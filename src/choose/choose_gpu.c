@@ -255,10 +255,12 @@ static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTi
     loop(g, s, c->m, 4 * t->tm, "warp");
     loop(g, s, c->n, 8 * t->tn, "warp");
     loop(g, s, c->k, 1, NULL);
+    int rows = groups == 1 && t->tm > 4 ? t->tm / 2 : t->tm; // that lie together
+    if (rows < t->tm) loop(g, s, c->m, 4 * rows, NULL);
     if (t->tn > 4) loop(g, s, c->n, 32, NULL);
-    loop(g, s, c->m, 2 * t->tm, "lane");
+    loop(g, s, c->m, 2 * rows, "lane");
     loop(g, s, c->n, 8, "lane");
-    loop(g, s, c->m, t->tm, "lane");
+    loop(g, s, c->m, rows, "lane");
     loop(g, s, c->n, 4, "lane");
     loop(g, s, c->m, 1, NULL);
     loop(g, s, c->n, 1, NULL);
@@ -295,7 +297,7 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
 
 // Many small products of two matrices that share a batch: a block has both whole.
 static bool try_small(Gpu *g, int i) {
-    enum { ROWS = 4, COLUMNS = 2, SIDE = 64, BYTES = 48 << 10, GROUPS = 2 };
+    enum { ROWS = 4, COLUMNS = 2, SIDE = 64, BYTES = 48 << 10 };
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
     Contraction c;
@@ -310,12 +312,10 @@ static bool try_small(Gpu *g, int i) {
     int64_t blocks = batch < 0 ? 0 : iter_extent(&s->iter[batch]);
     if (blocks < PROCESSORS / 2 || blocks > INT32_MAX) return false;
     if (!access_uses_iter(c.a, batch) || !access_uses_iter(c.b, batch)) return false;
-    if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES || c.K % (4 * GROUPS))
-        return false;
+    if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES) return false;
     int columns = c.N % COLUMNS ? 1 : COLUMNS;
     label(g, s, "");
     loop(g, s, batch, 1, "grid.x");
-    loop(g, s, c.k, c.K / GROUPS, "thread.z");
     text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.m].name, ROWS);
     if (columns > 1)
         text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.n].name, columns);
