@@ -35,9 +35,15 @@ def network(layers):
     return text + "}\n"
 
 
+AUTOTILE = """machine bench "one memory of 192 KiB"
+memory DRAM line=64
+memory SRAM in=DRAM size=192KiB line=64
+pass flatten
+pass autotile as=tile reqs=#contraction fits=SRAM
+"""
 RESNET = "H=56,W=56,C=64,K=64"
 CASES = [
-    ("autotile of a convolution", CONV, RESNET, "accelerator", "tile", 2),
+    ("autotile of a convolution", CONV, RESNET, AUTOTILE, "tile", 2),
     ("a layer, avx512", LAYER, RESNET, "avx512", None, 10),
     ("a layer, accelerator", LAYER, RESNET, "accelerator", None, 10),
     ("20 statements, avx512", network(10), "B=64,D=256,L=10", "avx512", None, 100),
@@ -64,6 +70,10 @@ def main():
             file = os.path.join(folder, "f.tc")
             with open(file, "w", encoding="utf-8") as out:
                 out.write(text)
+            if "\n" in machine:
+                with open(os.path.join(folder, "m.lwm"), "w", encoding="utf-8") as out:
+                    out.write(machine)
+                machine = os.path.join(folder, "m.lwm")
             runs = [steps_of(args.loopwright, file, sizes, machine) for _ in range(args.rounds)]
         runs.sort(key=lambda run: run[label] if label else sum(run.values()))
         run = runs[len(runs) // 2]
