@@ -351,7 +351,7 @@ static DimSet dims_of(const Einsum *e, const EinsumInput *o) {
     return has;
 }
 
-// The whole problem, and the one that is left once what only one operand has is summed.
+// The whole problem, and the problem without the labels that only one operand has.
 static void pose(Arena *arena, const Einsum *e, PathProblem *whole, PathProblem *rest) {
     DimSet *has = arena_new_n(arena, DimSet, e->noperands), output = DIM(e->nout) - 1;
     DimSet *less = arena_new_n(arena, DimSet, e->noperands), once = 0, twice = output;
@@ -487,7 +487,7 @@ static bool has_place(const Factor *t, int place) {
     return false;
 }
 
-// An intermediate result: first what all factors have, then what the first has, and so on.
+// An intermediate result: first the labels of all factors, then those of the first, and so on.
 static Factor build_temp(EinsumBuild *b, const Factor *term, int n, DimSet has) {
     const Affine *size[PROGRAM_MAX_RANK];
     Factor t = {0};

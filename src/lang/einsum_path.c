@@ -92,7 +92,7 @@ static void count_dims(Greedy *g) {
     }
 }
 
-// What is left of two terms: what the output or a third one has.
+// The labels of two terms that remain: those of the output or of a third term.
 static DimSet left_of(const Greedy *g, int a, int b) {
     DimSet x = g->term[a].has, y = g->term[b].has;
     return ((x | y) & g->p->output) | (x & y & g->three) | ((x ^ y) & g->two);

@@ -1,4 +1,4 @@
-// Building a graph: every call checks what it is given, infers the type, and appends one node.
+// Building a graph: every call checks its arguments, infers the type, and appends one node.
 #include "lang/graph_impl.h"
 
 #include <stdarg.h>

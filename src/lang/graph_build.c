@@ -99,7 +99,7 @@ static void find_folded(GraphBuild *b) {
 
 // --- 3. tensors --------------------------------------------------------------------------------
 
-// The node whose tensor x lives in: x itself, or what a chain of post-operations updates.
+// The node whose tensor holds x: x itself, or the one that a chain of post-operations updates.
 static int root_of(const GraphBuild *b, int x) {
     while (node(b, x)->post) x = node(b, x)->input[0];
     return x;
@@ -146,7 +146,7 @@ static bool check_posts(GraphBuild *b) {
     return true;
 }
 
-// A write holds what it is given itself where that has no storage yet and fits.
+// A write becomes the storage of its operand if that has none yet and fits.
 static void claim(GraphBuild *b, int w) {
     const GraphNode *n = node(b, w);
     b->tensor[w] = add_tensor(b, n->name, n, ROLE_OUTPUT, n->ndims, n->dim);

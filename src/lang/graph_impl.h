@@ -42,7 +42,7 @@ typedef struct GraphNode {
     Name name;     // READ, WRITE: the tensor
     Name label;    // that its text or lw_graph_label gives it; NULL: none
     ExprOp op;     // OP
-    Reduce reduce; // PLACE; of an OP: ASSIGN, or what it reduces with
+    Reduce reduce; // PLACE; of an OP: ASSIGN, or its reduction
     int ninputs;
     const int *input;
     int ndims;
@@ -97,7 +97,7 @@ bool graph_name_ok(const char *name, size_t len);
 
 // --- graph_index.c ----------------------------------------------------------------------------
 
-// Reads from `at` up to `end`; each leaves `at` after what it understood. False after a report.
+// Reads from `at` up to `end`; each leaves `at` behind the text it read. False after a report.
 typedef struct Cursor {
     Graph *g;
     const Source *source;

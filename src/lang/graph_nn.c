@@ -1,4 +1,4 @@
-// Compositions: what LoopTool's tensors and its nn module offer, each a few nodes of the graph.
+// Compositions: the operations of LoopTool's tensors and nn module, each a few nodes of the graph.
 #include "lang/graph_impl.h"
 
 #include <string.h>

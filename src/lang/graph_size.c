@@ -27,7 +27,7 @@ typedef struct GraphSizes {
     Graph *g;
     Exprs *x;
     const Affine **known; // per dimension
-    const Relation **by;  // per dimension: what it was solved from
+    const Relation **by;  // per dimension: the relation it was solved from
     VEC(SizeEquation) equations;
     bool failed;
 } GraphSizes;
@@ -118,7 +118,7 @@ static int unknown_of(const GraphSizes *s, const Affine *e) {
     return found;
 }
 
-// Puts in what is known by now.
+// Substitutes the known dimensions.
 static int refresh(GraphSizes *s, SizeEquation *eq) {
     eq->zero = affine_substitute(s->x, eq->zero, NULL, s->known);
     int u = unknown_of(s, eq->zero);

@@ -59,7 +59,7 @@ Program *einsum_parse(Arena *arena, Names *names, const Source *spec, int nopera
 // whatever is wrong is in `diags`.
 typedef enum TemlTrust {
     TEML_PROVEN,
-    TEML_UNPROVEN,  // what is not proven passes
+    TEML_UNPROVEN,  // unproven transformations pass
     TEML_UNCHECKED, // everything does; functions that are wrong get a warning
 } TemlTrust;
 

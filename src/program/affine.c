@@ -322,7 +322,7 @@ const Affine *affine_mul(Exprs *x, const Affine *a, const Affine *b) {
     return finish(x, &s);
 }
 
-// floor((whole·k + rest) / k) = whole + floor(rest / k): takes out of `a` what k > 0 divides.
+// floor((whole·k + rest) / k) = whole + floor(rest / k): moves the multiples of k > 0 out of `a`.
 static void split_by(const Affine *a, int64_t k, Sum *whole, Sum *rest) {
     sum_init(whole, floor_div(a->constant, k));
     sum_init(rest, floor_mod(a->constant, k));

@@ -127,7 +127,7 @@ static bool has_empty_input(const Binder *b) {
 
 // --- Sizes and ranges --------------------------------------------------------------------------
 
-// The affine in the new pool; what is no constant there is a mistake of the front-end.
+// The affine in the new pool, where it must be constant: anything else is our mistake.
 static const Affine *bind_affine(Binder *b, const Affine *a, Range range) {
     const Affine *bound = affine_subst(b->to->exprs, a, &b->subst);
     if (b->to->exprs->overflow) {

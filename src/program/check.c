@@ -168,7 +168,7 @@ void check_facts(const Checker *c, const Guard *guards, Facts *f) {
     for (const Guard *g = guards; g; g = g->up) learn(c, f, g->cond, g->holds);
 }
 
-// Moves the bounds of iterator t.index to what  t.coef·iterator + rest >= 0  leaves, rest <= max.
+// Narrows the bounds of iterator t.index by  t.coef·iterator + rest >= 0  where rest <= max.
 static bool tighten_one(Box *b, Term t, int64_t max) {
     int i = t.atom->index;
     int64_t k = t.coef, old_lo = b->lo[i], old_hi = b->hi[i];

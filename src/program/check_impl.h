@@ -1,7 +1,7 @@
-// What the checks of a bound Program share; see check.h for what is checked.
+// Shared by the checks of a bound Program; check.h lists the checks.
 //
 //   check.c    instances and pairs of instances: subscripts stay inside, '=' writes once, in-place
-//   cover.c    what a statement reads was written before it
+//   cover.c    a statement reads elements only after they were written
 #ifndef LW_PROGRAM_CHECK_IMPL_H
 #define LW_PROGRAM_CHECK_IMPL_H
 
@@ -54,7 +54,7 @@ bool box_next(const Box *b, int64_t *at); // the next point in lexicographic ord
 Box check_stmt_box(const Stmt *st);
 void check_facts(const Checker *c, const Guard *guards, Facts *f);
 void check_tighten(Box *b, const Facts *f); // the box without points where the facts cannot hold
-// Whether the instance exists and performs what the guards guard. MAYBE: that depends on data.
+// Whether the instance exists and its guards hold. MAYBE: that depends on data.
 Exists check_performed(const Checker *c, const Guard *guards, const int64_t *at);
 const char *check_show_instance(const Checker *c, const int64_t *at, const char *before);
 

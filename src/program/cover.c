@@ -207,7 +207,7 @@ static bool is_known(const Solve *s, const Affine *a) {
     return true;
 }
 
-// Moves what is known to the right.
+// Moves the known terms to the right.
 static void move_known(Solve *s, Equation *q) {
     const Affine *left = q->left;
     for (int i = 0; i < left->n; i++) {
@@ -571,7 +571,7 @@ static int64_t written_at(const Cover *v, const Writer *w, const int64_t *at) {
     return 2 * step + (w->stmt < v->c->stmt ? 0 : 2 * inner - 1);
 }
 
-// Marks what the statement writes, and when; false when that is too much to look at.
+// Marks the elements that the statement writes, and when; false: there are too many of them.
 static bool mark(Cover *v, const Writer *w, int64_t *written) {
     int64_t at[PROGRAM_MAX_ITERS], element[PROGRAM_MAX_RANK];
     Box b = writer_box(w->st);
@@ -585,7 +585,7 @@ static bool mark(Cover *v, const Writer *w, int64_t *written) {
     return true;
 }
 
-// Goes on to the first instance that reads what nothing wrote; MAYBE: some does if the data say so.
+// Advances to the first instance that reads an unwritten element; MAYBE: that depends on data.
 // False when that is too much to look at.
 static bool look_at_all(Cover *v, const Box *b, int64_t *written, int64_t *at, Exists *found) {
     const Tensor *t = tensor_of(v->c, v->read);
@@ -648,7 +648,7 @@ static void add_clauses(Cover *v, const Writer *w) {
     if (w->stmt < v->c->stmt) v->clause[v->nclauses++] = (Clause){.w = w, .equal = common};
 }
 
-// The reader's instances: a box, what is known of them, and the element, which lies in the tensor.
+// The reader's instances: a box, the facts about them, and the element, which lies in the tensor.
 static void set_up(Cover *v, const Box *b, const Facts *f) {
     Checker *c = v->c;
     const Tensor *t = tensor_of(c, v->read);

@@ -282,7 +282,7 @@ static DepAnswer answer(Arena *scratch, const DepQuery *q, DepWitness *witness) 
     int64_t budget = q->budget ? q->budget : DEP_BUDGET;
     if (q->pool) *q->pool -= budget = min_i64(budget, *q->pool);
     OmegaAnswer a = solve_choices(&b, &o, 0, x, &budget);
-    if (q->pool) *q->pool += budget; // what was not spent
+    if (q->pool) *q->pool += budget; // the unspent part
     if (a == OMEGA_NO) return DEP_NO;
     if (a != OMEGA_YES) return DEP_UNDECIDED;
     bool holds = check_witness(&b, x, witness);

@@ -1,6 +1,6 @@
 // Scalar expressions: interning, simplifying constructors, substitution, visiting.
 //
-// Constructors fold what is constant and drop what does nothing; they never change a float's bits.
+// Constructors fold constants and drop operations without effect; they never change a float's bits.
 // A node is its fixed part and its operands behind it, in one piece of the arena.
 #include "program/expr.h"
 
@@ -180,7 +180,7 @@ static bool is_step(const Expr *a) {
     return a->kind == EXPR_OP && a->op == OP_CAST && type_widens(a->arg[0]->type, a->type);
 }
 
-// A cast to f16 or bf16 of an operation of that very type rounds what was computed in f32.
+// A cast to f16 or bf16 of an operation of the same type rounds its f32 result.
 static const Expr *explicit_cast(Exprs *x, Type to, const Expr *a) {
     if (is_const(a)) return expr_const(x, to, type_convert(to, a->type, a->value));
     if (is_step(a)) return explicit_cast(x, to, a->arg[0]);

@@ -1,4 +1,4 @@
-// Scalar expressions: what one instance of a statement computes.
+// Scalar expressions: the value that one instance of a statement computes.
 //
 // Nodes are immutable and hash-consed in an Exprs pool together with Affines: equal means ==. Every
 // node has its type; arithmetic happens in type_compute(type), and a value of type f16 or bf16
@@ -81,7 +81,7 @@ struct Exprs {
     Set affines, atoms, accesses, exprs;
     int natoms;
     const Affine *iter[8], *param[16],
-        *small[4];  // what is asked for most: i0, p0, constants -1 ... 2
+        *small[4];  // the most frequent ones: i0, p0, constants -1 ... 2
     bool overflow;  // some affine constructor overflowed since this was last cleared
     bool too_large; // some node went beyond a limit of affine.h since this was last cleared
 };

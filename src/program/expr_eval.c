@@ -107,7 +107,7 @@ static double arith_f32(ExprOp op, float a, float b) {
     case OP_MUL: return a * b;
     case OP_DIV: return a / b;
     case OP_MOD: return mod_f32(a, b);
-    default: return arith_f64(op, a, b); // what does not round
+    default: return arith_f64(op, a, b); // operations that do not round
     }
 }
 

@@ -162,7 +162,7 @@ static Bounds copy_bounds(Infer *in, const Bounds *from) {
     return to;
 }
 
-// The intersection of what was inferred for position d of t; no bounds when nothing was.
+// The intersection of the bounds inferred for position d of t; no bounds where there are none.
 static Var position(Infer *in, int t, int d) {
     Var all = {.state = VAR_UNKNOWN};
     int found = 0;
@@ -202,7 +202,7 @@ static Var inferred(Infer *in, const Affine *lo, const Affine *hi) {
     return v;
 }
 
-// Definitions that are stuck take, for a position they say nothing about, what the others say.
+// A definition that is stuck at a position takes the bounds that the others have there.
 static bool adopt(Infer *in, int t) {
     bool progress = false;
     for (int d = 0; d < in->p->tensors.at[t].rank; d++) {
@@ -351,7 +351,7 @@ static bool range_dimension(Infer *in, int t, int d) {
     return true;
 }
 
-// Fixes size and origin of t, the hull of what its definitions write.
+// Fixes size and origin of t: the hull of the elements that its definitions write.
 static bool range_tensor(Infer *in, int t) {
     Tensor *tensor = &in->p->tensors.at[t];
     intersect(in, t);
@@ -407,7 +407,7 @@ static bool complete(Infer *in, InferWork *w) {
     return false;
 }
 
-// Everything that w reads is known, or is what it writes.
+// Every tensor that w reads is known, or is the one it writes.
 static bool is_ready(const Infer *in, const InferWork *w) {
     for (int r = 0; r < w->info->nreads; r++) {
         int t = w->info->reads[r].access->tensor;

@@ -43,7 +43,7 @@ typedef struct InferGuard {
 typedef struct InferRead {
     const Access *access; // its READ atoms are listed as reads of their own
     ReadMode mode;
-    const InferGuard *guard; // of a guarded one, what is known; NULL: nothing
+    const InferGuard *guard; // of a guarded one: the conditions that hold; NULL: none
     Range range;             // of the whole read
     const Range *subs;       // of each subscript; NULL: use range
 } InferRead;

@@ -4,8 +4,8 @@
 //   infer.c         which statements together, rounds, ranges of tensors
 //   infer_solve.c   one inequality solved for one iterator; extreme values over known ranges
 //   infer_prove.c   is this Affine never negative?
-//   infer_guard.c   what guards say about the reads behind them
-//   infer_report.c  what is left over: Requires, errors, and their texts
+//   infer_guard.c   facts that guards imply about the reads behind them
+//   infer_report.c  conditions that stay open: Requires, errors, and their texts
 #ifndef LW_PROGRAM_INFER_IMPL_H
 #define LW_PROGRAM_INFER_IMPL_H
 

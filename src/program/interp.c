@@ -1,4 +1,4 @@
-// The reference interpreter: what a Program means, straight from its definition.
+// The reference interpreter: the meaning of a Program, straight from its definition.
 //
 // Statements run in order; those with serial iterators step by step. The instances of one statement
 // are visited row by row, a row being the innermost iterator; rows in lexicographic order. Before
@@ -70,7 +70,7 @@ typedef struct Interp {
     ElementPlace *places; // per tensor
     // The statement that runs:
     const Stmt *st;
-    ElementPlace before; // what it reads of the tensor it writes
+    ElementPlace before; // the element that it reads of the tensor it writes
     bool in_place;
     VEC(RowCursor) cursors; // cursors.at[0] is the write
     VEC(Instr) code;

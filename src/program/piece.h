@@ -22,7 +22,7 @@ typedef struct Pieces {
     Exprs *x;
     const int64_t *least, *most; // by iterator
     int apart;                   // atoms made of this iterator alone stay as they are; -1: none
-    int quotients;               // so many values of a quotient may be taken apart
+    int quotients;               // most values of a quotient that become pieces
     const Affine *fact[PIECE_FACTS];
     int nfacts;
     const Affine *open; // the first condition that is not decided, linear; NULL: none
@@ -41,7 +41,7 @@ bool access_is_linear(const Access *a);
 // that. Without lo and hi, 64-bit arithmetic on indices counts as exact.
 const Affine *expr_as_affine(Exprs *x, const Expr *e, const int64_t *lo, const int64_t *hi);
 // An operation on indices as one index, if that is linear: 4*(index(2*q + r)%2) as index(4*r).
-// Otherwise what it was.
+// Otherwise it is returned unchanged.
 const Expr *piece_index(Pieces *s, const Expr *e);
 
 #endif

@@ -142,7 +142,7 @@ typedef struct Program {
     Exprs *exprs; // the pool all Affines and Exprs of this Program are in
     Names *names;
     Name name;
-    const Source *source; // what ranges point into; may be NULL
+    const Source *source; // the text that ranges refer to; may be NULL
     VEC(Param) params;
     VEC(Tensor)
     tensors; // arguments first: inputs in signature order, then outputs, then temporaries
@@ -207,7 +207,7 @@ void program_print(Text *out, const Program *p);
 // iterator gets a number, so that subscripts read unambiguously.
 void program_name_iters(Arena *arena, const Program *p, const Stmt *st, Name *names);
 Program *program_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
-// A text may hold several, one after the other. Gives those that are right, and their number.
+// A text may hold several, one after the other. Returns the correct ones and their number.
 int program_parse_all(Arena *arena, Names *names, const Source *source, DiagList *diags,
                       Program ***out);
 

@@ -79,11 +79,11 @@ bool stmt_touches(const StmtFacts *f, int tensor); // reads or writes
 
 // Must the two keep their order? One writes a tensor that the other reads or writes.
 bool stmts_depend(const StmtFacts *a, const StmtFacts *b);
-// Does a statement with a number in [from, to] write what statement i reads?
+// Does a statement with a number in [from, to] write a tensor that statement i reads?
 bool stmt_overwritten(const ProgramFacts *f, int i, int from, int to);
-// The last statement behind i that reads what i writes; i itself: none does.
+// The last statement behind i that reads the tensor of i; i itself: none does.
 int stmt_last_reader(const ProgramFacts *f, int i);
-// The one statement that reads what i alone writes, and stands behind i; -1: there is none.
+// The only reader, behind i, of a tensor that i alone writes; -1: there is none.
 int stmt_only_reader(const ProgramFacts *f, int i);
 
 // Access x of statement a and access y of statement b, to one tensor: whenever they touch the same

@@ -290,7 +290,7 @@ static const Expr *int_literal(Parser *ps, Type type, bool minus) {
     return expr_const(ps->p->exprs, type, (Value){.i = v});
 }
 
-// A literal of a type; false when what stands here is none of that type (3.5 is no i32).
+// A literal of a type; false: the text has no literal of that type (3.5 is no i32).
 static bool accept_literal(Parser *ps, Type type, bool minus, const Expr **out) {
     if (!at_number(ps) || type == TYPE_BOOL) return false;
     if (type_is_float(type))

@@ -47,7 +47,7 @@ typedef struct StmtPlan {
     int stage;           // later statements do not share the loops from here on
 } StmtPlan;
 
-// A statement and what the Schedule says of it, before any loop exists.
+// A statement and its section of the Schedule, before any loop exists.
 typedef struct StmtInfo {
     const Stmt *s;
     const StmtFacts *facts;

@@ -232,7 +232,7 @@ static void contiguous_last(const Stmt *s, SchedLoop *loop, const PolyMember **o
         }
 }
 
-// Iterations of the last loop of an order, over what its tiles leave.
+// Iterations of the last loop of an order, inside its tiles.
 static int64_t left_of(const Stmt *s, const SchedLoop *loop, int n, int at) {
     int64_t left = iter_extent(&s->iter[stmt_find_iter(s, loop[at].iter)]);
     for (int i = 0; i < n && i < at; i++)

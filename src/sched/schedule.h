@@ -117,7 +117,7 @@ typedef struct SchedStmt {
 typedef struct Schedule {
     Arena *arena;
     Names *names;
-    const Source *source; // what ranges point into; may be NULL
+    const Source *source; // the text that ranges refer to; may be NULL
     int nstmts;
     const SchedStmt *const *stmt; // unique labels
     bool flatten;                 // it speaks of the Program's flat form (flatten.h)

@@ -162,7 +162,7 @@ static void constrain(Lower *l, TreeItem *out, const Affine *a) {
     if (!never_negative(l, a)) vec_push(l->arena, &out->constraint, a);
 }
 
-// The range of what the loops behind `at` add to an iterator, in its own direction or against it.
+// The range that the loops behind `at` add to an iterator, in its own direction or against it.
 static int64_t left_over(const Inst *inst, int iter, int at) {
     int64_t most = 0;
     for (int i = at + 1; i < inst->plan.n; i++)

@@ -9,7 +9,7 @@
 const char *const lift_reason[LIFT_REASONS] = {"lifted", "asked",  "kind",  "place",    "tag",
                                                "buffer", "layout", "start", "statement"};
 
-// A statement on the way, with what its leaf knew.
+// A statement being lifted, with the facts of its leaf.
 typedef struct Lifted {
     Stmt st;
     bool starts;          // an initialisation
@@ -296,7 +296,7 @@ static bool writes_whole(const Lifter *l, const Stmt *st) {
     return true;
 }
 
-// Do iterator i of one and iterator k of the other play the same part in what is written?
+// Do iterator i of one and iterator k of the other play the same part in the written element?
 static bool alike(const Stmt *a, int i, const Stmt *b, int k) {
     if (a->iter[i].lo->constant != b->iter[k].lo->constant ||
         a->iter[i].hi->constant != b->iter[k].hi->constant)
@@ -344,7 +344,7 @@ static bool reads(const Stmt *st, int tensor) {
     return t.found;
 }
 
-// Is this what `init` of the reduction would do?
+// Does this equal `init` of the reduction?
 static bool starts(const Lifter *l, const Stmt *first, const Stmt *st) {
     Type type = l->p->tensors.at[first->write->tensor].type;
     if (st->op == REDUCE_ASSIGN || st->init || first->nconstraints ||
@@ -354,7 +354,7 @@ static bool starts(const Lifter *l, const Stmt *first, const Stmt *st) {
     return st->write->has_read ? writes_whole(l, first) : same_elements(l, first, st);
 }
 
-// The first statement behind number `at` that touches what it writes; NULL: none.
+// The first statement behind number `at` that accesses the tensor it writes; NULL: none.
 static Stmt *next_of(Lifter *l, int at) {
     int tensor = l->made.at[at].st.write->tensor;
     for (int i = at + 1; i < l->made.n; i++) {

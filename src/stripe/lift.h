@@ -40,7 +40,7 @@ typedef struct Lift {
     Program *program; // not bound; NULL: none
     LiftReason reason;
     const char *text; // the reason in words; "" where it was lifted
-    Range range;      // what it speaks of, in the Tree's source
+    Range range;      // in the Tree's source
 } Lift;
 
 // Of a verified Tree without specials. The Program is in `arena`, its arguments are the Tree's.

@@ -24,7 +24,7 @@ typedef struct Fold {
     int at;               // the statement at hand
     int buffer;           // that it writes
     VEC(FoldKept) kept;   // while rewriting: elements and the buffers that keep them
-    const Affine **iters; // what scalars stand for in subscripts, or NULL
+    const Affine **iters; // values of scalars in subscripts, or NULL
 } Fold;
 
 // --- Subscripts --------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ static const Expr *scalar(Fold *f, const StripeStmt *st) {
     }
 }
 
-// --- Keeping what is overwritten ---------------------------------------------------------------
+// --- Keeping overwritten elements --------------------------------------------------------------
 
 static void note_read(void *user, const Access *a, bool guarded) {
     Fold *f = user;
@@ -173,7 +173,7 @@ static const Access *keep(Fold *f, const Access *a) {
 
 static bool outlives(const Fold *f, const StripeScalar *a) { return a->e && a->last_use > f->at; }
 
-// Statement f->at writes `buffer`: whatever was loaded from it and is used later is kept.
+// Statement f->at writes `buffer`: keeps elements that were loaded from it and are used later.
 static void keep_loads(Fold *f, int buffer) {
     f->buffer = buffer;
     f->kept.n = 0;

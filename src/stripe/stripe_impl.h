@@ -5,7 +5,7 @@
 //   stripe_parse.c   blocks and refinements as they stand in the text
 //   stripe_stmt.c    statements
 //   stripe_fold.c    the statements of one block into children of the Tree: scalars into
-//   expressions stripe_init.c    initialisations of what is `out:agg`
+//   expressions stripe_init.c    initialisations of `out:agg` refinements
 #ifndef LW_STRIPE_STRIPE_IMPL_H
 #define LW_STRIPE_STRIPE_IMPL_H
 
@@ -142,7 +142,7 @@ typedef struct StripeParser {
     int64_t *lo, *hi; // bounds per index id, inclusive
 } StripeParser;
 
-// Reports the first mistake only: what follows from it would confuse.
+// Reports the first mistake only: its consequences would confuse.
 void stripe_fail(StripeParser *p, Range range, DiagId id, ...);
 
 static const int64_t STRIPE_LIMIT = (int64_t)1 << 61; // of index arithmetic: differences fit too

@@ -4,7 +4,7 @@
 
 #include "stripe/stripe.h"
 
-// Names of the operations in Stripe text; those that are not here have their own (op_info).
+// Names of operations in Stripe text; the other operations have the names of op_info.
 const char *stripe_op_name(ExprOp op);
 int stripe_op_find(const char *name, int len); // ExprOp, or -1
 // "add" and so on; "assign" for REDUCE_ASSIGN.

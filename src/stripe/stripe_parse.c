@@ -155,7 +155,7 @@ Reduce stripe_take_agg(StripeParser *p) {
     return agg < 0 ? REDUCE_ASSIGN : (Reduce)agg;
 }
 
-// ":4 B", ":1.5 KiB": what the text says of sizes in bytes can be computed.
+// ":4 B", ":1.5 KiB": sizes in bytes, which are computed instead of read.
 static void skip_bytes(StripeParser *p) {
     if (p->tok.kind != ST_INT && p->tok.kind != ST_FLOAT) return;
     stripe_next(p);

@@ -154,7 +154,7 @@ static ViewTouch *touch_access(ViewCollect *c, const Access *a) {
     return t;
 }
 
-// A read that a condition keeps inside its buffer tells no box: it takes what is seen around.
+// A read that a condition keeps inside its buffer has no box of its own: it takes the outer one.
 static void touch_read(void *user, const Access *a, bool guarded) {
     ViewCollect *c = user;
     ViewTouch *t = touch_access(c, a);

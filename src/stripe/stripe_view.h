@@ -12,7 +12,7 @@ typedef struct PrintView {
     const int64_t *size;
     bool has_agg;
     Reduce agg;
-    Reduce effective; // what a store through it does: the outermost aggregation on the way here
+    Reduce effective; // the effect of a store through it: the outermost aggregation on the way here
     Place place;
     Tags tags;
     int from; // view of the enclosing block, -1: none (arguments and allocations)
@@ -31,14 +31,14 @@ struct PrintBlock {
     int depth;
     VEC(PrintView) view;
     Name *index;        // names of b's indices
-    VEC(Passed) passed; // those that the Tree does not list
+    VEC(Passed) passed; // the ones that the Tree does not list
     PrintBlock **child; // NULL for leaves and specials
 };
 
 typedef struct Planner {
     const Tree *t;
     Arena *arena;
-    const Affine **resolved; // per index id: itself, or what is passed in, over proper indices
+    const Affine **resolved; // per index id: itself, or its passed-in value, over proper indices
     int64_t *lo, *hi;        // per index id, inclusive
     bool *scope;             // per index id: belongs to the block at hand or to one around it
     bool *used;              // per index id, for a moment

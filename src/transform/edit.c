@@ -128,7 +128,7 @@ static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
     return made;
 }
 
-// New numbers for what a copy of a block brings along.
+// New numbers for the indices and buffers of a copied block.
 static void renumber(Rename *r, const Block *b, Index *index, int *alloc) {
     EditWork *w = r->w;
     for (int i = 0; i < b->nindex && r->fresh; i++) {
@@ -229,7 +229,7 @@ void work_replace(EditWork *w, const Node *target, const Node *const *with, int 
 
 // --- Legality ----------------------------------------------------------------------------------
 
-// Origins by statement: the old leaf of that statement, and what its loops are now.
+// Origins by statement: the old leaf of that statement, and its loops now.
 static void origins_by_iters(EditWork *w, const LegalBefore *b, const TreeFacts *now) {
     for (int i = 0; i < now->use.n; i++) {
         const Leaf *leaf = now->use.at[i].leaf;

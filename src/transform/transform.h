@@ -90,13 +90,13 @@ bool tree_agrees(const Tree *reference, const Tree *t, const char *verb, const T
 // --- Buffers, transform_buffer.c ---------------------------------------------------------------
 
 // for i: { T[4]; .. T[x] .. }  ->  T[N, 4]; for i: .. T[i, x] ..   (less reuse, more memory)
-// Always legal: what each iteration of `loop` had for itself is kept side by side.
+// Always legal: the elements of each iteration of `loop` are kept side by side.
 const Tree *tree_stage(const Tree *t, int buffer, int loop, const TreeEdit *e);
 // T[N, 4]; for i: .. T[i, x] ..  ->  for i: { T[4]; .. T[x] .. }
-// Legal when no iteration reads what another wrote.
+// Legal when no iteration reads an element that another wrote.
 const Tree *tree_unstage(const Tree *t, int buffer, int loop, const TreeEdit *e);
 // for i: { .. A[4*i + j] .. }  ->  for i: { A'[4]; for d: A'[d] = A[4*i + d]; .. A'[j] .. }
-// Legal when nothing inside an iteration of the loop writes what it reads of A.
+// Legal when no iteration of the loop writes an element of A that it reads.
 const Tree *tree_copy_input(const Tree *t, int buffer, int loop, const TreeEdit *e);
 // The reverse: reads of the copy read what was copied. Legal when that has not changed meanwhile.
 const Tree *tree_drop_copy(const Tree *t, int buffer, const TreeEdit *e);

@@ -17,7 +17,7 @@ typedef struct Pair {
     LegalRule rule;
 } Pair;
 
-// An instance of each, and what they are asked.
+// An instance of each, and the question about them.
 typedef struct Case {
     System s;
     Point x, y;
@@ -81,7 +81,7 @@ static void report(Legal *l, const Pair *pair, const Case *c, bool a_is_source) 
     l->found(l->user, &w);
 }
 
-// The answer to a question; what a condition on data guards may not happen. False: a fault.
+// The answer to a question; accesses guarded by data may not happen. False: a fault.
 static bool answered(Legal *l, const Pair *pair, Case *c, bool a_is_source) {
     l->questions++;
     DepAnswer answer = system_decide(&c->s);

@@ -27,9 +27,9 @@ typedef enum LegalRule {
 
 // What the second of two instances does with an element that the first one has touched.
 typedef enum LegalKind {
-    LEGAL_FLOW,   // it reads what was written
-    LEGAL_ANTI,   // it overwrites what was read
-    LEGAL_OUTPUT, // it overwrites, or combines with, what was written
+    LEGAL_FLOW,   // it reads a written element
+    LEGAL_ANTI,   // it overwrites an element that was read
+    LEGAL_OUTPUT, // it overwrites, or combines with, a written element
 } LegalKind;
 extern const char *const legal_kind_name[];
 
@@ -65,12 +65,12 @@ typedef struct LegalBefore {
 
 typedef struct Legal {
     TreeFacts *f;
-    const LegalBefore *before; // NULL: what the Tree itself has to fulfil
+    const LegalBefore *before; // NULL: the conditions of the Tree itself
     void *user;                // Called for every fault, one for each pair of accesses:
     void (*found)(void *user, const Witness *w);                              // with a witness,
     void (*open)(void *user, const Touch *a, const Touch *b, LegalRule rule); // and not proven.
     bool first;             // end with the first one
-    int64_t questions;      // counted up: those that cheap exits did not answer
+    int64_t questions;      // counted up: questions that cheap exits did not answer
     bool refused, unproven; // the answer
 } Legal;
 

@@ -81,7 +81,7 @@ static bool find_bad(Verifier *v, const Touch *t, const Affine *bad, DiagId id, 
     return true;
 }
 
-// Accesses that bind left to a check at run time: gathers, and what it could not prove.
+// Accesses that bind left to a check at run time: gathers, and unproven ones.
 static bool checked_at_run_time(const Verifier *v, const Touch *t) {
     const Leaf *leaf = use_of(v, t)->leaf;
     const Program *p = v->f.t->program;

@@ -26,14 +26,14 @@ typedef enum VerifyAnswer {
 } VerifyAnswer;
 
 typedef struct Verify {
-    bool unchecked;    // what is not proven passes, and is not reported
+    bool unchecked;    // unproven accesses pass, and are not reported
     bool near;         // notes name the nearest legal kinds of loops, each judged
-    int64_t questions; // counted up: those that cheap exits did not answer,
+    int64_t questions; // counted up: questions that cheap exits did not answer,
     int64_t undecided; // and those that nothing answered
 } Verify;
 
 // Specials are verified by their expansion. `scratch` is given back as it was; `v` may be NULL.
-// Reports what is wrong, one diagnostic per kind of fault and leaf.
+// Reports one diagnostic per kind of fault and leaf.
 VerifyAnswer tree_verify(Arena *scratch, const Tree *t, Verify *v, DiagList *diags);
 
 #endif

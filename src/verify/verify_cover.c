@@ -374,7 +374,7 @@ typedef struct Data {
 } Data;
 
 static const Affine *datum(TreeCover *c, Data *data, const Atom *read) {
-    enum { MOST_BITS = 40 }; // whatever is larger is no index
+    enum { MOST_BITS = 40 }; // larger values are no indices
     for (int i = 0; i < data->n; i++)
         if (data->atom[i] == read) return data->value[i];
     if (data->n == TREE_MAX_RANK || c->s.n == DEP_MAX_ITERS) {
@@ -485,7 +485,7 @@ static bool starts_empty(const Verifier *v, int buffer) {
     return p && buffer < p->tensors.n && p->tensors.at[buffer].role == ROLE_OUTPUT;
 }
 
-// A Schedule's copy moves whole boxes, and with them what nothing wrote; that is no use of it.
+// A Schedule's copy moves whole boxes, unwritten elements included; moving them is no use of them.
 static bool only_moves(const Verifier *v, const Touch *read) {
     const Leaf *leaf = v->f.use.at[read->use].leaf;
     const Expr *e = leaf->value;

@@ -12,7 +12,7 @@
 
 enum { WALK_STEPS = 1 << 18, WALK_ELEMENTS = 1 << 22 };
 
-// A block or leaf with what it touches of the buffer; others are left out.
+// A block or leaf with its accesses to the buffer; nodes without any are left out.
 typedef struct WalkNode {
     const Block *block; // NULL: a leaf
     int nchildren, ntouches;

@@ -101,7 +101,7 @@ typedef struct TcWhere {
     TcNode *a, *b; // lo and hi; the let's value; the exists's expression
 } TcWhere;
 
-typedef struct TcTarget { // what a statement defines
+typedef struct TcTarget { // the left side of a statement
     Name name;
     Range range; // of the name
 } TcTarget;

@@ -4,7 +4,7 @@
 //   tc_parse.c    tokens -> the syntax of syntax.h, with recovery at statements and functions
 //   tc_builtin.c  the tables of type names and builtin functions
 //   tc_check.c    functions: names, signatures, types and extents of tensors
-//   tc_stmt.c     statements: left side, `where`, what may be written
+//   tc_stmt.c     statements: left side, `where`, legality of the write
 //   tc_expr.c     expressions as values: typed Exprs
 //   tc_index.c    expressions as subscripts and bounds: Affines; borders
 //   tc_call.c     calls of functions, inlined, and concat
@@ -18,7 +18,7 @@
 
 typedef enum Weak { WEAK_NOT, WEAK_INT, WEAK_FLOAT } Weak;
 
-// The value of an expression. Weak: built from literals only; takes the type of what it meets.
+// The value of an expression. Weak: built from literals only; takes the type of the other operand.
 typedef struct TcVal {
     const Expr *e; // NULL: poisoned, reported already
     Weak weak;
@@ -175,7 +175,7 @@ typedef struct TcChecker {
     int guard;                // depth of ?: branches and right sides of && ||
     const InferGuard *guards; // the conditions of those
     bool untyped;             // the statement reads a tensor whose type nothing told yet
-    const char *no_index;     // what must not depend on indices, or NULL
+    const char *no_index;     // the name of a part that must not depend on indices, or NULL
     Range padded;             // of a pad() that leaves instances out
 } TcChecker;
 
@@ -225,7 +225,7 @@ bool tc_readable(TcChecker *ck, int tensor, int n, Range range); // reports when
 void tc_report_undefined(TcChecker *ck, const TcNode *n);
 // What was meant, or how to define it.
 void tc_note_undefined(TcChecker *ck, Diag *d, const TcFrame *frame,
-                       const TcNode *n); // a call of what is no tensor
+                       const TcNode *n); // a call of something other than a tensor
 void tc_add_read(TcChecker *ck, const Access *a, ReadMode mode, Range range, const Range *subs);
 const InferRead *tc_take_reads(TcChecker *ck, int *n); // of the statement at hand, all in all
 

@@ -122,7 +122,7 @@ static bool concat_operands(TcChecker *ck, TcFrame *frame, const TcNode *v, Conc
     return !axis || read_axis(ck, axis, c);
 }
 
-// Sizes of the result, and what must agree.
+// Sizes of the result, and the sizes that must agree.
 static void concat_sizes(TcChecker *ck, const Concat *c, int to, const TcStmt *s) {
     const Affine **size = arena_new_n(ck->arena, const Affine *, c->rank);
     for (int d = 0; d < c->rank; d++) {

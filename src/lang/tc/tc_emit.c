@@ -128,7 +128,7 @@ static void put_tensors(TcChecker *ck) {
 
 typedef struct Extents {
     TcChecker *ck;
-    const Affine **param; // per parameter: what to put in, NULL: keep
+    const Affine **param; // per parameter: its replacement, NULL: keep
     uint8_t *state;       // per stand-in: 0 new, 1 at work, 2 done
 } Extents;
 

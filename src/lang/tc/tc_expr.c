@@ -53,7 +53,7 @@ static void warn_rounded(TcChecker *ck, const TcNode *n) {
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INTEGER_DIVISION_NOTE);
 }
 
-// Whether a literal is still itself in a type, but for what a float rounds.
+// Whether a literal keeps its value in a type, up to the rounding of floats.
 static bool keeps_value(Type type, const Expr *literal, Value in_type) {
     Value was = literal->value;
     if (!type_is_float(type)) return in_type.i == was.i && (type != TYPE_U64 || was.i >= 0);
@@ -262,7 +262,7 @@ bool tc_readable(TcChecker *ck, int tensor, int n, Range range) {
     return is_defined(ck, tensor, range) && fits_rank(ck, tensor, n, range);
 }
 
-// Other elements of what the statement itself defines are its mistake, to be told as such.
+// A read of other elements of the statement's own tensor is a mistake with a message of its own.
 const Access *tc_access(TcChecker *ck, const TcNode *n, int tensor, const Range **subs) {
     const Affine *sub[PROGRAM_MAX_RANK];
     bool ok = fits_rank(ck, tensor, n->n, n->range);
@@ -286,7 +286,7 @@ static TcVal read_tensor(TcChecker *ck, const TcNode *n, int tensor) {
     if (a) tc_add_read(ck, a, READ_PLAIN, n->range, subs);
     if (!a) return poison;
     if (type != TYPE_NONE) return strong(expr_read(ck->x, type, a));
-    ck->untyped = true; // takes the type of what it meets; another round knows it
+    ck->untyped = true; // takes the type of the other operand; another round knows it
     return weak(expr_int(ck->x, TYPE_I64, 0), WEAK_INT, NULL);
 }
 
@@ -568,7 +568,7 @@ static bool check_arity(TcChecker *ck, const TcNode *n, int least, int most) {
 static TcVal cast(TcChecker *ck, const TcNode *n, Type type) {
     if (!check_arity(ck, n, 1, 1)) return poison;
     TcVal v = tc_value(ck, n->arg[0]);
-    v.written = NULL; // a conversion says what it does
+    v.written = NULL; // a conversion is explicit
     return v.e ? strong(tc_coerce(ck, v, type)) : poison;
 }
 

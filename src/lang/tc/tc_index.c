@@ -25,7 +25,7 @@ static const Affine *not_integer(TcChecker *ck, const TcNode *n, const char *wha
 
 static const Affine *expr_affine(TcChecker *ck, const Expr *e);
 
-// Only where nothing can be lost: what is read may be anything, indices are not that large.
+// Only where no bit can be lost: data may be anything, indices are not that large.
 static const Affine *cast_affine(TcChecker *ck, const Expr *e) {
     const Expr *from = e->arg[0];
     const Affine *a = expr_affine(ck, from);

@@ -76,7 +76,7 @@ static bool linear_of(TcParts *k, const Affine *sub, Linear *l) {
     for (int i = 0; i < k->st->niters; i++) at[i] = zero;
     const Affine *rest = sum = affine_substitute(x, sub, at, NULL);
     *l = (Linear){.rest = rest};
-    if (rest->has_iter) return false; // inside of what is read
+    if (rest->has_iter) return false; // inside the subscript of a read
     for (int i = 0; i < k->st->niters; i++) {
         if (!affine_uses_iter(sub, i)) continue;
         at[i] = affine_const(x, 1);
@@ -224,7 +224,7 @@ typedef struct Boxes {
 
 static bool covered(Boxes *b, TcPart region, uint64_t used);
 
-// What `by` leaves of the region: in each dimension, what lies behind it.
+// The part of the region that `by` leaves: in each dimension, the elements behind it.
 static bool rest_covered(Boxes *b, TcPart region, int by, uint64_t used) {
     for (int d = 0; d < b->rank; d++) {
         TcPart behind = region;
@@ -352,7 +352,7 @@ static void read_part(void *user, const Access *a, bool guarded) {
     TcPart r, all;
     if (a->tensor != k->tensor || !k->written || k->old) return;
     all = whole(k);
-    if (all_covered(k, &all)) return; // whatever it reads is defined
+    if (all_covered(k, &all)) return; // every element that it reads is defined
     if (part_of(k, a, &r) != PART_BOX) r = all;
     k->old = !was_defined(k, &r) && !all_covered(k, &r);
 }

@@ -1,4 +1,4 @@
-// Statements: what is written, with what, over which indices.
+// Statements: the written element, its value, and the indices.
 //
 // The left side is checked first, so its indices come first; then the definitions of the `where`
 // that are used, the value, `exists` clauses and ranges. Any index beyond those of the left side is
@@ -221,7 +221,7 @@ static void assign_reduces(TcChecker *ck, const TcStmt *s, TcWork *w) {
     w->init = true;
 }
 
-// `op=` without `!` on what nothing defined before.
+// `op=` without `!` on a tensor that nothing defined before.
 static void check_initialised(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) {
     const Ten *t = &ck->tens.at[tensor];
     if (w->op == REDUCE_ASSIGN || w->init || t->defs > 0) return;
@@ -295,7 +295,7 @@ static bool room_for_stmt(TcChecker *ck, const TcStmt *s) {
     return false;
 }
 
-// --- Reads of what is written --------------------------------------------------------------------
+// --- Reads of the written tensor -----------------------------------------------------------------
 
 typedef struct SelfRead {
     const TcChecker *ck;
