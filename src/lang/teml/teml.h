@@ -210,6 +210,7 @@ struct Teml {
     Arena *out;                // where they live
     VEC(Name) generated;       // names that codegen has used
     bool probing;              // a step is tried out, and what is wrong with it not explained
+    int tried;                 // steps that were
 };
 
 // --- Reporting ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NAMED = 3, MOST_TRIED = 64, MOST_LINES = 16, MOST_COLUMNS = 60 };
+enum { MOST_NAMED = 3, MOST_TRIED = 64, MOST_OF_ALL = 256, MOST_LINES = 16, MOST_COLUMNS = 60 };
 
 typedef struct Near {
     Teml *t;
@@ -64,7 +64,9 @@ static bool try(Near *near, const char *builtin, int n, const Syn *const *arg) {
     s.n = n;
     s.arg = (const Syn **)arg;
     if (near->named == MOST_NAMED || near->tried == MOST_TRIED) return false;
+    if (near->t->tried == MOST_OF_ALL) return false; // a program of many refused steps ends soon
     near->tried++;
+    near->t->tried++;
     if (!is_legal(near->t, &s)) return true;
     text_printf(&near->out, "%s%s(", near->named++ ? "; " : "", builtin);
     for (int i = 0; i < n; i++) {
