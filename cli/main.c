@@ -72,7 +72,9 @@ const Command commands[] = {
      "of --do, and prints the Schedule, or the loops with --stage tree. An action that has no\n"
      "meaning is refused with its reason and place. Without --do, in a terminal, an editor\n"
      "shows the loops with their costs and speed: arrows move, Enter drags a loop, s splits, m\n"
-     "merges, u undoes, q quits. docs/edit.md lists actions and keys.\n"
+     "merges, u undoes, q quits. A function that is a Tree (Stripe), or any with --stage\n"
+     "stripe, is changed by transformations, and printed as Stripe text. docs/edit.md lists\n"
+     "actions, transformations and keys.\n"
      "\n"
      "  loopwright edit mm.tc --size M=64,N=64,K=64 --schedule naive --do 'split m 8; swap m n'\n"
      "  loopwright edit mm.tc --size M=64,N=64,K=64 --do 'parallelize' -o mm.lws\n",

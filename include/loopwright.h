@@ -291,6 +291,8 @@ LW_API const char *lw_function_signature(const lw_function *f);
 // The assignments of a TeML function as loops in the order of the text, without its path: two
 // functions with the same arguments and assignments compute the same. "" in other languages.
 LW_API const char *lw_function_assignments(const lw_function *f);
+// Its loops are written in its text (Stripe, TeML): it is a Tree, and has no Schedule.
+LW_API bool lw_function_is_tree(const lw_function *f);
 LW_API size_t lw_function_param_count(const lw_function *f);
 LW_API const lw_param *lw_function_param(const lw_function *f, size_t i);
 // Tensors are numbered: inputs in the order of the signature, outputs, temporaries.
@@ -526,6 +528,12 @@ LW_API const lw_node *lw_tree_node(const lw_tree *t, size_t i); // NULL past the
 LW_API int lw_tree_follow(const lw_tree *from, int i, const lw_tree *to);
 // A module with the Tree as its one function.
 LW_API lw_status lw_tree_module(lw_context *ctx, const lw_tree *t, lw_module **out);
+
+// Runs a script of transformations; errors are located in `name` (NULL: "<edit>").
+LW_API lw_status lw_tree_edit(lw_context *ctx, const lw_tree *t, const char *name,
+                              const char *script, lw_tree **out);
+// The i-th transformation that scripts have, as "split LOOP N", with its meaning; NULL past the end.
+LW_API const char *lw_tree_action(size_t i, const char **meaning);
 
 // docs/transformations.md shows each, and when it is legal.
 LW_API lw_status lw_tree_split(lw_context *ctx, const lw_tree *t, int loop, int64_t inner,

@@ -94,14 +94,8 @@ void lw_schedule_free(lw_schedule *s) {
     context_drop(ctx);
 }
 
-typedef struct NewCall {
-    const lw_bound *bound;
-    lw_show_options options;
-    lw_schedule *made;
-} NewCall;
-
 static lw_status new_body(Call *call, void *arg) {
-    NewCall *n = arg;
+    EditNew *n = arg;
     const Schedule *schedule;
     const Tree *tree;
     if (n->bound->function->tree) return function_is_tree(call, n->bound->function);
@@ -109,7 +103,7 @@ static lw_status new_body(Call *call, void *arg) {
     if (status) return status;
     Loops x = {.arena = call->arena, .p = tree->given};
     if (!loops_open(&x, schedule, call->diags)) return LW_ERROR;
-    make(call, n->bound, &x, &n->made);
+    make(call, n->bound, &x, &n->made.schedule);
     return LW_OK;
 }
 
@@ -117,15 +111,12 @@ lw_status lw_schedule_new(lw_context *ctx, const lw_bound *b, const lw_show_opti
                           lw_schedule **out) {
     if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!b) return call_null(ctx, "b");
-    NewCall n = {.bound = b};
-    if (!options_copy(&n.options, sizeof n.options, options)) return call_unsized(ctx);
-    if (n.options.threads < 0) return call_threads(ctx, n.options.threads);
-    lw_status status = call_run(ctx, new_body, &n);
-    if (status == LW_OK)
-        *out = n.made;
+    EditNew n = {.bound = b};
+    lw_status status = edit_new(ctx, new_body, &n, options);
+    if (status)
+        lw_schedule_free(n.made.schedule);
     else
-        lw_schedule_free(n.made);
+        *out = n.made.schedule;
     return status;
 }
 
@@ -175,18 +166,10 @@ typedef struct EditCall {
     lw_schedule *made;
 } EditCall;
 
-static Source *source_in(Call *call, const char *name, const char *text) {
-    Source *s = arena_new(call->arena, Source);
-    size_t len = strlen(text);
-    *s = (Source){arena_strndup(call->arena, name, strlen(name)),
-                  arena_strndup(call->arena, text, len), (uint32_t)len};
-    return s;
-}
-
 static bool open_loops(Call *call, const lw_schedule *s, Loops *x) {
     const Program *p = program_fork(call->arena, s->bound->program);
     *x = (Loops){.arena = call->arena, .p = p};
-    const Source *text = source_in(call, "<schedule>", s->text);
+    const Source *text = edit_source(call, "<schedule>", s->text);
     const Schedule *schedule = schedule_parse(call->arena, p->names, text, call->diags);
     if (!schedule || !loops_open(x, schedule, call->diags)) return false;
     Spot cursor = {s->cursor.label ? name_of(p->names, s->cursor.label) : NULL, s->cursor.at};
@@ -228,8 +211,7 @@ static lw_status edit_body(Call *call, void *arg) {
     if (!open_loops(call, e->from, &x)) return LW_ERROR;
     bool ok = true;
     if (e->script) {
-        ok =
-            loops_script(&x, source_in(call, e->name ? e->name : "<edit>", e->script), call->diags);
+        ok = loops_script(&x, edit_source(call, e->name, e->script), call->diags);
     } else {
         Action *a = &e->action;
         if (e->loop != -1) ok = take_loop(call, e, &x, e->loop, &a->loop);
@@ -249,10 +231,10 @@ static lw_status edit(lw_context *ctx, EditCall e, lw_schedule **out) {
     *out = NULL;
     if (!e.from) return call_null(ctx, "s");
     lw_status status = call_run(ctx, edit_body, &e);
-    if (status == LW_OK)
-        *out = e.made;
-    else
+    if (status)
         lw_schedule_free(e.made);
+    else
+        *out = e.made;
     return status;
 }
 
@@ -263,10 +245,9 @@ static lw_status missing(lw_context *ctx, const char *argument, lw_schedule **ou
 
 lw_status lw_schedule_edit(lw_context *ctx, const lw_schedule *s, const char *name,
                            const char *script, lw_schedule **out) {
-    if (!script) return missing(ctx, "script", out);
-    if (strlen(script) > LW_MAX_SOURCE)
-        return call_misuse(ctx, "the script is longer than LW_MAX_SOURCE bytes");
-    return edit(ctx, (EditCall){.from = s, .name = name, .script = script}, out);
+    if (out) *out = NULL;
+    lw_status status = edit_script(ctx, script);
+    return status ? status : edit(ctx, (EditCall){.from = s, .name = name, .script = script}, out);
 }
 
 static lw_status on_loops(lw_context *ctx, const lw_schedule *s, Action a, int loop, int other,
@@ -394,7 +375,7 @@ static lw_status accepts_body(Call *call, void *arg) {
     for (size_t i = 0; i < a->count; i++) {
         Loops now = x;
         DiagList quiet = {.arena = call->arena};
-        a->accepts[i] = loops_script(&now, source_in(call, "<edit>", a->scripts[i]), &quiet);
+        a->accepts[i] = loops_script(&now, edit_source(call, "<edit>", a->scripts[i]), &quiet);
     }
     return LW_OK;
 }
@@ -422,11 +403,44 @@ static void decide(Call *call, const Space *space, const Decision *d, int n, Can
     }
 }
 
+static bool reduces(const Program *p, Name label, Name iter) {
+    for (int i = 0; i < p->stmts.n; i++) {
+        const Stmt *s = &p->stmts.at[i];
+        int at = s->label == label ? stmt_find_iter(s, iter) : -1;
+        if (at >= 0) return s->iter[at].reduction;
+    }
+    return false;
+}
+
+// A Schedule as it runs: parallel loops over a reduction are serial unless it is privatised, since
+// threads would update the same elements.
+static const Schedule *as_it_runs(Arena *arena, const Program *p, const Schedule *s) {
+    const SchedStmt **stmt = arena_new_n(arena, const SchedStmt *, s->nstmts + 1);
+    for (int i = 0; i < s->nstmts; i++) {
+        SchedStmt *now = arena_new(arena, SchedStmt);
+        SchedLoop *loop = arena_new_n(arena, SchedLoop, s->stmt[i]->nloops + 1);
+        *now = *s->stmt[i];
+        for (int k = 0; k < now->nloops; k++) {
+            loop[k] = now->loop[k];
+            if (loop[k].kind == KIND_PARALLEL && !now->privatise.iter &&
+                reduces(p, now->label, loop[k].iter))
+                loop[k].kind = KIND_SERIAL;
+        }
+        now->loop = loop;
+        stmt[i] = now;
+    }
+    Schedule *made = arena_new(arena, Schedule);
+    *made = *s;
+    made->stmt = stmt;
+    return made;
+}
+
 static lw_status bound_body(Call *call, void *arg) {
     AskCall *a = arg;
     const Program *p = program_fork(call->arena, a->from->bound->program);
-    const Source *text = source_in(call, "<schedule>", a->from->text);
+    const Source *text = edit_source(call, "<schedule>", a->from->text);
     const Schedule *s = schedule_parse(call->arena, p->names, text, call->diags);
+    if (s) s = as_it_runs(call->arena, p, s);
     CpuOptions o = {.threads = a->threads > 0 ? a->threads : 2, .given = s, .literal = true};
     const Machine *m = s ? pick_machine(call, NULL) : NULL; // kept by the context
     if (!m) return LW_ERROR;

@@ -28,6 +28,30 @@ lw_status edit_lower(Call *call, const lw_bound *b, const lw_show_options *o,
     return status;
 }
 
+lw_status edit_new(lw_context *ctx, lw_status body(Call *call, void *arg), EditNew *n,
+                   const lw_show_options *options) {
+    if (!n->bound) return call_null(ctx, "b");
+    if (!options_copy(&n->options, sizeof n->options, options)) return call_unsized(ctx);
+    if (n->options.threads < 0) return call_threads(ctx, n->options.threads);
+    return call_run(ctx, body, n);
+}
+
+Source *edit_source(Call *call, const char *name, const char *text) {
+    Source *s = arena_new(call->arena, Source);
+    size_t len = strlen(text);
+    if (!name) name = "<edit>";
+    *s = (Source){arena_strndup(call->arena, name, strlen(name)),
+                  arena_strndup(call->arena, text, len), (uint32_t)len};
+    return s;
+}
+
+lw_status edit_script(lw_context *ctx, const char *script) {
+    if (!script) return call_null(ctx, "script");
+    if (strlen(script) > LW_MAX_SOURCE)
+        return call_misuse(ctx, "the script is longer than LW_MAX_SOURCE bytes");
+    return LW_OK;
+}
+
 typedef struct Describe {
     Arena *arena;
     const Tree *tree;

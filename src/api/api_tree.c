@@ -6,7 +6,7 @@
 
 #include "api/pipeline.h"
 #include "stripe/stripe.h"
-#include "transform/transform.h"
+#include "transform/transform_script.h"
 
 #include <string.h>
 
@@ -59,12 +59,6 @@ void lw_tree_free(lw_tree *t) {
     }
 }
 
-typedef struct TreeNewCall {
-    const lw_bound *bound;
-    lw_show_options options;
-    lw_tree *made;
-} TreeNewCall;
-
 // Views that lowering did not have: they are derived again when the Tree is printed, since
 // transformations change them.
 static const Block *without_views(Tree *t, const Block *b) {
@@ -81,7 +75,7 @@ static const Block *without_views(Tree *t, const Block *b) {
 
 // The Tree is lowered in the slot's arena; the handle's own copy is read from its Stripe text.
 static lw_status new_body(Call *call, void *arg) {
-    TreeNewCall *n = arg;
+    EditNew *n = arg;
     const Schedule *schedule;
     const Tree *tree;
     if (n->bound->function->tree && n->options.schedule.text)
@@ -90,7 +84,7 @@ static lw_status new_body(Call *call, void *arg) {
     if (status) return status;
     Text text = {.arena = call->arena};
     stripe_print(&text, tree);
-    lw_tree *t = tree_make(call, n->bound, NULL, &n->made);
+    lw_tree *t = tree_make(call, n->bound, NULL, &n->made.tree);
     Source *source = arena_new(&t->arena, Source);
     *source =
         (Source){"<tree>", arena_strndup(&t->arena, text_str(&text), text.len), (uint32_t)text.len};
@@ -107,15 +101,12 @@ lw_status lw_tree_new(lw_context *ctx, const lw_bound *b, const lw_show_options 
                       lw_tree **out) {
     if (!out) return call_null(ctx, "out");
     *out = NULL;
-    if (!b) return call_null(ctx, "b");
-    TreeNewCall n = {.bound = b};
-    if (!options_copy(&n.options, sizeof n.options, options)) return call_unsized(ctx);
-    if (n.options.threads < 0) return call_threads(ctx, n.options.threads);
-    lw_status status = call_run(ctx, new_body, &n);
-    if (status == LW_OK)
-        *out = n.made;
+    EditNew n = {.bound = b};
+    lw_status status = edit_new(ctx, new_body, &n, options);
+    if (status)
+        lw_tree_free(n.made.tree);
     else
-        lw_tree_free(n.made);
+        *out = n.made.tree;
     return status;
 }
 
@@ -163,73 +154,24 @@ lw_status lw_tree_module(lw_context *ctx, const lw_tree *t, lw_module **out) {
 
 // --- Transforming --------------------------------------------------------------------------------
 
-typedef enum Verb {
-    TREE_SPLIT,
-    TREE_INTERLEAVE,
-    TREE_MERGE,
-    TREE_INTERCHANGE,
-    TREE_MOVE,
-    TREE_SINK,
-    TREE_FUSE,
-    TREE_DISTRIBUTE,
-    TREE_UNROLL,
-    TREE_JAM,
-    TREE_ANNOTATE,
-    TREE_TILE,
-    TREE_PEEL,
-    TREE_STAGE,
-    TREE_UNSTAGE,
-    TREE_COPY,
-    TREE_DROP,
-    TREE_LAYOUT,
-} Verb;
-
 typedef struct TreeEditCall {
     const lw_tree *from;
-    Verb verb;
+    const char *name, *script; // a script; or
+    TreeAction action;
     int node, other;
-    int64_t n, m;
     const char *buffer;
     lw_tree *made;
 } TreeEditCall;
 
-static int find_buffer(const Tree *t, const char *name) {
-    for (int i = 0; name && i < t->buffers.n; i++)
-        if (!strcmp(t->buffers.at[i].name, name)) return i;
-    return -1;
-}
-
-static const Tree *apply(const TreeEditCall *c, const Tree *t, const TreeEdit *e) {
-    TreeRef ref = ref_of(c->from, c->node);
-    int buffer = find_buffer(t, c->buffer), loop = ref.loop;
-    switch (c->verb) {
-    case TREE_SPLIT: return tree_split(t, loop, c->n, false, e);
-    case TREE_INTERLEAVE: return tree_split(t, loop, c->n, true, e);
-    case TREE_MERGE: return tree_merge(t, loop, e);
-    case TREE_INTERCHANGE: return tree_interchange(t, loop, e);
-    case TREE_MOVE: return tree_move(t, ref, (int)c->n, e);
-    case TREE_SINK: return tree_sink(t, ref.leaf, ref_of(c->from, c->other).loop, e);
-    case TREE_FUSE: return tree_fuse(t, loop, e);
-    case TREE_DISTRIBUTE: return tree_distribute(t, loop, (int)c->n, e);
-    case TREE_UNROLL: return tree_unroll(t, loop, e);
-    case TREE_JAM: return tree_unroll_and_jam(t, loop, c->n, e);
-    case TREE_ANNOTATE: return tree_annotate(t, loop, (Kind)c->n, e);
-    case TREE_TILE: return tree_tile(t, loop, c->n, c->m, e);
-    case TREE_PEEL: return tree_peel(t, loop, c->n, e);
-    case TREE_STAGE: return tree_stage(t, buffer, loop, e);
-    case TREE_UNSTAGE: return tree_unstage(t, buffer, loop, e);
-    case TREE_COPY: return tree_copy_input(t, buffer, loop, e);
-    case TREE_DROP: return tree_drop_copy(t, buffer, e);
-    case TREE_LAYOUT: return tree_swap_layout(t, buffer, (int)c->n, (int)c->m, e);
-    }
+// The Tree after the action. A buffer that does not exist is reported.
+static const Tree *act(const TreeEditCall *c, const Tree *t, const TreeEdit *e) {
+    TreeAction a = c->action;
+    a.node = ref_of(c->from, c->node);
+    a.other = ref_of(c->from, c->other);
+    a.buffer = c->buffer ? tree_find_buffer(t, c->buffer) : -1;
+    if (!c->buffer || a.buffer >= 0) return tree_act(t, &a, e);
+    diag_report(e->diags, (Range){0}, DIAG_EDIT_NO_BUFFER, c->buffer);
     return NULL;
-}
-
-// Whether the named buffer exists; says so otherwise.
-static bool buffer_known(Call *call, const TreeEditCall *c) {
-    if (!c->buffer || find_buffer(c->from->tree, c->buffer) >= 0) return true;
-    diag_report(call->diags, (Range){0}, DIAG_EDIT_NO_BUFFER, c->buffer);
-    return false;
 }
 
 // --- Alternatives --------------------------------------------------------------------------------
@@ -237,7 +179,7 @@ static bool buffer_known(Call *call, const TreeEditCall *c) {
 static bool is_legal(Call *call, const TreeEditCall *c) {
     DiagList found = {.arena = call->scratch};
     TreeEdit e = {.diags = &found};
-    return apply(c, tree_fork(call->scratch, c->from->tree), &e) != NULL;
+    return act(c, tree_fork(call->scratch, c->from->tree), &e) != NULL;
 }
 
 static const char *loop_name(const lw_tree *t, int node) {
@@ -271,10 +213,10 @@ static void other_loops(Call *call, const TreeEditCall *c, const char *verb, Nea
 static void other_cuts(Call *call, const TreeEditCall *c, Nearest *n) {
     const Block *b = as_block(c->from->nodes.node[c->node]);
     TreeEditCall other = *c;
-    for (other.n = 1; other.n < b->nchildren; other.n++)
-        if (other.n != c->n && is_legal(call, &other))
+    for (other.action.n = 1; other.action.n < b->nchildren; other.action.n++)
+        if (other.action.n != c->action.n && is_legal(call, &other))
             offer(n, &other, "distribute",
-                  arena_printf(call->arena, " in front of child %d", (int)other.n));
+                  arena_printf(call->arena, " in front of child %d", (int)other.action.n));
 }
 
 // Neighbours of a transformation that dependences refuse, as a note: each is judged first.
@@ -283,16 +225,16 @@ static void note_nearest(Call *call, const TreeEditCall *c) {
     Diag *d = diags->items.n ? diags->items.at[diags->items.n - 1] : NULL;
     Nearest n = {.out.arena = call->arena};
     if (!d || (d->id != DIAG_EDIT_ORDER && d->id != DIAG_EDIT_VERIFY)) return;
-    switch (c->verb) {
-    case TREE_INTERCHANGE: other_loops(call, c, "interchange", &n); break;
-    case TREE_FUSE: other_loops(call, c, "fuse", &n); break;
-    case TREE_JAM: other_loops(call, c, "unroll_and_jam", &n); break;
-    case TREE_TILE: other_loops(call, c, "tile", &n); break;
-    case TREE_ANNOTATE: other_loops(call, c, kind_name[c->n], &n); break;
-    case TREE_DISTRIBUTE: other_cuts(call, c, &n); break;
-    case TREE_INTERLEAVE: {
+    switch (c->action.id) {
+    case TRANSFORM_INTERCHANGE: other_loops(call, c, "interchange", &n); break;
+    case TRANSFORM_FUSE: other_loops(call, c, "fuse", &n); break;
+    case TRANSFORM_JAM: other_loops(call, c, "unroll_and_jam", &n); break;
+    case TRANSFORM_TILE: other_loops(call, c, "tile", &n); break;
+    case TRANSFORM_ANNOTATE: other_loops(call, c, kind_name[c->action.n], &n); break;
+    case TRANSFORM_DISTRIBUTE: other_cuts(call, c, &n); break;
+    case TRANSFORM_INTERLEAVE: {
         TreeEditCall plain = *c;
-        plain.verb = TREE_SPLIT;
+        plain.action.id = TRANSFORM_SPLIT;
         if (is_legal(call, &plain)) offer(&n, &plain, "split", ", not interleaved");
         break;
     }
@@ -303,12 +245,12 @@ static void note_nearest(Call *call, const TreeEditCall *c) {
 
 static lw_status edit_body(Call *call, void *arg) {
     TreeEditCall *c = arg;
-    if (!buffer_known(call, c)) return LW_ERROR;
     lw_tree *t = tree_make(call, c->from->bound, c->from, &c->made);
     Tree *fork = tree_fork(&t->arena, c->from->tree);
     TreeEdit e = {.diags = call->diags};
-    const Tree *now = apply(c, fork, &e);
-    if (!now) note_nearest(call, c);
+    const Tree *now =
+        c->script ? tree_script(fork, edit_source(call, c->name, c->script), &e) : act(c, fork, &e);
+    if (!now && !c->script) note_nearest(call, c);
     if (!now) return LW_ERROR;
     tree_finish(call, t, now);
     return LW_OK;
@@ -319,55 +261,70 @@ static lw_status edit(lw_context *ctx, TreeEditCall c, lw_tree **out) {
     *out = NULL;
     if (!c.from) return call_null(ctx, "t");
     lw_status status = call_run(ctx, edit_body, &c);
-    if (status == LW_OK)
-        *out = c.made;
-    else
+    if (status)
         lw_tree_free(c.made);
+    else
+        *out = c.made;
     return status;
 }
 
-static lw_status on_loop(lw_context *ctx, const lw_tree *t, Verb verb, int loop, int64_t n,
-                         int64_t m, lw_tree **out) {
-    return edit(ctx, (TreeEditCall){.from = t, .verb = verb, .node = loop, .n = n, .m = m}, out);
+lw_status lw_tree_edit(lw_context *ctx, const lw_tree *t, const char *name, const char *script,
+                       lw_tree **out) {
+    if (out) *out = NULL;
+    lw_status status = edit_script(ctx, script);
+    return status ? status
+                  : edit(ctx, (TreeEditCall){.from = t, .name = name, .script = script}, out);
 }
 
-static lw_status on_buffer(lw_context *ctx, const lw_tree *t, Verb verb, const char *buffer,
-                           TreeEditCall c, lw_tree **out) {
+const char *lw_tree_action(size_t i, const char **meaning) {
+    if (meaning) *meaning = i < TRANSFORM_COUNT ? transform_info[i].meaning : NULL;
+    return i < TRANSFORM_COUNT ? transform_info[i].usage : NULL;
+}
+
+static lw_status on_loop(lw_context *ctx, const lw_tree *t, TransformId id, int loop, int64_t n,
+                         int64_t m, lw_tree **out) {
+    TreeEditCall c = {.from = t, .action = {.id = id, .n = n, .m = m}, .node = loop, .other = -1};
+    return edit(ctx, c, out);
+}
+
+static lw_status on_buffer(lw_context *ctx, const lw_tree *t, TreeAction action, const char *buffer,
+                           int loop, lw_tree **out) {
     if (out) *out = NULL;
     if (!buffer) return call_null(ctx, "buffer");
-    c.from = t, c.verb = verb, c.buffer = buffer;
+    TreeEditCall c = {.from = t, .action = action, .node = loop, .other = -1, .buffer = buffer};
     return edit(ctx, c, out);
 }
 
 lw_status lw_tree_split(lw_context *ctx, const lw_tree *t, int loop, int64_t inner,
                         bool interleaved, lw_tree **out) {
-    return on_loop(ctx, t, interleaved ? TREE_INTERLEAVE : TREE_SPLIT, loop, inner, 0, out);
+    return on_loop(ctx, t, interleaved ? TRANSFORM_INTERLEAVE : TRANSFORM_SPLIT, loop, inner, 0,
+                   out);
 }
 lw_status lw_tree_merge(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
-    return on_loop(ctx, t, TREE_MERGE, loop, 0, 0, out);
+    return on_loop(ctx, t, TRANSFORM_MERGE, loop, 0, 0, out);
 }
 lw_status lw_tree_interchange(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
-    return on_loop(ctx, t, TREE_INTERCHANGE, loop, 0, 0, out);
+    return on_loop(ctx, t, TRANSFORM_INTERCHANGE, loop, 0, 0, out);
 }
 lw_status lw_tree_move(lw_context *ctx, const lw_tree *t, int node, int by, lw_tree **out) {
-    return on_loop(ctx, t, TREE_MOVE, node, by, 0, out);
+    return on_loop(ctx, t, TRANSFORM_MOVE, node, by, 0, out);
 }
 lw_status lw_tree_sink(lw_context *ctx, const lw_tree *t, int leaf, int loop, lw_tree **out) {
-    return edit(ctx, (TreeEditCall){.from = t, .verb = TREE_SINK, .node = leaf, .other = loop},
-                out);
+    TreeEditCall c = {.from = t, .action.id = TRANSFORM_SINK, .node = leaf, .other = loop};
+    return edit(ctx, c, out);
 }
 lw_status lw_tree_fuse(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
-    return on_loop(ctx, t, TREE_FUSE, loop, 0, 0, out);
+    return on_loop(ctx, t, TRANSFORM_FUSE, loop, 0, 0, out);
 }
 lw_status lw_tree_distribute(lw_context *ctx, const lw_tree *t, int loop, int at, lw_tree **out) {
-    return on_loop(ctx, t, TREE_DISTRIBUTE, loop, at, 0, out);
+    return on_loop(ctx, t, TRANSFORM_DISTRIBUTE, loop, at, 0, out);
 }
 lw_status lw_tree_unroll(lw_context *ctx, const lw_tree *t, int loop, lw_tree **out) {
-    return on_loop(ctx, t, TREE_UNROLL, loop, 0, 0, out);
+    return on_loop(ctx, t, TRANSFORM_UNROLL, loop, 0, 0, out);
 }
 lw_status lw_tree_unroll_and_jam(lw_context *ctx, const lw_tree *t, int loop, int64_t factor,
                                  lw_tree **out) {
-    return on_loop(ctx, t, TREE_JAM, loop, factor, 0, out);
+    return on_loop(ctx, t, TRANSFORM_JAM, loop, factor, 0, out);
 }
 lw_status lw_tree_annotate(lw_context *ctx, const lw_tree *t, int loop, lw_loop_kind kind,
                            lw_tree **out) {
@@ -375,31 +332,31 @@ lw_status lw_tree_annotate(lw_context *ctx, const lw_tree *t, int loop, lw_loop_
         if (out) *out = NULL;
         return call_misuse(ctx, "'kind' is %d, which is not a valid lw_loop_kind", (int)kind);
     }
-    return on_loop(ctx, t, TREE_ANNOTATE, loop, (int64_t)kind, 0, out);
+    return on_loop(ctx, t, TRANSFORM_ANNOTATE, loop, (int64_t)kind, 0, out);
 }
 lw_status lw_tree_tile(lw_context *ctx, const lw_tree *t, int loop, int64_t outer, int64_t inner,
                        lw_tree **out) {
-    return on_loop(ctx, t, TREE_TILE, loop, outer, inner, out);
+    return on_loop(ctx, t, TRANSFORM_TILE, loop, outer, inner, out);
 }
 lw_status lw_tree_peel(lw_context *ctx, const lw_tree *t, int loop, int64_t n, lw_tree **out) {
-    return on_loop(ctx, t, TREE_PEEL, loop, n, 0, out);
+    return on_loop(ctx, t, TRANSFORM_PEEL, loop, n, 0, out);
 }
 lw_status lw_tree_stage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
                         lw_tree **out) {
-    return on_buffer(ctx, t, TREE_STAGE, buffer, (TreeEditCall){.node = loop}, out);
+    return on_buffer(ctx, t, (TreeAction){.id = TRANSFORM_STAGE}, buffer, loop, out);
 }
 lw_status lw_tree_unstage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
                           lw_tree **out) {
-    return on_buffer(ctx, t, TREE_UNSTAGE, buffer, (TreeEditCall){.node = loop}, out);
+    return on_buffer(ctx, t, (TreeAction){.id = TRANSFORM_UNSTAGE}, buffer, loop, out);
 }
 lw_status lw_tree_copy_input(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,
                              lw_tree **out) {
-    return on_buffer(ctx, t, TREE_COPY, buffer, (TreeEditCall){.node = loop}, out);
+    return on_buffer(ctx, t, (TreeAction){.id = TRANSFORM_COPY}, buffer, loop, out);
 }
 lw_status lw_tree_drop_copy(lw_context *ctx, const lw_tree *t, const char *buffer, lw_tree **out) {
-    return on_buffer(ctx, t, TREE_DROP, buffer, (TreeEditCall){.node = -1}, out);
+    return on_buffer(ctx, t, (TreeAction){.id = TRANSFORM_DROP}, buffer, -1, out);
 }
 lw_status lw_tree_swap_layout(lw_context *ctx, const lw_tree *t, const char *buffer, int a, int b,
                               lw_tree **out) {
-    return on_buffer(ctx, t, TREE_LAYOUT, buffer, (TreeEditCall){.node = -1, .n = a, .m = b}, out);
+    return on_buffer(ctx, t, (TreeAction){.id = TRANSFORM_LAYOUT, .n = a, .m = b}, buffer, -1, out);
 }

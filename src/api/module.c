@@ -395,6 +395,7 @@ const lw_parameter *lw_module_parameter(const lw_module *mod, size_t i) {
     return mod && i < (size_t)mod->nparams ? &mod->params[i] : NULL;
 }
 
+bool lw_function_is_tree(const lw_function *f) { return f && f->tree; }
 const char *lw_function_name(const lw_function *f) { return f ? f->program->name : ""; }
 
 const char *lw_function_signature(const lw_function *f) { return f ? f->signature : ""; }

@@ -21,4 +21,21 @@ NodeList nodes_describe(Call *call, Arena *arena, const Tree *t, const Loops *lo
 lw_status edit_lower(Call *call, const lw_bound *b, const lw_show_options *o,
                      const Schedule **schedule, const Tree **out);
 
+// lw_schedule_new and lw_tree_new up to the end of their call: checks the arguments and
+// runs `body`. What is in `made` afterwards is the caller's.
+typedef struct EditNew {
+    const lw_bound *bound;
+    lw_show_options options;
+    union {
+        lw_schedule *schedule;
+        lw_tree *tree;
+    } made;
+} EditNew;
+lw_status edit_new(lw_context *ctx, lw_status body(Call *call, void *arg), EditNew *n,
+                   const lw_show_options *options);
+
+// A script, or a text of ours, as a source in the call's arena; name NULL: "<edit>".
+Source *edit_source(Call *call, const char *name, const char *text);
+lw_status edit_script(lw_context *ctx, const char *script); // not LW_OK: NULL, or too long
+
 #endif

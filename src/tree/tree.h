@@ -271,13 +271,14 @@ bool tree_reaches(Arena *scratch, const Tree *t);
 // One line per loop, allocation and leaf; with `cost`, what each block touches, moves and computes.
 void tree_show(Text *out, const Tree *t, bool cost);
 // The line of that text, from 1, on which each node stands, by its number in the order of
-// tree_walk; 0 for a root without one.
+// tree_walk; 0 for the root, or a grouping below it, without one.
 const int *tree_lines(Arena *arena, const Tree *t);
 // The lines themselves; the first is empty, so that they are numbered from 1.
 typedef struct TreeLine {
     const Node *node; // NULL: memory or a prefetch
     int depth;
     const char *text; // without indentation
+    Name loop;        // the index of a loop as it is shown, "m.1"; NULL: no loop
 } TreeLine;
 typedef VEC(TreeLine) TreeLines;
 TreeLines tree_show_lines(Arena *arena, const Tree *t);

@@ -33,7 +33,9 @@ static void begin_line(Show *s, int depth) {
 static void end_line(Show *s, const Node *node, int depth) {
     if (s->lines) {
         const char *text = text_str(s->out) + s->begin;
-        TreeLine line = {node, depth, arena_strndup(s->arena, text, s->out->len - s->begin)};
+        const Block *b = node ? as_block(node) : NULL;
+        TreeLine line = {node, depth, arena_strndup(s->arena, text, s->out->len - s->begin),
+                         b && b->nindex ? s->iters[b->index[0].id] : NULL};
         vec_push(s->arena, s->lines, line);
     }
     text_char(s->out, '\n');
@@ -179,20 +181,19 @@ typedef struct Lines {
     int line;
 } Lines;
 
-static bool count_lines(void *user, const Node *node, int depth, const Block *parent) {
-    (void)parent;
-    Lines *l = user;
+// Numbers the nodes as show_node does, which hides groupings at the margin.
+static void count_lines(Lines *l, const Node *node, bool margin) {
     const Block *b = as_block(node);
-    bool plain = b && !b->nindex && !b->nconstraints;
-    vec_push(l->arena, &l->at, plain && !depth ? 0 : ++l->line);
+    bool hidden = margin && b && !b->nindex && !b->nconstraints;
+    vec_push(l->arena, &l->at, hidden ? 0 : ++l->line);
     l->line += b ? b->nallocs : 0;
     for (int i = 0; b && i < l->t->prefetches.n; i++) l->line += l->t->prefetches.at[i].at == b;
-    return true;
+    for (int i = 0; b && i < b->nchildren; i++) count_lines(l, b->child[i], hidden);
 }
 
 const int *tree_lines(Arena *arena, const Tree *t) {
     Lines l = {.arena = arena, .t = t};
-    tree_walk(t, count_lines, &l);
+    count_lines(&l, &t->root->node, true);
     return l.at.at;
 }
 

@@ -159,6 +159,11 @@ TEST(edit_transforms_trees) {
     CHECK_STR_EQ(lw_diag_get(w.ctx, 0)->text, "cannot interchange: no loop stands alone inside it");
     CHECK_INT_EQ(lw_tree_stage(w.ctx, t, "Z", 0, &v), LW_ERROR);
     CHECK_STR_EQ(lw_diag_get(w.ctx, 0)->text, "no buffer 'Z' in the tree");
+    CHECK(!lw_tree_edit(w.ctx, t, NULL, "unroll @2; undo; split @2 4", &v));
+    CHECK_STR_EQ(lw_tree_show(v), lw_tree_show(u));
+    lw_tree_free(v);
+    CHECK_INT_EQ(lw_tree_edit(w.ctx, t, NULL, NULL, &v), LW_MISUSE);
+    CHECK(lw_tree_action(0, NULL) && !lw_tree_action(1000, NULL));
     lw_tree_free(t); // `u` keeps what it needs
     lw_module *mod;
     CHECK(!lw_tree_module(w.ctx, u, &mod));
