@@ -159,6 +159,7 @@ def einsums():
         with_torch = torch is not None and number < options.torch
         if with_torch:
             tensors = [torch.from_numpy(a) for a in arrays]
+            torch._dynamo.reset()  # it stops compiling after eight recompilations of one function
             compiled = torch.compile(lambda *t: torch.einsum(spec, *t), dynamic=False)
             start = time.perf_counter()
             compiled(*tensors)
@@ -272,6 +273,7 @@ def fused():
         peers, took = [lambda: lazy.numpy(), numpy], ""
         if torch is not None and options.torch:
             tensors = [torch.from_numpy(a) for a in arrays]
+            torch._dynamo.reset()
             compiled = torch.compile(by_torch, dynamic=False)
             start = time.perf_counter()
             compiled(*tensors)

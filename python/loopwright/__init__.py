@@ -43,9 +43,10 @@ from ._lazy import Tensor, cast, compute, erf, exp, log, maximum, minimum, sqrt,
 from ._loop_tree import LoopTree, Node
 from ._roofline import Roofline, machine
 from ._symbols import Expr, Symbol, symbols
+from ._tree import Tree
 from ._tune import tune
 
-__all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "LoopTree", "Node", "PathInfo", "Roofline", "Symbol", "Tensor", "TuneResult", "Warning", "cast", "compute",
+__all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "LoopTree", "Node", "PathInfo", "Roofline", "Symbol", "Tensor", "Tree", "TuneResult", "Warning", "cast", "compute",
            "define", "einsum", "einsum_path", "erf", "exp", "log", "machine", "maximum", "minimum", "sqrt", "symbols", "tanh", "tc", "tune", "where"]
 
 

@@ -229,7 +229,10 @@ class Tensor:
     def __invert__(self) -> "Tensor":
         if self._node.type in FLOATS:
             raise Error("'~' is for bools and integers")
-        return Tensor(Op("not", "bool", self._node)) if self._node.type == "bool" else -1 - self
+        if self._node.type == "bool":
+            return Tensor(Op("not", "bool", self._node))
+        ones = (1 << int(self._node.type[1:])) - 1 if self._node.type[0] == "u" else -1
+        return ones - self
 
     def __abs__(self) -> "Tensor":
         return self.abs()

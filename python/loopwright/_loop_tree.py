@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import html
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
-from . import _native
+from ._native import Function
 from ._roofline import Roofline
 from ._types import Error
+
+if TYPE_CHECKING:
+    from ._native import LoopTree as NativeLoopTree
+    from ._tree import Tree
 
 KINDS: Dict[str, int] = {"serial": 0, "any": 1, "parallel": 2, "unroll": 3, "vector": 4, "vectorize": 4, "parallelize": 2}
 
@@ -38,7 +42,71 @@ class Node(NamedTuple):
 Ref = Union[Node, int, str]
 
 
-class LoopTree:
+class Loops:
+    """What LoopTree and Tree share: nodes with their costs, and how they are shown."""
+
+    __slots__ = ("_native", "_nodes")
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        self._nodes: Optional[Tuple[Node, ...]] = None
+
+    @property
+    def nodes(self) -> Tuple[Node, ...]:
+        """All nodes in pre-order."""
+        if self._nodes is None:
+            self._nodes = tuple(map(Node._make, self._native.nodes))
+        return self._nodes
+
+    @property
+    def leaves(self) -> Tuple[Node, ...]:
+        """The statements and their initialisations."""
+        return tuple(n for n in self.nodes if n.type == "leaf")
+
+    @property
+    def flops(self) -> float:
+        """The operations of one call."""
+        return sum(n.flops for n in self.nodes if n.parent < 0)
+
+    @property
+    def roofline(self) -> Roofline:
+        """The least time that one core of this machine could need for the operations and bytes of these loops."""
+        touched = sum(n.touches for n in self.nodes if n.parent < 0)
+        return Roofline.of(self.flops, touched, "f64" if "f64" in self._native.function.signature else "f32")
+
+    def children(self, ref: Optional[Ref] = None) -> Tuple[Node, ...]:
+        """The nodes directly inside one, or outermost."""
+        above = -1 if ref is None else self._number(ref, any_node=True)
+        return tuple(n for n in self.nodes if n.parent == above)
+
+    def find(self, name: str) -> Node:
+        """The loop of that name."""
+        raise NotImplementedError
+
+    def _editable(self, node: Node) -> bool:
+        return node.type == "loop"
+
+    def _number(self, ref: Ref, any_node: bool = False) -> int:
+        if isinstance(ref, str):
+            return self.find(ref).number
+        if isinstance(ref, Node):
+            if ref.number >= len(self.nodes) or self.nodes[ref.number][:5] != ref[:5] or self.nodes[ref.number].loop != ref.loop:
+                raise Error("the node '%s' belongs to another tree; find it again in this one" % ref.text)
+            return ref.number
+        if isinstance(ref, bool) or not isinstance(ref, int):
+            raise TypeError("a loop is a node, a number or a name, not %r" % (ref,))
+        if not 0 <= ref < len(self.nodes) or not (any_node or self._editable(self.nodes[ref])):
+            raise Error("node %d is not a loop that can be edited" % ref)
+        return ref
+
+    def __str__(self) -> str:
+        return str(self._native.text).rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return to_html(self)
+
+
+class LoopTree(Loops):
     """The loops of a function for certain sizes, and the schedule that makes them.
 
     Every method that changes something returns a new tree, or raises `Error` with the reason; the old tree stays as it was. Loops are given as a node of
@@ -64,11 +132,8 @@ class LoopTree:
             C[8*m + m.1, n] += A[8*m + m.1, k]*B[k, n]
     """
 
-    __slots__ = ("_native", "_nodes")
-
-    def __init__(self, native: _native.LoopTree) -> None:
-        self._native = native
-        self._nodes: Optional[Tuple[Node, ...]] = None
+    __slots__ = ()
+    _native: NativeLoopTree
 
     # --- Asking ---------------------------------------------------------------------------------
 
@@ -78,7 +143,7 @@ class LoopTree:
         return self._native.schedule
 
     @property
-    def function(self) -> _native.Function:
+    def function(self) -> Function:
         """The function, with this schedule."""
         return self._native.function.schedule(self._native.schedule)
 
@@ -88,11 +153,9 @@ class LoopTree:
         return self._native.sizes
 
     @property
-    def nodes(self) -> Tuple[Node, ...]:
-        """All nodes in pre-order."""
-        if self._nodes is None:
-            self._nodes = tuple(map(Node._make, self._native.nodes))
-        return self._nodes
+    def tree(self) -> "Tree":
+        """The same loops as a Tree, for transformations that no schedule describes."""
+        return self.function.tree(**self.sizes)
 
     @property
     def loops(self) -> Tuple[Node, ...]:
@@ -100,31 +163,10 @@ class LoopTree:
         return tuple(n for n in self.nodes if n.loop is not None and not n.repeated)
 
     @property
-    def leaves(self) -> Tuple[Node, ...]:
-        """The statements and their initialisations."""
-        return tuple(n for n in self.nodes if n.type == "leaf")
-
-    @property
     def cursor(self) -> Optional[Node]:
         """The loop that `up`, `down` and others start from."""
         at = self._native.cursor
         return self.nodes[at] if at >= 0 else None
-
-    @property
-    def flops(self) -> float:
-        """The operations of one call."""
-        return sum(n.flops for n in self.nodes if n.parent < 0)
-
-    @property
-    def roofline(self) -> Roofline:
-        """The least time that one core of this machine could need for the operations and bytes of these loops."""
-        touched = sum(n.touches for n in self.nodes if n.parent < 0)
-        return Roofline.of(self.flops, touched, "f64" if "f64" in self._native.function.signature else "f32")
-
-    def children(self, ref: Optional[Ref] = None) -> Tuple[Node, ...]:
-        """The nodes directly inside one, or outermost."""
-        above = -1 if ref is None else self._number(ref, any_node=True)
-        return tuple(n for n in self.nodes if n.parent == above)
 
     def find(self, name: str) -> Node:
         """The loop of that name: "C:m/64" or "m/64"."""
@@ -134,18 +176,8 @@ class LoopTree:
         there = ", ".join(str(n.loop) for n in self.loops)
         raise Error("%s '%s'; there are %s" % ("several loops are named" if at == -2 else "no loop", name, there))
 
-    def _number(self, ref: Ref, any_node: bool = False) -> int:
-        if isinstance(ref, str):
-            return self.find(ref).number
-        if isinstance(ref, Node):
-            if ref.number >= len(self.nodes) or self.nodes[ref.number][:5] != ref[:5] or self.nodes[ref.number].loop != ref.loop:
-                raise Error("the node '%s' belongs to another tree; find it again in this one" % ref.text)
-            return ref.number
-        if isinstance(ref, bool) or not isinstance(ref, int):
-            raise TypeError("a loop is a node, a number or a name, not %r" % (ref,))
-        if not 0 <= ref < len(self.nodes) or not (any_node or self.nodes[ref].loop is not None):
-            raise Error("node %d is not a loop that can be edited" % ref)
-        return ref
+    def _editable(self, node: Node) -> bool:
+        return node.loop is not None
 
     def map_ref(self, ref: Ref, to: "LoopTree") -> Optional[Node]:
         """The loop of another tree of the same function with the name of this one; None if there is none."""
@@ -204,9 +236,11 @@ class LoopTree:
         """Removes the copy that `copy_input` made."""
         return self._act("drop", -1, 0, statement or self._statement(-1), tensor)
 
-    def _statement(self, number: int) -> Optional[str]:
+    def _statement(self, number: int) -> str:
         node = self.nodes[number] if number >= 0 else self.cursor
-        return node.statement if node else None
+        if node is None or node.statement is None:
+            raise Error("there is no loop to tell the statement from; name it: statement='%s'" % (self.nodes[-1].statement if self.nodes else ""))
+        return node.statement
 
     def increase_reuse(self, statement: str) -> "LoopTree":
         """Lets later statements share one more loop of this one."""
@@ -268,9 +302,6 @@ class LoopTree:
 
     # --- Showing --------------------------------------------------------------------------------
 
-    def __str__(self) -> str:
-        return self._native.text.rstrip("\n")
-
     def __repr__(self) -> str:
         return "<loopwright loop tree of %s: %s>" % (self._native.function.__name__, "; ".join(self.schedule.splitlines()))
 
@@ -284,11 +315,8 @@ class LoopTree:
     def __reduce__(self) -> Any:
         return _rebuild, (self.function, self.sizes, self._native.cursor)
 
-    def _repr_html_(self) -> str:
-        return to_html(self)
 
-
-def _rebuild(function: _native.Function, sizes: Dict[str, int], cursor: int) -> LoopTree:
+def _rebuild(function: Function, sizes: Dict[str, int], cursor: int) -> LoopTree:
     tree: LoopTree = function.loop_tree(**sizes)
     return tree.goto(cursor) if cursor >= 0 else tree
 
@@ -307,7 +335,7 @@ def quantity(value: float, unit: str, base: int = 1000) -> str:
     return "%.3g %s%s%s" % (value, prefixes[at], "i" if base == 1024 and at else "", unit)
 
 
-def to_html(tree: LoopTree) -> str:
+def to_html(tree: Loops) -> str:
     """The tree as a table: loops coloured by kind, and the cost of each."""
     by_line = {n.line: n for n in tree.nodes}
     total = max(tree.flops, 1.0)

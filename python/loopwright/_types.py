@@ -95,7 +95,9 @@ def rebuild(origin: Tuple[str, str, int], name: str, schedule: Optional[str], ca
 
 
 def show_tree(native: Any) -> Any:
-    """The LoopTree of a tree of the extension module."""
+    """The LoopTree or Tree of one of the extension module."""
+    from . import _native
     from ._loop_tree import LoopTree
+    from ._tree import Tree
 
-    return LoopTree(native)
+    return Tree(native) if isinstance(native, _native.Tree) else LoopTree(native)

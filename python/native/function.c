@@ -184,7 +184,8 @@ static PyObject *explain(PyObject *object, PyObject *args, PyObject *keywords) {
 static bool only_sizes(Function *f, PyObject *args, PyObject *keywords) {
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    if (PyTuple_Size(args) || !keywords || !f->nargs) return false;
+    if (PyTuple_Size(args) || !f->nargs) return false;
+    if (!keywords) return !f->nparams; // all sizes are in the text
     while (PyDict_Next(keywords, &at, &key, &value)) {
         PyObject *bytes = PyUnicode_AsUTF8String(key);
         bool size = bytes && lw_function_find_param(f->f, PyBytes_AsString(bytes)) >= 0;
@@ -196,11 +197,11 @@ static bool only_sizes(Function *f, PyObject *args, PyObject *keywords) {
 
 static lw_bound *bind_sizes(Function *f, PyObject *keywords) {
     PyObject *key, *value, *names = PyList_New(0);
-    Py_ssize_t at = 0, n = PyDict_Size(keywords);
+    Py_ssize_t at = 0, n = keywords ? PyDict_Size(keywords) : 0;
     lw_size *sizes = PyMem_Calloc((size_t)n + 1, sizeof *sizes);
     lw_bound *b = NULL;
     n = 0;
-    while (names && sizes && PyDict_Next(keywords, &at, &key, &value)) {
+    while (names && sizes && keywords && PyDict_Next(keywords, &at, &key, &value)) {
         PyObject *bytes = PyUnicode_AsUTF8String(key);
         if (!bytes || PyList_Append(names, bytes)) break;
         Py_DECREF(bytes); // the list has it
@@ -214,7 +215,10 @@ static lw_bound *bind_sizes(Function *f, PyObject *keywords) {
     return b;
 }
 
-static PyObject *loop_tree(PyObject *object, PyObject *args, PyObject *keywords) {
+typedef PyObject *MakeTree(Function *f, const lw_bound *b, const char *schedule);
+
+// The loops for these arguments or sizes, as a loopwright.LoopTree or a loopwright.Tree.
+static PyObject *show_loops(PyObject *object, PyObject *args, PyObject *keywords, MakeTree *make) {
     Function *f = (Function *)object;
     PyObject *bytes = NULL, *tree = NULL;
     Frame c = {.f = NULL};
@@ -228,13 +232,21 @@ static PyObject *loop_tree(PyObject *object, PyObject *args, PyObject *keywords)
         b = frame_bind(&c);
         schedule = frame_schedule(&c, &bytes);
     }
-    if (b && !PyErr_Occurred()) tree = loop_tree_new(f, b, schedule.text);
+    if (b && !PyErr_Occurred()) tree = make(f, b, schedule.text);
     lw_bound_free(b);
     Py_XDECREF(bytes);
     frame_close(&c);
     PyObject *shown = tree ? PyObject_CallFunctionObjArgs(f->st->show_tree, tree, NULL) : NULL;
     Py_XDECREF(tree);
     return shown;
+}
+
+static PyObject *loop_tree(PyObject *object, PyObject *args, PyObject *keywords) {
+    return show_loops(object, args, keywords, loop_tree_new);
+}
+
+static PyObject *tree(PyObject *object, PyObject *args, PyObject *keywords) {
+    return show_loops(object, args, keywords, native_tree_new);
 }
 
 static PyObject *reduce(PyObject *object, PyObject *none) {
@@ -380,6 +392,9 @@ static PyMethodDef methods[] = {
     {"loop_tree", KEYWORDS(loop_tree), METH_VARARGS | METH_KEYWORDS,
      "loop_tree(*args, **keywords) -> LoopTree\n\nThe loops for arguments of these shapes, or for "
      "sizes given by name alone, as an object to edit."},
+    {"tree", KEYWORDS(tree), METH_VARARGS | METH_KEYWORDS,
+     "tree(*args, **keywords) -> Tree\n\nThe same loops, to be changed by transformations that need "
+     "no schedule."},
     {"__reduce__", reduce, METH_NOARGS, "pickles the function by its text"},
     {NULL, NULL, 0, NULL},
 };

@@ -181,7 +181,7 @@ static PyObject *act(PyObject *object, PyObject *args) {
 
 static const char *const type_names[] = {"loop", "guard", "leaf", "special"};
 
-static PyObject *node_of(size_t i, const lw_node *n) {
+PyObject *node_tuple(size_t i, const lw_node *n) {
     return Py_BuildValue("(nsiiiszzzLsOOLdddd)", (Py_ssize_t)i, type_names[n->type], n->parent,
                          n->depth, n->line, n->text, n->statement, n->name, n->loop,
                          (long long)n->extent, lw_loop_kind_name(n->kind),
@@ -195,7 +195,7 @@ static PyObject *get_nodes(PyObject *o, void *unused) {
     PyObject *all = PyTuple_New((Py_ssize_t)n);
     (void)unused;
     for (size_t i = 0; all && i < n; i++) {
-        PyObject *node = node_of(i, lw_schedule_node(s, i));
+        PyObject *node = node_tuple(i, lw_schedule_node(s, i));
         if (!node) return Py_DECREF(all), NULL;
         PyTuple_SetItem(all, (Py_ssize_t)i, node);
     }

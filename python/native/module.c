@@ -100,7 +100,11 @@ static PyObject *parse(PyObject *module, PyObject *args) {
     Py_ssize_t len;
     int language, level = 1;
     if (!PyArg_ParseTuple(args, "s#si|i", &text, &len, &name, &language, &level)) return NULL;
-    lw_parse_options o = {.struct_size = sizeof o, .language = (lw_language)language};
+    bool tree = language < 0; // the loops of the text are those that run; it was proven before
+    lw_parse_options o = {.struct_size = sizeof o,
+                          .language = (lw_language)(tree ? -language : language),
+                          .unproven = tree,
+                          .as_written = tree};
     lw_module *mod;
     PyThreadState *thread = PyEval_SaveThread();
     lw_status status = lw_parse(st->ctx, name, text, (size_t)len, &o, &mod);
@@ -118,7 +122,7 @@ static PyObject *parse(PyObject *module, PyObject *args) {
 static PyMethodDef functions[] = {
     {"parse", parse, METH_VARARGS,
      "parse(text, name, language, level=1) -> list[Function]\n\nThe functions of a text; language: "
-     "1 TC, 2 Program text, 3 graph text, 4 Stripe. level: the frame that warnings name, as in "
+     "1 TC, 2 Program text, 3 graph text, 4 Stripe, -4 Stripe of a Tree. level: the frame that warnings name, as in "
      "warnings.warn."},
     {"einsum", native_einsum, METH_VARARGS,
      "einsum(subscripts, shapes, types, dtype, limit, as_written, path) -> (Function, steps, "
@@ -151,6 +155,7 @@ static void free_state(void *module) {
     Py_CLEAR(st->function_type);
     Py_CLEAR(st->kernel_type);
     Py_CLEAR(st->loop_tree_type);
+    Py_CLEAR(st->tree_type);
 }
 
 static struct PyModuleDef definition = {
@@ -176,20 +181,31 @@ static bool take_types(State *st) {
            st->show_tree;
 }
 
+// The results of the steps that the environment variable LW_DUMP lists, as the command prints them.
+static void dump(void *user, const char *step, const char *text) {
+    (void)user;
+    fprintf(stderr, "# %s\n%s", step, text);
+}
+
 static bool open_state(State *st, PyObject *module) {
     if (!take_types(st) || !numpy_open(&st->numpy)) return false;
-    st->ctx = lw_context_new(NULL);
+    lw_context_options o = {.struct_size = sizeof o, .dump = dump};
+    st->ctx = lw_context_new(&o);
     if (!st->ctx) return PyErr_NoMemory(), false;
     st->function_type = function_type();
     st->kernel_type = kernel_type();
     st->loop_tree_type = loop_tree_type();
-    if (!st->function_type || !st->kernel_type || !st->loop_tree_type) return false;
+    st->tree_type = native_tree_type();
+    if (!st->function_type || !st->kernel_type || !st->loop_tree_type || !st->tree_type)
+        return false;
     Py_INCREF(st->function_type);
     Py_INCREF(st->kernel_type);
     Py_INCREF(st->loop_tree_type);
+    Py_INCREF(st->tree_type);
     return !PyModule_AddObject(module, "Function", (PyObject *)st->function_type) &&
            !PyModule_AddObject(module, "Kernel", (PyObject *)st->kernel_type) &&
            !PyModule_AddObject(module, "LoopTree", (PyObject *)st->loop_tree_type) &&
+           !PyModule_AddObject(module, "Tree", (PyObject *)st->tree_type) &&
            !PyModule_AddStringConstant(module, "version", lw_version());
 }
 

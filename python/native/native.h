@@ -13,6 +13,7 @@
 //     tune.c       Function.tune
 //     database.c   the tuning database, and this machine
 //     looptree.c   the type LoopTree
+//     tree.c       the type Tree
 //     einsum.c     functions for einsum's subscripts
 //     xla.c        kernels for JAX
 //
@@ -49,7 +50,7 @@ typedef struct State {
     lw_context *ctx;
     PyObject *error, *diagnostic, *warning, *tune_result, *rebuild,
         *show_tree; // of loopwright._types
-    PyTypeObject *function_type, *kernel_type, *loop_tree_type;
+    PyTypeObject *function_type, *kernel_type, *loop_tree_type, *tree_type;
     NumPy numpy;
 } State;
 
@@ -174,6 +175,11 @@ PyObject *native_xla_handler(PyObject *module, PyObject *none); // xla.c
 // Of a bound function under a schedule; NULL: the one that is chosen.
 PyObject *loop_tree_new(Function *f, const lw_bound *b, const char *schedule);
 PyTypeObject *loop_tree_type(void);
+PyObject *node_tuple(size_t i, const lw_node *n); // in the order of loopwright.Node
+
+// --- Trees, tree.c -------------------------------------------------------------------------------
+PyObject *native_tree_new(Function *f, const lw_bound *b, const char *schedule);
+PyTypeObject *native_tree_type(void);
 
 // --- One call, frame.c ---------------------------------------------------------------------------
 typedef struct Frame {
