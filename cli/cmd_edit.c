@@ -72,7 +72,7 @@ static int edit_tree(Cli *cli, const lw_bound *b, const lw_show_options *o) {
 
 // --- Both ----------------------------------------------------------------------------------------
 
-// A function that is a Tree has no Schedule to edit; others are edited as Trees if that is asked for.
+// A function that is a Tree has no Schedule to edit; others are edited as Trees on request.
 static int edit_function(Cli *cli, const lw_function *f) {
     lw_show_options o = {.struct_size = sizeof o, .isa = cli->isa, .threads = (int)cli->threads};
     char *schedule = NULL;

@@ -532,7 +532,7 @@ LW_API lw_status lw_tree_module(lw_context *ctx, const lw_tree *t, lw_module **o
 // Runs a script of transformations; errors are located in `name` (NULL: "<edit>").
 LW_API lw_status lw_tree_edit(lw_context *ctx, const lw_tree *t, const char *name,
                               const char *script, lw_tree **out);
-// The i-th transformation that scripts have, as "split LOOP N", with its meaning; NULL past the end.
+// The i-th transformation of scripts, "split LOOP N", with its meaning; NULL past the end.
 LW_API const char *lw_tree_action(size_t i, const char **meaning);
 
 // docs/transformations.md shows each, and when it is legal.

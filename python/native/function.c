@@ -393,8 +393,8 @@ static PyMethodDef methods[] = {
      "loop_tree(*args, **keywords) -> LoopTree\n\nThe loops for arguments of these shapes, or for "
      "sizes given by name alone, as an object to edit."},
     {"tree", KEYWORDS(tree), METH_VARARGS | METH_KEYWORDS,
-     "tree(*args, **keywords) -> Tree\n\nThe same loops, to be changed by transformations that need "
-     "no schedule."},
+     "tree(*args, **keywords) -> Tree\n\nThe same loops, to be changed by transformations that "
+     "need no schedule."},
     {"__reduce__", reduce, METH_NOARGS, "pickles the function by its text"},
     {NULL, NULL, 0, NULL},
 };

@@ -122,8 +122,8 @@ static PyObject *parse(PyObject *module, PyObject *args) {
 static PyMethodDef functions[] = {
     {"parse", parse, METH_VARARGS,
      "parse(text, name, language, level=1) -> list[Function]\n\nThe functions of a text; language: "
-     "1 TC, 2 Program text, 3 graph text, 4 Stripe, -4 Stripe of a Tree. level: the frame that warnings name, as in "
-     "warnings.warn."},
+     "1 TC, 2 Program text, 3 graph text, 4 Stripe, -4 Stripe of a Tree. level: the "
+     "frame that warnings name, as in warnings.warn."},
     {"einsum", native_einsum, METH_VARARGS,
      "einsum(subscripts, shapes, types, dtype, limit, as_written, path) -> (Function, steps, "
      "flops, "

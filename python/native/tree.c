@@ -1,5 +1,5 @@
-// The type Tree: the loops of a function for certain sizes, changed by scripts of transformations that
-// return a new one. loopwright.Tree is the class that users see.
+// The type Tree: the loops of a function for certain sizes, changed by scripts of transformations
+// that return a new one. loopwright.Tree is the class that users see.
 #include "native.h"
 
 typedef struct Tree {

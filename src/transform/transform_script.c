@@ -2,8 +2,8 @@
 //
 //     split i 16; interchange j; annotate @7 vector; copy A at i.1
 //
-// A loop is written as it is shown, by its index. @7 is the loop or the leaf on line 7 of the Tree as
-// it is at that point of the script: for leaves, and where several loops have one name.
+// A loop is written as it is shown, by its index. @7 is the loop or the leaf on line 7 of the Tree
+// as it is at that point of the script: for leaves, and where several loops have one name.
 #include "transform/transform_script.h"
 
 #include <string.h>
