@@ -26,8 +26,9 @@ try:
     from gymnasium.spaces import Box, Discrete
 
     _Env: Any = gymnasium.Env
+    _Vector: Any = gymnasium.vector.VectorEnv
 except ImportError:
-    _Env = object
+    _Env = _Vector = object
 
     class Box:  # type: ignore[no-redef]
         """Gymnasium's space of arrays, as far as `LoopEnv` uses it."""
@@ -280,37 +281,59 @@ def graph(tree: LoopTree) -> Graph:
 
 # --- Many at once -------------------------------------------------------------------------------
 
-class VectorEnv:
-    """Several environments that step together; an episode that ends starts again. `envs` may have different programs, but the same actions."""
+class VectorEnv(_Vector):  # type: ignore[misc]
+    """Several environments that step together; an episode that ends starts again in the same step. `envs` may have different programs, but the same actions.
+
+    The class derives from `gymnasium.vector.VectorEnv` if Gymnasium is installed. Then `gymnasium.make_vec("loopwright/LoopEnv-v0", num_envs=8, text=..., sizes=...)`
+    makes Gymnasium's own vectors of one program, too.
+    """
 
     def __init__(self, envs: Sequence[LoopEnv]) -> None:
         if not envs or len({e.actions for e in envs}) != 1:
             raise Error("environments of a vector need the same actions")
         self.envs, self.num_envs = list(envs), len(envs)
         self.single_action_space, self.single_observation_space = envs[0].action_space, envs[0].observation_space
+        if _Vector is not object:
+            self.action_space = gymnasium.vector.utils.batch_space(self.single_action_space, self.num_envs)
+            self.observation_space = gymnasium.vector.utils.batch_space(self.single_observation_space, self.num_envs)
+            self.metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.SAME_STEP}
 
-    def reset(self, *, seed: Optional[int] = None) -> Tuple[Observation, Dict[str, Any]]:
+    def reset(self, *, seed: Optional[int] = None, options: Optional[Dict[str, Any]] = None) -> Tuple[Observation, Dict[str, Any]]:
         """Starts all episodes; environment i gets `seed + i`."""
-        both = [e.reset(seed=None if seed is None else seed + i) for i, e in enumerate(self.envs)]
+        both = [e.reset(seed=None if seed is None else seed + i, options=options) for i, e in enumerate(self.envs)]
         return np.stack([b[0] for b in both]), _stack([b[1] for b in both])
 
     def step(self, actions: Sequence[int]) -> Tuple[Observation, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Dict[str, Any]]:
-        """Acts in all of them. Where an episode ended, the observation is the first one of the next episode."""
+        """Acts in all of them. Where an episode ended, the observation is the first one of the next episode, and `info["final_obs"]` has the last one."""
         observations, rewards, ended, infos = [], [], [], []
-        for env, action in zip(self.envs, actions):
+        last = np.full(self.num_envs, None, object)
+        for i, (env, action) in enumerate(zip(self.envs, actions)):
             observation, reward, _, truncated, info = env.step(action)
             if truncated:
+                last[i] = observation
                 observation, info = env.reset()
             observations.append(observation)
             rewards.append(reward)
             ended.append(truncated)
             infos.append(info)
-        return np.stack(observations), np.array(rewards), np.zeros(self.num_envs, bool), np.array(ended), _stack(infos)
+        both = _stack(infos)
+        if any(ended):
+            both["final_obs"], both["_final_obs"] = last, np.array(ended)
+        return np.stack(observations), np.array(rewards), np.zeros(self.num_envs, bool), np.array(ended), both
+
+    def close(self, **_: Any) -> None:
+        """Forgets all states."""
+        for env in self.envs:
+            env.close()
 
 
 def _stack(infos: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
     return {"action_mask": np.stack([i["action_mask"] for i in infos]), "gflops": np.array([i["gflops"] for i in infos]),
             "schedule": [i["schedule"] for i in infos]}
+
+
+if _Env is not object:
+    gymnasium.register(id="loopwright/LoopEnv-v0", entry_point="loopwright.rl:LoopEnv")
 
 
 # --- Agents -------------------------------------------------------------------------------------

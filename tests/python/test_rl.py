@@ -116,6 +116,30 @@ def test_vectors():
         rl.VectorEnv([])
 
 
+def test_vectors_of_gymnasium():
+    gymnasium = pytest.importorskip("gymnasium")
+    ours = rl.VectorEnv([env(steps=3), env(steps=3)])
+    assert isinstance(ours, gymnasium.vector.VectorEnv) and ours.action_space.contains(ours.action_space.sample())
+    observations, info = ours.reset(seed=0)
+    assert ours.observation_space.contains(observations)
+    for _ in range(3):
+        observations, rewards, terminated, truncated, info = ours.step([1, 1])
+    assert truncated.all() and info["_final_obs"].all() and info["final_obs"][0].shape == (10, 20)
+    ours.close()
+    theirs = gymnasium.make_vec("loopwright/LoopEnv-v0", num_envs=2, vectorization_mode="sync", text=MM, sizes=dict(M=16, K=16, N=16), measure=False)
+    observations, info = theirs.reset(seed=1)
+    assert observations.shape == (2, 10, 20) and info["action_mask"].shape == (2, 13)
+    assert theirs.step(np.array([1, 1]))[1].shape == (2,)
+    theirs.close()
+
+
+def test_a_parallel_reduction_has_no_reward():
+    e = env("def s(float(N) x) -> (y) { y +=! x(i) }", dict(N=1 << 16))
+    e.reset(seed=0)
+    _, reward, _, _, info = e.step(e.actions.index("parallel"))
+    assert reward == 0.0, info
+
+
 def test_an_agent_learns():
     e = env(sizes=dict(M=64, K=64, N=64), steps=12)
     agent = rl.Agent(e, seed=1)
