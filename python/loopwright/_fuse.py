@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from . import _native
+from ._contract import contract
 from ._define import LANGUAGES
 from ._nodes import FLOATS, Concat, Const, Copy, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, order
 from ._sizes import Sizes, product, solve
@@ -301,7 +302,7 @@ def _results(roots: Sequence[Node]) -> List[Node]:
 
 def program(given: Sequence[Node]) -> Program:
     """One Program that computes all of the given nodes."""
-    roots = _results(given)
+    roots = contract(_results(given))
     nodes = order(roots)
     writer = _Writer(nodes, roots)
     text = writer.write()

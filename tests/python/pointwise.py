@@ -142,6 +142,35 @@ class Case:
         return self.add("%s %s %s" % (self.name(a), name, self.name(b)), made, {**a.sizes, **b.sizes}, dtype,
                         lambda at: run(store(common, a(at)), store(common, b(at))))
 
+    def contraction(self):
+        """A sum over a product of several tensors, whose order is the compiler's."""
+        factors = [self.pick("fiu") for _ in range(self.random.randint(3, 5))]
+        sizes = {}
+        for t in factors:
+            if t is None or t.dtype != factors[0].dtype:
+                return None
+            for d, n in t.sizes.items():
+                if sizes.setdefault(d, n) != n:
+                    return None
+        over = [d for d in sizes if self.chance(60)]
+        if not over or math.prod(sizes.values()) > 600:
+            return None
+        product = factors[0].lazy
+        for t in factors[1:]:
+            product = product * t.lazy
+        dtype = factors[0].dtype
+
+        def rule(at):
+            total = 0
+            for place in itertools.product(*(range(sizes[d]) for d in over)):
+                index = {**at, **dict(zip(over, place))}
+                total += math.prod(t(index) for t in factors)
+                if dtype.kind == "f" and not abs(total) < LIMIT:
+                    raise Skip
+            return total
+        return self.add("(%s).sum(%s)" % (" * ".join(map(self.name, factors)), over), product.sum(*[self.symbols[d] for d in over]),
+                        {d: n for d, n in sizes.items() if d not in over}, dtype, rule)
+
     def number(self):
         a, c = self.pick("fiu"), self.random.randint(1, 3)
         if a is None:
@@ -376,7 +405,7 @@ class Case:
     def grow(self):
         for _ in range(self.random.randint(1, 3)):
             self.leaf()
-        makers = [self.binary] * 5 + [self.reduction] * 3 + [self.number, self.choice, self.triangle, self.index_value, self.cast, self.subscripted,
+        makers = [self.binary] * 5 + [self.reduction] * 3 + [self.contraction] * 3 + [self.leaf, self.number, self.choice, self.triangle, self.index_value, self.cast, self.subscripted,
                                                             self.subscripted, self.view, self.pad, self.joined, self.shaped, self.leaf]
         for _ in range(self.random.randint(2, 12)):
             self.random.choice(makers)()

@@ -311,3 +311,21 @@ def test_random_trees_of_random_expressions():
                 pass
         lazygen.check_twin(seed, twin, twin.lazy.set(tree))
     assert changed > 10
+
+
+def test_long_products_are_contracted_in_the_cheapest_order():
+    i, j, k, l, m = lw.symbols("i j k l m")
+    rng = np.random.default_rng(0)
+    A, B, C, D = (rng.integers(-3, 4, shape).astype("f8") for shape in [(40, 50), (50, 60), (60, 70), (70, 3)])
+    x = (lw.Tensor(A).to(i, j) * lw.Tensor(B).to(j, k) * lw.Tensor(C).to(k, l) * lw.Tensor(D).to(l, m) * 2.0).sum(j, k, l)
+    assert x.program.count("+=!") == 3 and "l in 0:70, m in 0:3" in x.program
+    np.testing.assert_array_equal(x.numpy(), 2 * (A @ B @ C @ D))
+    np.testing.assert_array_equal((x.transpose(m, i) - x.max(m)).numpy(), (2 * (A @ B @ C @ D)).T - (2 * (A @ B @ C @ D)).max(1))
+    # sizes of one factor that follow from another: the window of a convolution
+    y, w, s = lw.Tensor(np.arange(20.0)), lw.Tensor(np.array([1.0, 2.0, 1.0])), lw.Tensor(np.arange(18.0 * 5).reshape(18, 5))
+    got = (y[i + j] * w.to(j) * s.to(i, k)).sum(i, j)
+    want = np.convolve(np.arange(20.0), [1, 2, 1], "valid") @ np.arange(18.0 * 5).reshape(18, 5)
+    np.testing.assert_array_equal(got.numpy(), want)
+    # one nest stays one nest where pairs gain nothing
+    e = lw.Tensor(np.ones(8))
+    assert (e.to(i) * e.to(i) * e.to(i)).sum(i).program.count("+=!") == 1

@@ -1,0 +1,109 @@
+"""The order of contraction in lazy expressions: a sum over a product of three or more factors becomes sums over products of two, where that takes
+fewer operations. The order is the one that `einsum` chooses for these sizes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from . import _native
+from ._nodes import Const, Node, Op, Reduce, SetSize, has_names, order
+from ._sizes import Sizes, solve
+from ._symbols import Symbol
+from ._types import Error
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+NARROW = ("bool", "f16", "bf16")  # partial sums of these would be rounded
+MOST_FACTORS = 32
+
+
+def _factors(node: Node, type: str) -> List[Node]:
+    """The factors of a product, itself if it is none. The products may be deep, so there is no recursion."""
+    found: List[Node] = []
+    stack = [node]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, Op) and x.op == "*" and x.type == type and all(arg.type == type for arg in x.args):
+            stack.extend(reversed(x.args))
+        else:
+            found.append(x)
+    return found
+
+
+def _candidate(node: Node) -> bool:
+    if not isinstance(node, Reduce) or node.op != "+" or node.type in NARROW:
+        return False
+    x = node.args[0]
+    return isinstance(x, Op) and x.op == "*" and any(isinstance(arg, Op) and arg.op == "*" for arg in x.args)
+
+
+def _path(factors: Sequence[Node], dims: Sequence[Symbol], sizes: Sizes) -> Optional[List[Tuple[int, ...]]]:
+    """The steps of a cheaper order than one nest; None if there is none."""
+    if not all(sizes.values()) or len(sizes) > len(LETTERS):
+        return None
+    label = dict(zip(sizes, LETTERS))
+    groups = ["".join(label[d] for d in f.dims) for f in factors]
+    text = "%s->%s" % (",".join(groups), "".join(label[d] for d in dims))
+    double = (2, 64)  # an element type, as DLPack writes it
+    try:
+        _, steps, _, _, _ = _native.einsum(text, tuple(tuple(sizes[d] for d in f.dims) for f in factors), (double,) * len(factors), double, 0.0, False, None)
+    except Error:
+        return None  # more dimensions than an einsum may have
+    return [step for step, _ in steps] if len(steps) > 1 else None
+
+
+def _summed(x: Node, kept: Sequence[Node], dims: Sequence[Symbol]) -> Node:
+    """x, summed along the dimensions that nothing else has."""
+    needed = set(dims).union(*(k.dims for k in kept))
+    over = [d for d in x.dims if d not in needed]
+    return Reduce("+", x, over) if over else x
+
+
+def _sized(x: Node, sizes: Sizes) -> Node:
+    """x with the sizes that it has in the whole product: another factor may have determined them."""
+    for d in x.dims:
+        x = SetSize(x, d, sizes[d])
+    return x
+
+
+def _ordered(node: Node, product: Node, sizes: Sizes) -> Optional[Node]:
+    """The sum over a product in a cheaper order; None if it stays as it is."""
+    factors = _factors(product, node.type)
+    scales = [f for f in factors if isinstance(f, Const)]
+    factors = [f for f in factors if not isinstance(f, Const)]
+    if not 3 <= len(factors) <= MOST_FACTORS or not all(has_names(f.dims) for f in factors if f.dims):
+        return None
+    path = _path(factors, node.dims, sizes)
+    if path is None:
+        return None
+    left = [_sized(f, sizes) for f in factors]
+    left = [_summed(f, left[:i] + left[i + 1:], node.dims) for i, f in enumerate(left)]
+    for step in path:
+        taken = [left[i] for i in step]
+        left = [f for i, f in enumerate(left) if i not in step]
+        made = taken[0]
+        for f in taken[1:]:
+            made = Op("*", node.type, made, f)
+        left.append(_summed(made, left, node.dims))
+    result = left[0]
+    for scale in scales:
+        result = Op("*", node.type, result, scale)
+    result.dims = node.dims  # in the order that the expression has
+    return result
+
+
+def contract(roots: Sequence[Node]) -> List[Node]:
+    """The same values, with sums over products in their cheapest order."""
+    nodes = order(roots)
+    if not any(map(_candidate, nodes)):
+        return list(roots)
+    sizes = solve(nodes)
+    now: Dict[int, Node] = {}
+    for node in nodes:
+        args = tuple(now[id(arg)] for arg in node.args)
+        made: Optional[Node] = _ordered(node, args[0], sizes[id(node.args[0])]) if _candidate(node) else None
+        if made is None and any(a is not b for a, b in zip(args, node.args)):
+            made = copy.copy(node)
+            made.args = args
+        now[id(node)] = made if made is not None else node
+    return [now[id(root)] for root in roots]
