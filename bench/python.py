@@ -28,7 +28,7 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-parser.add_argument("--only", default="import,calls,einsum,fused,long")
+parser.add_argument("--only", default="import,calls,einsum,fused,long,rl")
 parser.add_argument("--torch", type=int, default=12)
 parser.add_argument("--count", type=int, default=200, help="random einsums")
 parser.add_argument("--seconds", type=float, default=0.15, help="time for the rounds of a row")
@@ -339,7 +339,28 @@ def long():
     print()
 
 
+# --- Environments -----------------------------------------------------------------------------------------------------------------------
+
+
+def rl():
+    """Random steps on a product of 96 x 96 matrices; episodes of 32 steps, about half of them to arrangements that are new."""
+    from loopwright.rl import LoopEnv
+    head("rl.LoopEnv", "steps per second of processor time", "new arrangements")
+    for measure, steps in ((False, 4000), (True, 2000)):
+        env = LoopEnv("def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }", sizes=dict(M=96, K=96, N=96), measure=measure)
+        rng = np.random.default_rng(0)
+        _, info = env.reset(seed=0)
+        start = time.process_time()
+        for _ in range(steps):
+            _, _, _, truncated, info = env.step(rng.choice(np.flatnonzero(info["action_mask"])))
+            if truncated:
+                _, info = env.reset()
+        took = time.process_time() - start
+        row("measured" if measure else "by the bound", "%.0f" % (steps / took), "%.0f %%" % (100 * len(env._rates) / steps))
+    print()
+
+
 if __name__ == "__main__":
-    for part, run in (("import", imports), ("calls", calls), ("einsum", einsums), ("fused", fused), ("long", long)):
+    for part, run in (("import", imports), ("calls", calls), ("einsum", einsums), ("fused", fused), ("long", long), ("rl", rl)):
         if part in options.only.split(","):
             run()

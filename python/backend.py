@@ -17,7 +17,11 @@ import zipfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = "build-wheel"
 GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
-CFLAGS = "-O2 -fno-asynchronous-unwind-tables"  # tables for exceptions of C++, which never pass through: an eighth of the file
+# Without tables for exceptions of C++, which never pass through (an eighth of the file), and without copies of functions that are called from several places.
+# Functions that the package never calls are dropped. Compiling a product takes as long as with the flags of the command: 145 us, and 141 us there.
+CFLAGS = "-O2 -fno-asynchronous-unwind-tables -fno-inline-functions -ffunction-sections -fdata-sections"
+LDFLAGS = "-Wl,--gc-sections"
+LIMIT = 2000000  # bytes of a wheel
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file
 
 
@@ -42,7 +46,7 @@ def compile_extension():
     if not os.path.exists(os.path.join(include, "Python.h")):
         raise SystemExit("there is no %s/Python.h: install python3-dev, or whatever has the headers of this Python" % include)
     jobs = "-j%d" % len(os.sched_getaffinity(0))
-    command = ["make", "-s", jobs, "BUILD=" + BUILD, "CFLAGS=" + CFLAGS, "PY_INCLUDE=" + include, "python"]
+    command = ["make", "-s", jobs, "BUILD=" + BUILD, "CFLAGS=" + CFLAGS, "LDFLAGS=" + LDFLAGS, "PY_INCLUDE=" + include, "python"]
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
@@ -109,6 +113,21 @@ def build_sdist(sdist_directory, config_settings=None):
     return top + ".tar.gz"
 
 
+def audit(wheel):
+    """Checks the size of a wheel, and by auditwheel its platform tag; where that is not installed, says so."""
+    size = os.path.getsize(wheel)
+    if size >= LIMIT:
+        raise SystemExit("%s has %d bytes; it must have fewer than %d" % (wheel, size, LIMIT))
+    tag = re.search(r"(manylinux_\d+_\d+_x86_64)\.whl$", wheel)
+    done = subprocess.run([sys.executable, "-m", "auditwheel", "show", wheel], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if "No module named auditwheel" in done.stdout:
+        sys.stderr.write("SKIPPED: auditwheel did not check %s: %s has no module auditwheel\n" % (wheel, sys.executable))
+    elif done.returncode or (tag and '"%s"' % tag.group(1) not in re.sub(r"\s+", " ", done.stdout)):
+        raise SystemExit("auditwheel does not agree with the tag of %s:\n%s" % (wheel, done.stdout))
+
+
 if __name__ == "__main__":
     os.makedirs(sys.argv[1], exist_ok=True)
-    print(os.path.join(sys.argv[1], build_wheel(sys.argv[1])))
+    made = os.path.join(sys.argv[1], build_wheel(sys.argv[1]))
+    audit(made)
+    print(made)
