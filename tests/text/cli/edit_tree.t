@@ -30,7 +30,7 @@ for i in 3
       A[i + 3, 2*j + j.1] = A[i + 2, 2*j + j.1 + 1]
 $ loopwright edit down.stripe --do 'interchange i'
 --- stderr
---do:1:1: error: cannot interchange: 'A' at (j=1, i=0) would run after 'A' at (j=0, i=1), which depends on it through A[1, 1]
+--do:1:1: error: cannot interchange: 'A' at (j=1, i=0) would run after 'A' at (j=0, i=1), which depends on it through A[1, 1] (flow dependence)
   interchange i
   ^~~~~~~~~~~~~
 --- exit 1
