@@ -88,12 +88,18 @@ static int64_t spent(const Stencil *s, const Index *x) {
     return k >= 0 && s->index[k].size > 0 ? max_i64(s->index[k].size, x->extent) : x->extent;
 }
 
+// Saturates far below the largest number, so that a few can be added.
+static int64_t product_of(int64_t a, int64_t b) {
+    int64_t n;
+    return checked_mul(a, b, &n) && n < INT64_MAX / 1024 ? n : INT64_MAX / 1024;
+}
+
 static int64_t elements(const Stencil *s, const Block *b, const Access *a) {
     int64_t n = 1;
     for (int i = 0; i < b->nindex; i++) {
         bool used = false;
         for (int d = 0; d < a->rank; d++) used |= affine_uses_iter(a->sub[d], b->index[i].id);
-        if (used && !b->index[i].passed) n *= spent(s, &b->index[i]);
+        if (used && !b->index[i].passed) n = product_of(n, spent(s, &b->index[i]));
     }
     return n;
 }
@@ -122,11 +128,11 @@ static int64_t *start_cost(const Counter *c, const Block *b, int stencil) {
     bool seen[STENCIL_MAX_INDICES] = {false};
     for (int i = 0; i < b->nindex; i++) {
         if (b->index[i].passed) continue;
-        work *= spent(s, &b->index[i]);
+        work = product_of(work, spent(s, &b->index[i]));
         if (stands_for(s, &b->index[i]) >= 0) seen[stands_for(s, &b->index[i])] = true;
     }
     for (int k = 0; k < s->nindex; k++)
-        if (!seen[k] && s->index[k].size > 0) work *= s->index[k].size;
+        if (!seen[k] && s->index[k].size > 0) work = product_of(work, s->index[k].size);
     o.cost[COUNT_STARTS] = 1;
     *work_of(c, o.cost, stencil) = work + s->startup;
     expr_visit_accesses(leaf->value, add_operand, &o);

@@ -11,6 +11,8 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
+enum { MOST_UNITS = 1 << 20 };
+
 typedef struct Slot {
     int ready, used; // moments: when its last writer, and its last user, end
 } Slot;
@@ -87,8 +89,8 @@ static int row_of(Clock *k, Where w) {
         return k->row[0][0] >= 0 ? k->row[0][0] : (k->row[0][0] = new_row(k, "host", false));
     int64_t number = w.number;
     for (int u = kind; w.compute >= 0 && u != w.compute; u = (int)h->compute.at[u].of)
-        number *= h->compute.at[u].count;
-    int *row = &k->row[kind][number];
+        if (!checked_mul(number, h->compute.at[u].count, &number)) number = 0;
+    int *row = &k->row[kind][number % MOST_UNITS]; // beyond that, units share rows
     const char *name = h->compute.at[kind].name;
     if (*row < 0)
         *row = new_row(k, arena_printf(k->arena, "%s %lld", name, (long long)number), false);
@@ -322,7 +324,7 @@ void clock_end(Clock *k, const Node *node) {
 static int64_t most_units(const Hardware *h) {
     int64_t most = 1;
     for (int i = 0; i < h->compute.n; i++) most = max_i64(most, unit_total(h, i));
-    return min_i64(most, 1 << 20);
+    return min_i64(most, MOST_UNITS);
 }
 
 static void new_copies(Clock *k, int buffer, int64_t units) {
@@ -349,7 +351,7 @@ Clock *clock_new(Arena *arena, Counter *c, Simulation *out, DiagList *diags) {
     k->engine_row = arena_new_n(arena, int, h->transfer.n + 1);
     int64_t units = most_units(h);
     for (int i = 0; i < h->compute.n || i == 0; i++) {
-        int64_t n = i < h->compute.n ? min_i64(unit_total(h, i), 1 << 20) : 1;
+        int64_t n = i < h->compute.n ? min_i64(unit_total(h, i), MOST_UNITS) : 1;
         k->row[i] = arena_new_n(arena, int, n);
         memset(k->row[i], -1, (size_t)n * sizeof(int));
     }

@@ -72,7 +72,9 @@ static bool enter_unit(const Hardware *h, const Tree *t, const Block *b, const U
         return false;
     }
     if (!u->n && now->compute == compute) return true; // says it again
-    now->number = inside ? now->number * inside + number : number;
+    int64_t before = inside ? now->number : 0;
+    if (!checked_fma(before, inside, &number)) number = 0;
+    now->number = number;
     now->compute = compute;
     now->engine = -1;
     return true;
@@ -288,6 +290,12 @@ static void hold(Check *c, const Block *b) {
     if (b->nallocs && !c->failed) check_sizes(c, b);
 }
 
+// Saturates.
+static int64_t product_of(int64_t a, int64_t b) {
+    int64_t n;
+    return checked_mul(a, b, &n) ? n : INT64_MAX / 4;
+}
+
 // Different units that the iterations of a block run on: each has its own allocations.
 static int64_t units_used(const Check *c, const Block *b) {
     int64_t n = 1;
@@ -296,7 +304,8 @@ static int64_t units_used(const Check *c, const Block *b) {
         int64_t lo, hi;
         for (int k = 0; k < u->n && find_compute(c->h, u->name) >= 0; k++)
             if (affine_bounds(u->at[k], c->lo, c->hi, &lo, &hi))
-                n *= min_i64(hi - lo + 1, unit_total(c->h, find_compute(c->h, u->name)));
+                n = product_of(n,
+                               min_i64(hi - lo + 1, unit_total(c->h, find_compute(c->h, u->name))));
     }
     return n;
 }
@@ -329,7 +338,7 @@ static void check_node(Check *c, const Node *node) {
         c->failed = true;
         return;
     }
-    c->copies *= units_used(c, b);
+    c->copies = product_of(c->copies, units_used(c, b));
     check_views(c, b);
     hold(c, b);
     for (int i = 0; i < b->nchildren; i++) check_node(c, b->child[i]);
