@@ -24,11 +24,24 @@ typedef struct SpaceBuild {
     const ProgramFacts *facts;
     CpuHost *h;
     Backbone *b;
+    const CpuWords *words;
+    bool gpu;
     VEC(const char *) name; // of the objects
     int levels;
     int **nlevels; // per statement, per iterator
-    int *first_dim, *ndims, *comp, *body, *window, *region, *first_access, *naccesses;
+    int *first_dim, *ndims, *comp, *body, *window, *region, *first_access, *naccesses, *parts;
 } SpaceBuild;
+
+// Sets that a description does not have stay out.
+static void add(SpaceBuild *x, int set, int object) {
+    backbone_add(x->b, x->words->set[set], object);
+}
+static void relate_in(SpaceBuild *x, int set, int param, int object) {
+    if (set >= 0) backbone_relate(x->b, set, param, object);
+}
+static void relate(SpaceBuild *x, int set, int param, int object) {
+    relate_in(x, x->words->set[set], param, object);
+}
 
 static const StmtFacts *stmt_of(const SpaceBuild *x, int i) { return &x->facts->stmt[i]; }
 static bool is_temp(const SpaceBuild *x, int tensor) {
@@ -43,7 +56,10 @@ static const SchedStmt *given(const SpaceBuild *x, Name label) {
 static int levels_written(const SpaceBuild *x, const Stmt *s, int iter) {
     const SchedStmt *g = given(x, s->label);
     int n = 0;
-    for (int i = 0; g && i < g->nloops; i++) n += g->loop[i].iter == s->iter[iter].name;
+    for (int i = 0; g && i < g->nloops; i++) {
+        if (g->loop[i].iter != s->iter[iter].name) continue;
+        n += 1 + (!n && cpu_is_thread(g->loop[i].kind)); // inside of a loop that runs once
+    }
     return n > CPU_MAX_LEVELS ? CPU_MAX_LEVELS : n;
 }
 
@@ -62,7 +78,7 @@ static int levels_wanted(const SpaceBuild *x, const Stmt *s, int iter) {
     for (int k = 0; k < s->niters; k++) others |= !s->iter[k].reduction;
     int n = x->levels;
     if (s->niters * n > MANY_LOOPS) n = 1;
-    if (s->iter[iter].reduction && others && n > 2) n = 2;
+    if (s->iter[iter].reduction && others && n > 2 && !x->gpu) n = 2;
     if (extent < 32 && n > 2) n = 2;
     if (extent < (s->iter[iter].reduction ? 16 : 4)) n = 1;
     int written = levels_written(x, s, iter);
@@ -120,6 +136,15 @@ static void add_size(SplitSizes *s, int64_t v, int64_t extent) {
     s->n++;
 }
 
+// Threads and blocks come in powers of two; so do tiles, or they divide the range.
+static void gpu_sizes(SplitSizes *z, int64_t extent) {
+    enum { LARGEST = 4096 };
+    for (int64_t v = 2; v < 2 * extent && v <= LARGEST; v *= 2) add_size(z, v, 2 * extent);
+    for (int64_t v = 2; v <= 16 && v <= extent; v++)
+        if (extent % v == 0) add_size(z, v, 2 * extent);
+    if (extent <= 1024) add_size(z, extent, 2 * extent);
+}
+
 // What somebody wrote first; then powers of two, small numbers, divisors, and parts of the extent.
 static void tile_sizes(SpaceBuild *x, const Stmt *s, int iter, CpuObject *out) {
     SplitSizes z = {.at = {1}, .n = 1};
@@ -127,10 +152,19 @@ static void tile_sizes(SpaceBuild *x, const Stmt *s, int iter, CpuObject *out) {
     const SchedStmt *g = given(x, s->label);
     for (int i = 0; g && i < g->nloops; i++) {
         if (g->loop[i].iter != s->iter[iter].name) continue;
-        if (outer && g->loop[i].step > 0) add_size(&z, outer / g->loop[i].step, extent);
+        if (!outer && cpu_is_thread(g->loop[i].kind))
+            add_size(&z, ceil_div(extent, max_i64(g->loop[i].step, 1)), 2 * extent);
+        if (outer && g->loop[i].step > 0)
+            add_size(&z, outer / g->loop[i].step, x->gpu ? 2 * extent : extent);
         outer = g->loop[i].step;
     }
-    for (int64_t v = 2; v < extent && v > 0; v *= 2) add_size(&z, v, extent);
+    if (x->gpu) gpu_sizes(&z, extent);
+    for (int64_t v = 2; !x->gpu && v < extent && v > 0; v *= 2) add_size(&z, v, extent);
+    if (x->gpu) {
+        out->nsizes = z.n;
+        out->sizes = arena_copy(x->arena, z.at, (size_t)z.n * sizeof *z.at);
+        return;
+    }
     for (int64_t v = 2; v <= 16; v++) add_size(&z, v, extent);
     for (int64_t v = 6; v < extent && v <= 3072; v *= 2) add_size(&z, v, extent);
     for (int64_t v = 2; v * v <= extent && v < 4096; v++)
@@ -207,19 +241,19 @@ static void make_comp(SpaceBuild *x, int i) {
     o.may_follow = o.host >= 0;
     o.may_inline = cpu_may_inline(x->arena, x->facts, i);
     o.reader = stmt_only_reader(x->facts, i);
-    o.may_recompute = cpu_may_recompute(x->arena, x->facts, i, o.reader);
+    o.may_recompute = !x->gpu && cpu_may_recompute(x->arena, x->facts, i, o.reader);
     o.ntops = c->s->niters;
     o.own = fetching_section(x, g);
     o.nsizes = 5;
     o.sizes = with_value(x, accumulator_counts, &o.nsizes, g ? g->accumulators : 0);
     x->comp[i] = object_new(x, clean(x, c->s->label), false, o);
-    backbone_add(x->b, CPU_SET_COMPS, x->comp[i]);
-    if (cpu_reduces(stmt_of(x, i))) backbone_add(x->b, CPU_SET_REDUCERS, x->comp[i]);
+    add(x, CPU_SET_COMPS, x->comp[i]);
+    if (cpu_reduces(stmt_of(x, i))) add(x, CPU_SET_REDUCERS, x->comp[i]);
     bool reread = stmt_reads(c, o.tensor);
     for (int k = i + 1; k < x->p->stmts.n; k++) reread |= stmt_reads(stmt_of(x, k), o.tensor);
-    if (o.own) backbone_add(x->b, CPU_SET_FETCHERS, x->comp[i]);
+    if (o.own) add(x, CPU_SET_FETCHERS, x->comp[i]);
     if (!reread && !is_temp(x, o.tensor) && c->s->op == REDUCE_ASSIGN && !c->s->write->has_read)
-        backbone_add(x->b, CPU_SET_STREAMS, x->comp[i]);
+        add(x, CPU_SET_STREAMS, x->comp[i]);
 }
 
 // Statements speak of each other by number until all are objects.
@@ -228,13 +262,13 @@ static void link_comps(SpaceBuild *x) {
         CpuObject *o = &x->h->object[x->comp[i]];
         if (o->host >= 0) o->host = x->comp[o->host];
         if (o->reader >= 0) o->reader = x->comp[o->reader];
-        if (o->may_follow) backbone_relate(x->b, CPU_SET_HOST, x->comp[i], o->host);
-        if (o->may_recompute) backbone_relate(x->b, CPU_SET_READER, x->comp[i], o->reader);
+        if (o->may_follow) relate(x, CPU_SET_HOST, x->comp[i], o->host);
+        if (o->may_recompute) relate(x, CPU_SET_READER, x->comp[i], o->reader);
         for (int k = 0; k < x->p->stmts.n; k++) {
             if (k < i && stmt_reads(stmt_of(x, i), stmt_of(x, k)->s->write->tensor))
-                backbone_relate(x->b, CPU_SET_PRODUCERS, x->comp[i], x->comp[k]);
+                relate(x, CPU_SET_PRODUCERS, x->comp[i], x->comp[k]);
             if (k > i && stmts_depend(stmt_of(x, i), stmt_of(x, k)))
-                backbone_relate(x->b, CPU_SET_USERS, x->comp[i], x->comp[k]);
+                relate(x, CPU_SET_USERS, x->comp[i], x->comp[k]);
         }
     }
 }
@@ -250,11 +284,11 @@ static void relate_inlined(SpaceBuild *x, int q) {
         bool moves = o->may_inline || o->may_recompute, blocks = false;
         if (moves && reached[c] &&
             stmt_overwritten(x->facts, q, c + 1, stmt_last_reader(x->facts, c)))
-            backbone_relate(x->b, CPU_SET_SPOILERS, x->comp[c], x->comp[q]);
+            relate(x, CPU_SET_SPOILERS, x->comp[c], x->comp[q]);
         for (int k = o->may_follow ? x->h->object[o->host].stmt : c; k < c; k++)
             blocks |= reached[k];
         if (blocks && stmt_reads(stmt_of(x, q), stmt_of(x, c)->s->write->tensor))
-            backbone_relate(x->b, CPU_SET_BLOCKERS, x->comp[c], x->comp[q]);
+            relate(x, CPU_SET_BLOCKERS, x->comp[c], x->comp[q]);
     }
 }
 
@@ -284,10 +318,12 @@ static void make_dim(SpaceBuild *x, int i, int iter, int level) {
     const char *name =
         arena_printf(x->arena, "%s.%s.%d", clean(x, s->label), clean(x, s->iter[iter].name), level);
     int d = object_new(x, name, !always_nested(x, i), o);
-    backbone_add(x->b, CPU_SET_DIMENSIONS, d);
-    if (level == 0) backbone_add(x->b, o.nlevels > 1 ? CPU_SET_TILED : CPU_SET_TOPS, d);
-    if (sized) backbone_add(x->b, level ? CPU_SET_TILES : CPU_SET_STATICDIMS, d);
-    if (o.reduction) backbone_add(x->b, CPU_SET_REDUCTIONS, d);
+    add(x, CPU_SET_DIMENSIONS, d);
+    if (level == 0) add(x, CPU_SET_TOPS, d);
+    if (level == 0 && o.nlevels > 1) add(x, CPU_SET_TILED, d);
+    if (level + 1 < o.nlevels) backbone_add(x->b, x->words->splits, d);
+    if (sized) add(x, level ? CPU_SET_TILES : CPU_SET_STATICDIMS, d);
+    if (o.reduction) add(x, CPU_SET_REDUCTIONS, d);
 }
 
 static void make_nest(SpaceBuild *x, int i) {
@@ -295,7 +331,7 @@ static void make_nest(SpaceBuild *x, int i) {
     bool optional = !always_nested(x, i);
     const char *name = arena_printf(x->arena, "%s.body", clean(x, s->label));
     x->body[i] = object_new(x, name, optional, blank(i));
-    backbone_add(x->b, CPU_SET_BODIES, x->body[i]);
+    add(x, CPU_SET_BODIES, x->body[i]);
     x->first_dim[i] = x->h->nobjects;
     for (int k = 0; k < s->niters; k++)
         for (int level = 0; level < x->nlevels[i][k]; level++) make_dim(x, i, k, level);
@@ -340,14 +376,16 @@ static int64_t bytes_of(const SpaceBuild *x, int tensor, Type as) {
 }
 
 static bool is_tiled(const CpuObject *loop) { return loop->level == 0 && loop->nlevels > 1; }
+static bool has_inside(const CpuObject *loop) { return loop->level + 1 < loop->nlevels; }
 
 static void relate_reader(SpaceBuild *x, int window, int reader) {
     for (int k = 0; k < x->ndims[reader]; k++) {
         int d = x->first_dim[reader] + k;
-        backbone_relate(x->b, CPU_SET_READERDIMS, window, d);
+        relate(x, CPU_SET_READERDIMS, window, d);
         const CpuObject *o = &x->h->object[d];
-        if (o->level > 0) backbone_relate(x->b, CPU_SET_READERTILES, window, d);
-        if (is_tiled(o)) backbone_relate(x->b, CPU_SET_READERTILED, window, d);
+        if (o->level > 0) relate(x, CPU_SET_READERTILES, window, d);
+        if (is_tiled(o)) relate(x, CPU_SET_READERTILED, window, d);
+        if (has_inside(o)) relate_in(x, x->words->reader_splits, window, d);
     }
 }
 
@@ -356,7 +394,7 @@ static void relate_inputs(SpaceBuild *x, int window, int tensor, int before, int
     for (int k = 0; k < before && depth < 16; k++) {
         const StmtFacts *c = stmt_of(x, k);
         if (c->s->write->tensor != tensor) continue;
-        backbone_relate(x->b, CPU_SET_INPUTS, window, x->body[k]);
+        relate(x, CPU_SET_INPUTS, window, x->body[k]);
         for (int r = 0; r < c->nreads; r++)
             if (c->read[r]->tensor != tensor)
                 relate_inputs(x, window, c->read[r]->tensor, k, depth + 1);
@@ -367,7 +405,7 @@ static void relate_inputs(SpaceBuild *x, int window, int tensor, int before, int
 static void relate_writers(SpaceBuild *x, int window, int tensor, int after) {
     for (int k = after; k < x->p->stmts.n; k++)
         if (stmt_of(x, k)->s->write->tensor == tensor)
-            backbone_relate(x->b, CPU_SET_INPUTS, window, x->body[k]);
+            relate(x, CPU_SET_INPUTS, window, x->body[k]);
 }
 
 static void make_copy(SpaceBuild *x, int i, int tensor) {
@@ -386,27 +424,30 @@ static void make_copy(SpaceBuild *x, int i, int tensor) {
     o.as = g ? g->as : copy_type(c->s, tensor, t->type);
     o.own =
         own_section(x, name_of(x->p->names, arena_printf(x->arena, "%s.%s", c->s->label, t->name)));
+    // Only arguments of whole words, which nothing writes, are copied without passing registers.
+    o.may_async = x->gpu && tensor < x->p->ninputs && !o.as && type_info[t->type].bytes >= 4;
     const char *name = arena_printf(x->arena, "%s.%s", clean(x, c->s->label), clean(x, t->name));
     int pack = object_new(x, name, false, o);
     int w = object_new(x, arena_printf(x->arena, "%s.at", name), true, o);
-    backbone_add(x->b, CPU_SET_PACKS, pack);
-    backbone_add(x->b, CPU_SET_COPIES, w);
-    backbone_relate(x->b, CPU_SET_PACKSOF, x->comp[i], pack);
-    backbone_relate(x->b, CPU_SET_COPIESOF, x->comp[i], w);
+    add(x, CPU_SET_PACKS, pack);
+    add(x, CPU_SET_COPIES, w);
+    relate(x, CPU_SET_PACKSOF, x->comp[i], pack);
+    relate(x, CPU_SET_COPIESOF, x->comp[i], w);
     vec_push(x->arena, &x->h->copies, w);
     relate_reader(x, w, i);
     relate_inputs(x, w, tensor, i, 0);
     relate_writers(x, w, tensor, i + 1);
     for (int k = 0; k < x->p->stmts.n; k++)
         if (stmt_of(x, k)->s->write->tensor == tensor && is_temp(x, tensor))
-            backbone_relate(x->b, CPU_SET_COPIED, pack, x->comp[k]);
+            relate(x, CPU_SET_COPIED, pack, x->comp[k]);
     o.comp = -1;
     o.extent = bytes_of(x, tensor, o.as);
-    o.may_as_read = t->rank > 1;
+    o.may_as_read = !x->gpu && t->rank > 1;
     o.given = g && g->storage.ndims;
     o.storage = g ? &g->storage : NULL;
     int r = object_new(x, arena_printf(x->arena, "%s.mem", name), true, o);
-    backbone_add(x->b, CPU_SET_REGIONS, r);
+    add(x, CPU_SET_REGIONS, r);
+    relate_in(x, x->words->memory_of, w, r);
 }
 
 static void make_copies(SpaceBuild *x, int i) {
@@ -436,8 +477,8 @@ static void make_window(SpaceBuild *x, int i) {
     o.own = own_section(x, s->label);
     const char *name = arena_printf(x->arena, "%s.at", clean(x, s->label));
     int w = x->window[i] = object_new(x, name, true, o);
-    backbone_add(x->b, CPU_SET_RECOMPUTED, w);
-    backbone_relate(x->b, CPU_SET_WINDOWOF, x->comp[i], w);
+    add(x, CPU_SET_RECOMPUTED, w);
+    relate(x, CPU_SET_WINDOWOF, x->comp[i], w);
     relate_reader(x, w, reader);
     for (int r = 0; r < stmt_of(x, i)->nreads; r++) {
         relate_inputs(x, w, stmt_of(x, i)->read[r]->tensor, i, 0);
@@ -468,19 +509,20 @@ static void make_region(SpaceBuild *x, int i) {
     o.comp = x->comp[i];
     o.reader = comp->reader;
     o.extent = bytes_of(x, tensor, TYPE_NONE);
-    o.may_as_written = writers == 1 && s->write->rank > 1 && plain_subscripts(s->write);
-    o.may_as_read = comp->reader >= 0 && s->write->rank > 1;
+    o.may_as_written = !x->gpu && writers == 1 && s->write->rank > 1 && plain_subscripts(s->write);
+    o.may_as_read = !x->gpu && comp->reader >= 0 && s->write->rank > 1;
     o.given = g && g->storage.ndims;
     o.storage = g ? &g->storage : NULL;
     const char *name = arena_printf(x->arena, "%s.mem", clean(x, x->p->tensors.at[tensor].name));
     x->region[i] = object_new(x, name, comp->may_inline, o);
-    backbone_add(x->b, CPU_SET_REGIONS, x->region[i]);
+    add(x, CPU_SET_REGIONS, x->region[i]);
 }
 
 static void make_accesses(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     x->first_access[i] = x->h->nobjects;
-    for (int t = 0; t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
+    bool none = x->words->choice[CPU_PREFETCH] < 0;
+    for (int t = 0; !none && t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
         const Access *a = stmt_read_of(c, t);
         if (!a || a->has_read || !a->rank || t == c->s->write->tensor) continue;
         if (!operand(c->s->value, t)) continue;
@@ -496,12 +538,12 @@ static void make_accesses(SpaceBuild *x, int i) {
         const char *name = arena_printf(x->arena, "%s.%s.read", clean(x, c->s->label),
                                         clean(x, x->p->tensors.at[t].name));
         int o_number = object_new(x, name, !always_nested(x, i), o);
-        backbone_add(x->b, CPU_SET_ACCESSES, o_number);
-        backbone_relate(x->b, CPU_SET_ACCESSESOF, x->comp[i], o_number);
+        add(x, CPU_SET_ACCESSES, o_number);
+        relate(x, CPU_SET_ACCESSESOF, x->comp[i], o_number);
         for (int k = 0; k < x->h->copies.n; k++) {
             const CpuObject *copy = &x->h->object[x->h->copies.at[k]];
             if (copy->stmt == i && copy->tensor == t)
-                backbone_relate(x->b, CPU_SET_REPLACES, x->h->copies.at[k] - 1, o_number);
+                relate(x, CPU_SET_REPLACES, x->h->copies.at[k] - 1, o_number);
         }
     }
     x->naccesses[i] = x->h->nobjects - x->first_access[i];
@@ -510,29 +552,27 @@ static void make_accesses(SpaceBuild *x, int i) {
 // --- Relations -----------------------------------------------------------------------------------
 
 static void relate_dims(SpaceBuild *x, int i) {
-    Backbone *b = x->b;
-    backbone_relate(b, CPU_SET_BODYOF, x->comp[i], x->body[i]);
+    relate(x, CPU_SET_BODYOF, x->comp[i], x->body[i]);
     for (int k = 0; k < x->ndims[i]; k++) {
         int d = x->first_dim[i] + k;
         const CpuObject *o = &x->h->object[d];
-        backbone_relate(b, CPU_SET_DIMSOF, x->comp[i], d);
-        backbone_relate(b, CPU_SET_OWNDIMS, x->body[i], d);
-        backbone_relate(b, CPU_SET_OWNBODY, d, x->body[i]);
-        if (o->level == 0) backbone_relate(b, CPU_SET_TOPSOF, x->comp[i], d);
-        if (o->level > 0 || o->nlevels == 1) backbone_relate(b, CPU_SET_STATICOF, x->comp[i], d);
+        relate(x, CPU_SET_DIMSOF, x->comp[i], d);
+        relate(x, CPU_SET_OWNDIMS, x->body[i], d);
+        relate(x, CPU_SET_OWNBODY, d, x->body[i]);
+        if (o->level == 0) relate(x, CPU_SET_TOPSOF, x->comp[i], d);
+        if (o->level > 0 || o->nlevels == 1) relate(x, CPU_SET_STATICOF, x->comp[i], d);
         if ((o->level > 0 || o->nlevels == 1) && !o->reduction && cpu_reduces(stmt_of(x, i)))
-            backbone_relate(b, CPU_SET_RESULTSOF, x->comp[i], d);
+            relate(x, CPU_SET_RESULTSOF, x->comp[i], d);
         for (int m = 0; m < x->ndims[i]; m++) {
             int e = x->first_dim[i] + m;
             const CpuObject *q = &x->h->object[e];
             if (e == d) continue;
-            backbone_relate(b, CPU_SET_SIBLINGS, d, e);
-            backbone_relate(b, q->level ? CPU_SET_SIBLINGTILES : CPU_SET_SIBLINGTOPS, d, e);
-            if (q->reduction) backbone_relate(b, CPU_SET_SIBLINGREDUCTIONS, d, e);
+            relate(x, CPU_SET_SIBLINGS, d, e);
+            relate(x, q->level ? CPU_SET_SIBLINGTILES : CPU_SET_SIBLINGTOPS, d, e);
+            if (q->reduction) relate(x, CPU_SET_SIBLINGREDUCTIONS, d, e);
             if (q->iter != o->iter || q->level <= o->level) continue;
-            backbone_relate(b, CPU_SET_INNER, d, e);
-            if (o->level > 0 && q->level == o->level + 1)
-                backbone_relate(b, CPU_SET_NEXTTILE, d, e);
+            relate(x, CPU_SET_INNER, d, e);
+            if (o->level > 0 && q->level == o->level + 1) relate(x, CPU_SET_NEXTTILE, d, e);
         }
     }
 }
@@ -594,12 +634,13 @@ static void relate_all(SpaceBuild *x) {
                 const CpuObject *q = &x->h->object[e];
                 if (!partner[d * n + e]) continue;
                 known = true;
-                backbone_relate(x->b, CPU_SET_PARTNERS, d, e);
+                relate(x, CPU_SET_PARTNERS, d, e);
                 bool sized = (o->level || o->nlevels == 1) && (q->level || q->nlevels == 1);
-                if (sized) backbone_relate(x->b, CPU_SET_SIZEDPARTNERS, d, e);
-                if (is_tiled(o) && is_tiled(q)) backbone_relate(x->b, CPU_SET_TILEDPARTNERS, d, e);
+                if (sized) relate(x, CPU_SET_SIZEDPARTNERS, d, e);
+                if (is_tiled(o) && is_tiled(q)) relate(x, CPU_SET_TILEDPARTNERS, d, e);
+                if (has_inside(o) && has_inside(q)) relate_in(x, x->words->split_partners, d, e);
             }
-            if (!known) backbone_relate(x->b, CPU_SET_STRANGERS, d, x->body[j]);
+            if (!known) relate(x, CPU_SET_STRANGERS, d, x->body[j]);
         }
     }
 }
@@ -630,6 +671,7 @@ static void relate_followers(SpaceBuild *x) {
 // The loop whose iterations privatise gives partial results to.
 static void relate_parts(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
+    x->parts[i] = -1;
     if (c->s->op == REDUCE_ASSIGN || cpu_is_apart(c) || !c->injective || c->s->write->has_read)
         return;
     if (c->s->write->rank >= PROGRAM_MAX_RANK || c->s->niters >= PROGRAM_MAX_ITERS) return;
@@ -637,8 +679,9 @@ static void relate_parts(SpaceBuild *x, int i) {
         int d = x->first_dim[i] + k;
         const CpuObject *o = &x->h->object[d];
         if (!o->reduction || o->level || o->nlevels < 2) continue;
-        backbone_add(x->b, CPU_SET_PRIVATISABLE, x->comp[i]);
-        backbone_relate(x->b, CPU_SET_SPLITOF, x->comp[i], d);
+        x->parts[i] = d;
+        add(x, CPU_SET_PRIVATISABLE, x->comp[i]);
+        relate(x, CPU_SET_SPLITOF, x->comp[i], d);
         return;
     }
 }
@@ -650,8 +693,8 @@ static void plan_all(SpaceBuild *x) {
     x->nlevels = arena_new_n(x->arena, int *, s);
     for (int i = 0; i < s; i++)
         x->nlevels[i] = arena_new_n(x->arena, int, stmt_of(x, i)->s->niters);
-    int **array[] = {&x->first_dim, &x->ndims,  &x->comp,         &x->body,
-                     &x->window,    &x->region, &x->first_access, &x->naccesses};
+    int **array[] = {&x->first_dim, &x->ndims,        &x->comp,      &x->body, &x->window,
+                     &x->region,    &x->first_access, &x->naccesses, &x->parts};
     for (size_t k = 0; k < sizeof array / sizeof *array; k++)
         *array[k] = arena_new_n(x->arena, int, s);
     x->levels = x->o->levels ? x->o->levels : 3;
@@ -668,11 +711,13 @@ static void share_arrays(SpaceBuild *x) {
     h->naccesses = x->naccesses;
     h->window = x->window;
     h->region = x->region;
+    h->parts = x->parts;
 }
 
 static void given_numbers(SpaceBuild *x) {
     CpuHost *h = x->h;
-    h->nunroll = h->ngrain = 1;
+    if (!x->gpu) h->nunroll = 1;
+    h->ngrain = 1;
     for (int i = 0; x->o->given && i < x->o->given->nstmts; i++) {
         const SchedStmt *g = x->o->given->stmt[i];
         SplitSizes u = {.n = 0}, r = {.n = 0};
@@ -685,6 +730,16 @@ static void given_numbers(SpaceBuild *x) {
         h->nunroll = u.n;
         h->ngrain = r.n;
     }
+}
+
+// Registers of a thread, and code that one may run.
+static void gpu_limits(CpuHost *h) {
+    static const int64_t limits[] = {0, 1, 16, 128};
+    enum { REGISTERS = 255, COPIES = 1024 };
+    h->registers = REGISTERS;
+    h->unroll_limit = COPIES;
+    h->nunroll = (int)(sizeof limits / sizeof *limits);
+    memcpy(h->unroll, limits, sizeof limits);
 }
 
 // Copies of a statement that somebody unrolls into, at most.
@@ -725,7 +780,10 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     x->h->unroll_limit = max_i64(limit > 0 ? limit : 64, o->literal ? copies : 1);
     x->h->stack_limit = 16384;
     x->h->registers = max_i64(sums, copies);
-    x->b = backbone_new(arena, &cpu_desc, x->h);
+    x->words = cpu_words(arena, o->desc ? o->desc : &cpu_desc);
+    x->gpu = x->words->by >= 0;
+    if (x->gpu) gpu_limits(x->h);
+    x->b = backbone_new(arena, x->words->desc, x->h);
     plan_all(x);
     if (plan_levels(x) > MANY_OBJECTS) {
         diag_report(diags, (Range){0, 0}, DIAG_SPACE_TOO_LARGE, plan_levels(x), MANY_OBJECTS);
@@ -748,6 +806,6 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     relate_all(x);
     relate_followers(x);
     CpuSpace *cs = arena_new(arena, CpuSpace);
-    *cs = (CpuSpace){space_new(arena, x->b), x->h, p, x->facts, flat};
+    *cs = (CpuSpace){space_new(arena, x->b), x->words, x->h, p, x->facts, flat};
     return cs;
 }

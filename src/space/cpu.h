@@ -1,4 +1,5 @@
-// The space of a Program on a CPU: cpu.space instantiated.
+// The space of a Program on a CPU: cpu.space instantiated. Another description whose objects are
+// these (gpu.space) is instantiated by the same code, which finds choices and sets by name.
 //
 //     CpuSpace *cs = cpu_space(arena, program, &options, diags);
 //     Cand *c = ...;  space_copy(cs->space, c, cs->space->root);
@@ -27,7 +28,7 @@
 #include "sched/flatten.h"
 #include "sched/schedule.h"
 
-enum { CPU_MAX_LEVELS = 4 };
+enum { CPU_MAX_LEVELS = 4, CPU_MAX_STAGES = 4 };
 
 // An object as the code of the description sees it. The set of the object decides which members
 // have a meaning.
@@ -40,6 +41,7 @@ typedef struct CpuObject {
     bool may_parallel, may_unroll;              // of a loop
     bool may_as_read, may_as_written, given;    // of memory
     bool may_turn;                              // of a copy: in transposed blocks
+    bool may_async;                             // of a copy on a GPU: from global to shared memory
     int lanes;                                  // of a copy: elements of a vector
     Type as;                                    // of a copy: its type; TYPE_NONE: the same
     int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
@@ -63,13 +65,29 @@ typedef struct CpuHost {
     const int *first_access, *naccesses;
     const int *window; // per statement: T.at, or -1
     const int *region; // per statement: T.mem, or -1
+    const int *parts;  // per statement: the loop that `privatise` divides, or -1
     VEC(int) copies;   // windows of possible copies
     int64_t unroll_limit, stack_limit, registers;
     int nunroll, ngrain; // values of `given`
     int64_t unroll[8], grain[8];
 } CpuHost;
 
+// A description with the objects of cpu.c: where the choices and sets of cpu.space are in it, and
+// what the values of `kind` and `home` mean.
+enum { CPU_MAX_MARKS = 8 };
+typedef struct CpuWords {
+    const SpaceDesc *desc;
+    const int *choice; // per choice of cpu.space; -1: there is none such
+    const int *set;    // per set of cpu.space, likewise
+    Kind kind[CPU_MAX_MARKS];
+    BufferHome home[CPU_MAX_MARKS];
+    // Of gpu.space only; -1 elsewhere.
+    int by, stages, splits, split_partners, reader_splits, memory_of;
+} CpuWords;
+const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc);
+
 typedef struct CpuOptions {
+    const SpaceDesc *desc; // NULL: that of a CPU
     Machine machine;
     int threads;           // 1: no parallel loops
     int levels;            // of an iterator; 0: 3
@@ -80,6 +98,7 @@ typedef struct CpuOptions {
 
 typedef struct CpuSpace {
     Space *space;
+    const CpuWords *words;
     CpuHost *host;
     const Program *program;    // the flat one, if that is used
     const ProgramFacts *facts; // of `program`, with classes
@@ -113,6 +132,15 @@ static inline bool cpu_follower_shares(const CpuHost *h, const CpuObject *f, con
                                        const CpuObject *e) {
     const bool *ok = h->follower[f->stmt];
     return !ok || ok[(d - h->object) * h->nobjects + (e - h->object)];
+}
+// Is it the loop whose iterations `privatise` gives partial results to?
+static inline bool cpu_gives_parts(const CpuHost *h, const CpuObject *d) {
+    return h->parts[d->stmt] == d - h->object;
+}
+static inline int cpu_stages(const CpuObject *w, int64_t *out) {
+    int n = w->may_async ? CPU_MAX_STAGES : 1;
+    for (int i = 0; i < n; i++) out[i] = i + 1;
+    return n;
 }
 static inline int cpu_values(const int64_t *from, int n, int64_t *out) {
     for (int i = 0; i < n; i++) out[i] = from[i];

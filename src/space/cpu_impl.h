@@ -37,6 +37,25 @@ enum { CPU_COPY_LOOPS = 2 * PROGRAM_MAX_RANK + 4 };
 int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *layout, bool turned,
                    SchedLoop *out);
 
+// The variable of a choice of cpu.space, -1: this space has none; and its values, the first one
+// where it has none. The values of `place`, `pack`, `privatise`, `split`, `order`, `at` and
+// `layout` are the same in every description.
+static inline int cpu_var(const CpuSpace *cs, int choice, int a, int b, bool *flipped) {
+    int own = cs->words->choice[choice];
+    return own < 0 ? -1 : space_var(cs->space, own, a, b, flipped);
+}
+static inline uint64_t cpu_ask(const CpuSpace *cs, const Cand *c, int choice, int a, int b) {
+    int own = cs->words->choice[choice];
+    return own < 0 || space_var(cs->space, own, a, b, NULL) < 0
+               ? 1
+               : space_ask(cs->space, c, own, a, b);
+}
+static inline bool cpu_is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_THREAD_Z; }
+// The mark of a loop in a full candidate.
+static inline Kind cpu_kind(const CpuSpace *cs, uint64_t values) {
+    return cs->words->kind[__builtin_ctzll(values)];
+}
+
 // Does a section give nothing but a place, memory and a priority?
 bool cpu_section_is_plain(const SchedStmt *s);
 // The step of a loop in a candidate.

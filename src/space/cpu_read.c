@@ -29,17 +29,18 @@ typedef struct Read {
 // The decision that a pair of objects keeps these values; var < 0: there is nothing to decide.
 static Decision decision(const Read *r, int choice, int a, int b, uint64_t keep) {
     bool flipped;
-    int var = space_var(r->cs->space, choice, a, b, &flipped);
-    const ChoiceDesc *c = &r->cs->space->desc->choice[choice];
+    int var = cpu_var(r->cs, choice, a, b, &flipped);
+    const ChoiceDesc *c =
+        var < 0 ? NULL : &r->cs->space->desc->choice[r->cs->space->var[var].choice];
     uint64_t turned = 0;
-    for (int i = 0; i < c->nvalues && var >= 0 && flipped; i++)
+    for (int i = 0; var >= 0 && flipped && i < c->nvalues; i++)
         if (keep >> i & 1) turned |= 1ull << c->inverse[i];
     return (Decision){var, var >= 0 && flipped ? turned : keep};
 }
 
-static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
-    Decision d = decision(r, choice, a, b, keep);
-    if (d.var < 0) return false;
+static bool keep_values(Read *r, int var, uint64_t values) {
+    Decision d = {var, values};
+    if (var < 0) return false;
     uint64_t dom = space_domain(r->cs->space, r->c, d.var);
     if (!dom || (dom & ~d.keep)) { // otherwise it follows already
         space_copy(r->cs->space, r->trial, r->c);
@@ -50,6 +51,11 @@ static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
     }
     vec_push(r->arena, &r->out, d);
     return true;
+}
+
+static bool try_keep(Read *r, int choice, int a, int b, uint64_t keep) {
+    Decision d = decision(r, choice, a, b, keep);
+    return keep_values(r, d.var, d.keep);
 }
 
 static Diag *left_open(Read *r, Range range, const char *label, const char *what) {
@@ -71,7 +77,7 @@ static bool keep(Read *r, const SchedStmt *g, int choice, int a, int b, uint64_t
 
 static bool keep_number(Read *r, const SchedStmt *g, int choice, int a, int64_t value,
                         const char *what) {
-    int var = space_var(r->cs->space, choice, a, -1, NULL);
+    int var = cpu_var(r->cs, choice, a, -1, NULL);
     int bit = var < 0 ? -1 : space_bit(r->cs->space, var, value);
     if (bit >= 0 && try_keep(r, choice, a, -1, 1ull << bit)) return true;
     if (var >= 0 || value) left_open(r, g->range, g->label, what);
@@ -120,21 +126,34 @@ static int loop_iter(const Read *r, int stmt, const SchedStmt *from, int i, int6
 typedef struct ReadSteps {
     int n;
     int64_t at[CPU_MAX_LEVELS + 1];
-    bool interleaved; // the first
+    bool interleaved[CPU_MAX_LEVELS + 1];
 } ReadSteps;
+
+// A loop that covers all that is left of its iterator is none, except that of a GPU's blocks.
+static bool covers(const Read *r, int64_t step, int64_t left, bool first) {
+    bool block = first && r->cs->words->by >= 0 && step < 2 * left;
+    return step >= left && left > 1 && !block;
+}
+
+// Threads are tiles: where they come first, they are in a loop that runs once.
+static bool starts_with_threads(const Read *r, const SchedLoop *l, int before) {
+    return !before && r->cs->words->by >= 0 && cpu_is_thread(l->kind);
+}
 
 // The steps of an iterator, outermost first, down to 1; those that cover everything left out.
 static bool steps_of(const Read *r, int stmt, int iter, const SchedStmt *from, ReadSteps *out) {
     int64_t left = iter_extent(&r->p->stmts.at[stmt].iter[iter]), step;
-    out->n = 0;
-    out->interleaved = false;
+    *out = (ReadSteps){0};
     for (int i = 0; i < from->nloops; i++) {
         if (loop_iter(r, stmt, from, i, &step) != iter) continue;
         if (out->n > CPU_MAX_LEVELS) return false;
-        if (step >= left && left > 1) continue;
-        if (from->loop[i].interleaved && (out->n || step == 1)) return false;
-        out->interleaved |= from->loop[i].interleaved;
+        if (covers(r, step, left, !out->n)) continue;
+        if (starts_with_threads(r, &from->loop[i], out->n))
+            out->at[out->n++] = ceil_div(left, step) * step;
+        bool apart = from->loop[i].interleaved;
+        if (apart && (step == 1 || (out->n && r->cs->words->splits < 0))) return false;
         if (out->n && out->at[out->n - 1] % step) return false;
+        out->interleaved[out->n] = apart;
         out->at[out->n++] = step;
         left = step;
     }
@@ -153,17 +172,20 @@ static void read_sizes(Read *r, int stmt, const SchedStmt *from) {
         for (int level = 1; level < r->h->object[top].nlevels; level++)
             keep_number(r, from, CPU_SIZE, top + level,
                         level < steps.n ? steps.at[level - 1] / steps.at[level] : 1, "a size");
-        if (space_var(r->cs->space, CPU_SPLIT, top, -1, NULL) >= 0)
-            keep(r, from, CPU_SPLIT, top, -1,
-                 steps.interleaved ? CPU_SPLIT_INTERLEAVE : CPU_SPLIT_BLOCK, "a split");
+        for (int d = top; d < top + steps.n; d++)
+            if (cpu_var(r->cs, CPU_SPLIT, d, -1, NULL) >= 0)
+                keep(r, from, CPU_SPLIT, d, -1,
+                     steps.interleaved[d - top] ? CPU_SPLIT_INTERLEAVE : CPU_SPLIT_BLOCK,
+                     "a split");
     }
 }
 
-static int kind_bit(Kind k) {
-    return k == KIND_PARALLEL ? CPU_KIND_PARALLEL
-           : k == KIND_UNROLL ? CPU_KIND_UNROLL
-           : k == KIND_VECTOR ? CPU_KIND_VECTOR
-                              : CPU_KIND_SERIAL;
+// The value of `kind` that a mark is; 0: this space has none such.
+static uint64_t kind_values(const Read *r, Kind k) {
+    int own = r->cs->words->choice[CPU_KIND];
+    for (int i = 0; i < r->cs->space->desc->choice[own].nvalues; i++)
+        if (r->cs->words->kind[i] == k) return 1ull << i;
+    return 0;
 }
 
 // The loops as objects; what the section leaves out runs innermost.
@@ -175,15 +197,23 @@ static void read_order(Read *r, int stmt, const SchedStmt *from) {
     for (int k = 0; k < s->niters; k++) left[k] = iter_extent(&s->iter[k]);
     for (int i = 0; i < from->nloops && path->n < TREE_MAX_DEPTH; i++) {
         int iter = loop_iter(r, stmt, from, i, &step);
-        if (iter < 0 || (step >= left[iter] && left[iter] > 1)) continue;
-        int top = first_dim(r, stmt, iter), d = top + next[iter]++;
+        if (iter < 0 || covers(r, step, left[iter], !next[iter])) continue;
+        int top = first_dim(r, stmt, iter);
+        if (r->h->object[top].nlevels > 1 && starts_with_threads(r, &from->loop[i], next[iter])) {
+            keep(r, from, CPU_KIND, top, -1, CPU_KIND_SERIAL, "a mark");
+            next[iter]++;
+            left[iter] = 0;
+            path->dim[path->n++] = top;
+        }
+        int d = top + next[iter]++;
         if (next[iter] > r->h->object[top].nlevels) continue;
         left[iter] = step;
         path->dim[path->n++] = d;
-        if (from->loop[i].kind > KIND_VECTOR || from->loop[i].kind == KIND_ANY)
+        uint64_t mark = kind_values(r, from->loop[i].kind);
+        if (!mark)
             left_open(r, from->loop[i].range, from->label, "a mark");
         else
-            keep(r, from, CPU_KIND, d, -1, (uint64_t)kind_bit(from->loop[i].kind), "a mark");
+            keep(r, from, CPU_KIND, d, -1, mark, "a mark");
     }
     for (int k = 0; k < s->niters; k++) {
         int d = first_dim(r, stmt, k) + next[k];
@@ -211,14 +241,14 @@ static void read_place(Read *r, int stmt) {
                                   : CPU_PLACE_NEST;
     keep(r, g, CPU_PLACE, r->h->comp[stmt], -1, place, "where it is computed");
     int comp = r->h->comp[stmt];
-    if (space_var(r->cs->space, CPU_PRIVATISE, comp, -1, NULL) >= 0)
+    if (cpu_var(r->cs, CPU_PRIVATISE, comp, -1, NULL) >= 0)
         keep(r, g, CPU_PRIVATISE, comp, -1,
              g->privatise.iter ? CPU_PRIVATISE_YES : CPU_PRIVATISE_NO, "partial results");
     if (g->privatise.iter && g->privatise.interleaved)
         left_open(r, g->privatise.range, g->label, "partial results of elements that lie apart");
     else if (g->privatise.iter && is_one_part(r, stmt, g))
         left_open(r, g->privatise.range, g->label, "partial results in a single part");
-    else if (g->privatise.iter && space_var(r->cs->space, CPU_PRIVATISE, comp, -1, NULL) < 0)
+    else if (g->privatise.iter && cpu_var(r->cs, CPU_PRIVATISE, comp, -1, NULL) < 0)
         left_open(r, g->range, g->label, "partial results");
 }
 
@@ -252,11 +282,13 @@ static void miss_copies(Read *r, int stmt) {
 }
 
 static void read_storage(Read *r, const SchedStmt *g, int region, const Storage *s) {
-    uint64_t home = s->home == HOME_STACK     ? CPU_HOME_STACK
-                    : s->home == HOME_SCRATCH ? CPU_HOME_SCRATCH
-                                              : CPU_HOME_AUTO;
-    if (s->home == HOME_REGISTER)
-        left_open(r, s->place, g->label, "a place in registers");
+    int own = r->cs->words->choice[CPU_HOME];
+    uint64_t home = 0;
+    for (int i = 0; i < r->cs->space->desc->choice[own].nvalues; i++)
+        if (r->cs->words->home[i] == s->home) home = 1ull << i;
+    if (!home)
+        left_open(r, s->place, g->label,
+                  s->home == HOME_REGISTER ? "a place in registers" : "a place in memory");
     else
         keep(r, g, CPU_HOME, region, -1, home, "a place in memory");
     keep(r, g, CPU_LAYOUT, region, -1, s->ndims ? CPU_LAYOUT_GIVEN : CPU_LAYOUT_ROW_MAJOR,
@@ -284,7 +316,7 @@ static int once_at(const Read *r, const LoopRef *at, int reader) {
     for (int i = 0; i < from->nloops; i++) {
         int iter = loop_iter(r, reader, from, i, &step);
         if (iter < 0) continue;
-        bool once = step >= left[iter] && left[iter] > 1;
+        bool once = covers(r, step, left[iter], false);
         if (from->loop[i].iter == at->iter && from->loop[i].step == at->step &&
             from->loop[i].interleaved == at->interleaved)
             return once ? depth : -1;
@@ -332,6 +364,16 @@ static uint64_t copy_kind(Read *r, const SchedStmt *own, int window, const Stora
     return CPU_WINDOW_KIND_GIVEN;
 }
 
+static void read_stages(Read *r, const SchedStmt *g, int window, const Storage *s) {
+    const CpuWords *words = r->cs->words;
+    if (words->by < 0) return;
+    int by = space_var(r->cs->space, words->by, window, -1, NULL);
+    int stages = space_var(r->cs->space, words->stages, window, -1, NULL);
+    int bit = space_bit(r->cs->space, stages, s->stages > 1 ? s->stages : 1);
+    if (!keep_values(r, by, s->async ? 2 : 1) || bit < 0 || !keep_values(r, stages, 1ull << bit))
+        left_open(r, g->range, g->label, "how it is copied");
+}
+
 static void read_copies(Read *r) {
     for (int i = 0; i < r->h->copies.n; i++) {
         int w = r->h->copies.at[i];
@@ -343,7 +385,12 @@ static void read_copies(Read *r) {
         read_storage(r, g, w + 1, &copy->storage);
         Name label = name_of(r->p->names, arena_printf(r->arena, "%s.%s", g->label, copy->tensor));
         const SchedStmt *own = section(r, label);
-        keep(r, own, CPU_WINDOW_KIND, w, -1, copy_kind(r, own, w, &copy->storage), "its loops");
+        uint64_t kind = copy_kind(r, own, w, &copy->storage);
+        if (cpu_var(r->cs, CPU_WINDOW_KIND, w, -1, NULL) >= 0)
+            keep(r, own, CPU_WINDOW_KIND, w, -1, kind, "its loops");
+        else if (kind != CPU_WINDOW_KIND_SERIAL)
+            left_open(r, own->range, own->label, "its loops");
+        read_stages(r, g, w, &copy->storage);
     }
 }
 
@@ -373,11 +420,13 @@ static void read_recomputed(Read *r, int stmt) {
     bool plain = is_plain_window(g, s, inner);
     bool vector = g->nloops && g->loop[g->nloops - 1].kind == KIND_VECTOR;
     keep_number(r, g, CPU_INNERMOST, w, plain ? inner : 0, "its order");
-    keep(r, g, CPU_WINDOW_KIND, w, -1,
-         !plain   ? CPU_WINDOW_KIND_GIVEN
-         : vector ? CPU_WINDOW_KIND_VECTOR
-                  : CPU_WINDOW_KIND_SERIAL,
-         "its order");
+    uint64_t kind = !plain   ? CPU_WINDOW_KIND_GIVEN
+                    : vector ? CPU_WINDOW_KIND_VECTOR
+                             : CPU_WINDOW_KIND_SERIAL;
+    if (cpu_var(r->cs, CPU_WINDOW_KIND, w, -1, NULL) >= 0)
+        keep(r, g, CPU_WINDOW_KIND, w, -1, kind, "its order");
+    else if (kind != CPU_WINDOW_KIND_SERIAL)
+        left_open(r, g->range, g->label, "its order");
 }
 
 // The decisions about single tensors say as much as these prefetches do: each at the innermost
@@ -424,7 +473,7 @@ static void read_prefetches(Read *r, int stmt, const SchedStmt *from) {
     const Space *s = r->cs->space;
     bool single = are_decisions(r, stmt, from);
     if (!single) miss_prefetches(r, stmt, from);
-    if (space_var(s, CPU_FETCHES, r->h->comp[stmt], -1, NULL) >= 0)
+    if (cpu_var(r->cs, CPU_FETCHES, r->h->comp[stmt], -1, NULL) >= 0)
         keep(r, from, CPU_FETCHES, r->h->comp[stmt], -1,
              single ? CPU_FETCHES_AUTO : CPU_FETCHES_GIVEN, "its prefetches");
     for (int i = 0; i < r->h->naccesses[stmt]; i++) {
@@ -441,11 +490,11 @@ static void read_hints(Read *r, int stmt) {
     const SchedStmt *g = section_of(r, stmt), *from = loops_of(r, stmt);
     int comp = r->h->comp[stmt];
     const Space *s = r->cs->space;
-    if (space_var(s, CPU_ACCUMULATORS, comp, -1, NULL) >= 0)
+    if (cpu_var(r->cs, CPU_ACCUMULATORS, comp, -1, NULL) >= 0)
         keep_number(r, from, CPU_ACCUMULATORS, comp, from->accumulators, "accumulators");
     keep_number(r, from, CPU_UNROLL_LIMIT, comp, from->unroll_limit, "an unroll limit");
     keep_number(r, from, CPU_GRAIN, comp, from->grain, "a grain");
-    if (space_var(s, CPU_STORE, comp, -1, NULL) >= 0)
+    if (cpu_var(r->cs, CPU_STORE, comp, -1, NULL) >= 0)
         keep(r, g, CPU_STORE, comp, -1, g->nontemporal ? CPU_STORE_NONTEMPORAL : CPU_STORE_NORMAL,
              "how it stores");
     else if (g->nontemporal || from->nontemporal)
@@ -458,7 +507,7 @@ static void read_hints(Read *r, int stmt) {
 // --- Which loops are shared ----------------------------------------------------------------------
 
 static bool nested(const Read *r, int stmt) {
-    return space_ask(r->cs->space, r->c, CPU_PLACE, r->h->comp[stmt], -1) == CPU_PLACE_NEST;
+    return cpu_ask(r->cs, r->c, CPU_PLACE, r->h->comp[stmt], -1) == CPU_PLACE_NEST;
 }
 
 static bool precedes(const void *user, int before, int after) {

@@ -25,28 +25,32 @@ typedef struct Make {
 // --- Asking the candidate ------------------------------------------------------------------------
 
 static uint64_t ask(const Make *m, int choice, int a, int b) {
-    return space_ask(m->cs->space, m->c, choice, a, b);
+    return cpu_ask(m->cs, m->c, choice, a, b);
 }
 
 static int64_t number(const Make *m, int choice, int a) {
     const Space *s = m->cs->space;
-    int var = space_var(s, choice, a, -1, NULL);
+    int var = cpu_var(m->cs, choice, a, -1, NULL);
     return var < 0 ? 0 : space_value(s, var, __builtin_ctzll(space_domain(s, m->c, var)));
 }
 
 int64_t cpu_step(const CpuSpace *cs, const Cand *c, int dim) {
     int64_t min, max;
-    space_count(cs->space, c, CPU_STEP, dim, -1, &min, &max);
+    space_count(cs->space, c, cs->words->choice[CPU_STEP], dim, -1, &min, &max);
     return min;
 }
 
 int64_t cpu_size(const CpuSpace *cs, const Cand *c, int dim) {
-    int var = space_var(cs->space, CPU_SIZE, dim, -1, NULL);
+    int var = cpu_var(cs, CPU_SIZE, dim, -1, NULL);
     return space_value(cs->space, var, __builtin_ctzll(space_domain(cs->space, c, var)));
 }
 
+// Threads of a GPU are tiles of a loop that may run once: that one is not written.
 bool cpu_used(const CpuSpace *cs, const Cand *c, int dim) {
-    return cs->host->object[dim].level == 0 || cpu_size(cs, c, dim) > 1;
+    const CpuObject *o = &cs->host->object[dim];
+    if (o->level > 0) return cpu_size(cs, c, dim) > 1;
+    bool once = cs->words->by >= 0 && o->extent > 1 && cpu_step(cs, c, dim) >= o->extent;
+    return !once || cpu_ask(cs, c, CPU_KIND, dim, -1) != CPU_KIND_SERIAL;
 }
 
 static bool nested(const Make *m, int stmt) {
@@ -55,7 +59,7 @@ static bool nested(const Make *m, int stmt) {
 
 static bool privatised(const Make *m, int stmt) {
     int comp = m->h->comp[stmt];
-    return space_var(m->cs->space, CPU_PRIVATISE, comp, -1, NULL) >= 0 &&
+    return cpu_var(m->cs, CPU_PRIVATISE, comp, -1, NULL) >= 0 &&
            ask(m, CPU_PRIVATISE, comp, -1) == CPU_PRIVATISE_YES;
 }
 
@@ -81,12 +85,12 @@ static Name iter_name(const Make *m, int dim) {
 
 // The first reduction with several levels: what gives the parts.
 static int split_dim(const Make *m, int stmt) {
-    const ObjectFamily *f = &m->cs->space->family[CPU_SET_SPLITOF];
+    const ObjectFamily *f = &m->cs->space->family[m->cs->words->set[CPU_SET_SPLITOF]];
     return f->item[f->first[m->h->comp[stmt]]];
 }
 
 static bool is_interleaved(const Make *m, int dim) {
-    return space_var(m->cs->space, CPU_SPLIT, dim, -1, NULL) >= 0 &&
+    return cpu_var(m->cs, CPU_SPLIT, dim, -1, NULL) >= 0 &&
            ask(m, CPU_SPLIT, dim, -1) == CPU_SPLIT_INTERLEAVE;
 }
 
@@ -99,9 +103,8 @@ static LoopRef loop_ref(const Make *m, int dim) {
 }
 
 static SchedLoop sched_loop(const Make *m, int dim) {
-    static const Kind kinds[] = {KIND_SERIAL, KIND_PARALLEL, KIND_UNROLL, KIND_VECTOR};
     LoopRef r = loop_ref(m, dim);
-    Kind kind = kinds[__builtin_ctzll(ask(m, CPU_KIND, dim, -1))];
+    Kind kind = cpu_kind(m->cs, ask(m, CPU_KIND, dim, -1));
     return (SchedLoop){.iter = r.iter, .step = r.step, .interleaved = r.interleaved, .kind = kind};
 }
 
@@ -126,7 +129,7 @@ static bool has_root_copy(const Make *m, int stmt) {
         int w = m->h->copies.at[i];
         int64_t min, max;
         if (m->h->object[w].stmt != stmt || !space_exists(m->cs->space, m->c, w)) continue;
-        space_count(m->cs->space, m->c, CPU_DEPTH, w, -1, &min, &max);
+        space_count(m->cs->space, m->c, m->cs->words->choice[CPU_DEPTH], w, -1, &min, &max);
         if (min == 0) return true;
     }
     return false;
@@ -195,8 +198,7 @@ static int depth_of(const Make *m, int window, const CpuPath *nest) {
 }
 
 static Storage storage_of(const Make *m, int region, int window) {
-    static const BufferHome homes[] = {HOME_AUTO, HOME_STACK, HOME_SCRATCH};
-    Storage s = {.home = homes[__builtin_ctzll(ask(m, CPU_HOME, region, -1))]};
+    Storage s = {.home = m->cs->words->home[__builtin_ctzll(ask(m, CPU_HOME, region, -1))]};
     const CpuObject *o = &m->h->object[region];
     uint64_t layout = ask(m, CPU_LAYOUT, region, -1);
     if (layout == CPU_LAYOUT_GIVEN) {
@@ -336,6 +338,17 @@ static SchedStmt *vector_copy(Make *m, int window, const SchedCopy *copy) {
     return c;
 }
 
+// Of a GPU: who copies, and how far ahead.
+static void set_stages(const Make *m, Storage *s, int window) {
+    const CpuWords *words = m->cs->words;
+    const Space *space = m->cs->space;
+    if (words->by < 0) return;
+    s->async = space_ask(space, m->c, words->by, window, -1) & ~1u;
+    int var = space_var(space, words->stages, window, -1, NULL);
+    int stages = (int)space_value(space, var, __builtin_ctzll(space_domain(space, m->c, var)));
+    s->stages = stages > 1 ? stages : 0;
+}
+
 static void set_copies(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
     SchedCopy *copy = arena_new_n(m->arena, SchedCopy, m->h->copies.n);
     for (int i = 0; i < m->h->copies.n; i++) {
@@ -348,6 +361,7 @@ static void set_copies(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
         x->as = o->as;
         if (depth) x->at = loop_ref(m, nest->dim[depth - 1]);
         x->storage = storage_of(m, w + 1, w);
+        set_stages(m, &x->storage, w);
         SchedStmt *own = NULL;
         if (ask(m, CPU_WINDOW_KIND, w, -1) != CPU_WINDOW_KIND_SERIAL) own = vector_copy(m, w, x);
         if (!s->priority) continue;
@@ -393,7 +407,7 @@ static void given_prefetches(Make *m, SchedStmt *s, int stmt, const CpuPath *nes
 
 static void set_prefetches(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
     int comp = m->h->comp[stmt];
-    if (space_var(m->cs->space, CPU_FETCHES, comp, -1, NULL) >= 0 &&
+    if (cpu_var(m->cs, CPU_FETCHES, comp, -1, NULL) >= 0 &&
         ask(m, CPU_FETCHES, comp, -1) == CPU_FETCHES_GIVEN) {
         given_prefetches(m, s, stmt, nest);
         return;
@@ -433,7 +447,7 @@ static void nest_section(Make *m, SchedStmt *s, int stmt) {
     body->accumulators = (int)number(m, CPU_ACCUMULATORS, comp);
     body->unroll_limit = (int)number(m, CPU_UNROLL_LIMIT, comp);
     body->grain = number(m, CPU_GRAIN, comp);
-    if (space_var(m->cs->space, CPU_STORE, comp, -1, NULL) >= 0)
+    if (cpu_var(m->cs, CPU_STORE, comp, -1, NULL) >= 0)
         s->nontemporal = ask(m, CPU_STORE, comp, -1) == CPU_STORE_NONTEMPORAL;
 }
 

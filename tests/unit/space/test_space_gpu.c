@@ -1,0 +1,182 @@
+// The GPU space: every full candidate is a Schedule that lowers, verifies, compiles to PTX and
+// computes on the emulator, without a race, what the Program says.
+#include "unit/check.h"
+
+#include "choose/choose_gpu.h"
+#include "space/gpu.h"
+#include "support/gpulab.h"
+#include "support/pairs.h"
+#include "support/shrink.h"
+#include "verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static GpuLab gpu;
+
+typedef struct Totals {
+    int64_t programs, full, dead, declined, apart;
+    int64_t blocks, threads, shared, async, staged, parts, merged, interleaved;
+} Totals;
+
+static void count(const Schedule *s, Totals *t) {
+    for (int i = 0; i < s->nstmts; i++) {
+        const SchedStmt *x = s->stmt[i];
+        t->parts += x->privatise.iter != NULL;
+        for (int k = 0; k < x->nloops; k++) {
+            Kind kind = x->loop[k].kind;
+            t->blocks += kind >= KIND_GRID_X && kind <= KIND_GRID_Z;
+            t->threads += kind >= KIND_THREAD_X && kind <= KIND_THREAD_Z;
+            t->interleaved += x->loop[k].interleaved;
+        }
+        for (int k = 0; k < x->ncopies; k++) {
+            t->shared += x->copy[k].storage.home == HOME_SHARED;
+            t->async += x->copy[k].storage.async;
+            t->staged += x->copy[k].storage.stages > 1;
+        }
+    }
+}
+
+// NULL: the candidate computes what the interpreter does.
+static const char *fault(Lab *lab, const Program *p, const Schedule *s, uint64_t seed, Totals *t) {
+    DiagList diags = {.arena = &lab->arena};
+    const Tree *tree = tree_lower(&lab->arena, p, s, &diags);
+    if (!tree) return diags.items.n ? diags.items.at[0]->text : "it does not lower";
+    if (tree_verify(&lab->arena, tree, NULL, &diags) == VERIFY_REFUSED)
+        return "the verifier refuses it";
+    LabData want = lab_data(lab, p, seed), got = lab_copy(lab, p, &want);
+    if (!program_interpret(&lab->arena, p, want.view, (InterpFlags){0}, &lab->diags)) return NULL;
+    GpuResult r = gpulab_run(&gpu, lab, tree, &got, (InterpFlags){0});
+    if (r == GPU_DECLINED) t->declined++;
+    if (r == GPU_DECLINED) return strstr(gpu.text, "threads") ? gpu.text : NULL;
+    return r == GPU_OK ? lab_difference(lab, p, &got, &want) : gpu.text;
+}
+
+static bool try_candidates(Lab *lab, const Program *p, uint64_t seed, int n, Totals *t) {
+    CpuSpace *cs = gpu_space(&lab->arena, p, NULL, &lab->diags);
+    if (!cs) { // steps have no space
+        t->apart++;
+        return true;
+    }
+    if (!CHECK(!space_dead(cs->space, cs->space->root))) {
+        printf("seed %llu\n%s\n", (unsigned long long)seed, lab_text(lab, p));
+        return false;
+    }
+    t->programs++;
+    SpaceWork *w = space_work(&lab->arena, cs->space);
+    Cand *c = space_cand(&lab->arena, cs->space);
+    for (int i = 0; i < n; i++) {
+        uint64_t state = seed * 1000 + (uint64_t)i;
+        space_copy(cs->space, c, cs->space->root);
+        if (!space_complete(w, c, &state)) {
+            t->dead++;
+            continue;
+        }
+        t->full++;
+        const Schedule *s = cpu_schedule(&lab->arena, cs, c);
+        if (getenv("LW_FUZZ_VERBOSE")) {
+            printf("seed %llu, candidate %d\n%s\n%s\n", (unsigned long long)seed, i,
+                   lab_text(lab, p), shrink_schedule_text(lab, s));
+            fflush(stdout);
+        }
+        count(s, t);
+        const char *wrong = fault(lab, p, s, seed, t);
+        if (CHECK(!wrong)) continue;
+        printf("seed %llu, candidate %d: %s\n%s\n%s\n", (unsigned long long)seed, i, wrong,
+               lab_text(lab, p), shrink_schedule_text(lab, s));
+        return false;
+    }
+    return true;
+}
+
+static void candidates_of(PairProgram *make, int64_t rounds) {
+    Totals t = {0};
+    if (!CHECK(gpulab_open(&gpu))) return;
+    int64_t n = check_long_rounds(rounds);
+    bool ok = true;
+    for (int64_t i = 0; i < n && ok; i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = make(&lab, seed);
+        ok = CHECK(p) && try_candidates(&lab, p, seed, 2, &t);
+        lab_end(&lab);
+    }
+    gpulab_close(&gpu);
+    printf(
+        "%lld programs, %lld candidates, %lld dead ends, %lld declined; blocks %lld threads %lld "
+        "shared %lld async %lld staged %lld parts %lld interleaved %lld\n",
+        (long long)t.programs, (long long)t.full, (long long)t.dead, (long long)t.declined,
+        (long long)t.blocks, (long long)t.threads, (long long)t.shared, (long long)t.async,
+        (long long)t.staged, (long long)t.parts, (long long)t.interleaved);
+    CHECK(t.dead * 3 < t.full || !ok);
+    CHECK(t.declined * 20 <= t.full || !ok); // functions that GPUs do not have
+    CHECK(n < 50 || (t.blocks && t.threads && t.shared && t.async && t.staged && t.parts) || !ok);
+}
+
+TEST(candidates_of_known_shapes) { candidates_of(pair_shape, 100); }
+TEST(candidates_of_large_shapes) { candidates_of(pair_large_shape, 60); }
+TEST(candidates_of_random_programs) { candidates_of(pair_random, 100); }
+TEST(candidates_of_composed_programs) { candidates_of(pair_composed, 60); }
+
+static const char *tree_text(Lab *lab, const Program *p, const Schedule *s) {
+    Text out = {.arena = &lab->arena};
+    const Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    if (t) tree_show(&out, t, false);
+    return t ? text_str(&out) : lab_errors(lab);
+}
+
+// What is chosen without search is in the space: it reads as decisions, and back.
+static const char *reread(Lab *lab, const Program *p, const Schedule *s) {
+    DiagList diags = {.arena = &lab->arena};
+    CpuSpace *cs = gpu_space(&lab->arena, p, s, &diags);
+    if (!cs) return "there is no space";
+    SpaceWork *w = space_work(&lab->arena, cs->space);
+    Cand *c = space_cand(&lab->arena, cs->space);
+    int n;
+    Decision *d = cpu_read(&lab->arena, cs, s, &diags, &n);
+    space_copy(cs->space, c, cs->space->root);
+    if (!d || !space_apply(w, c, d, n)) return "it contradicts itself";
+    if (diags.items.n) return diags.items.at[0]->text;
+    if (!space_full(cs->space, c)) return "decisions stay open";
+    return tree_text(lab, p, cpu_schedule(&lab->arena, cs, c));
+}
+
+TEST(chosen_schedules_are_candidates) {
+    static const struct {
+        const char *text, *shape;
+        int64_t size[3];
+    } cases[] = {
+        {"program mm(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
+         "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n]\n}\n",
+         "product",
+         {1024, 1024, 1024}},
+        {"program mm(M, N, K) { input A: f32[M, K] input B: f32[N, K] output C: f32[M, N]\n"
+         "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k]\n}\n",
+         "transposed",
+         {256, 256, 256}},
+        {"program rows(M, N, K) { input A: f32[M, N] output S: f32[M] output C: f32[M, N]\n"
+         "    S: for m in 0:M, n in 0:N  S[m] max=! A[m, n]\n"
+         "    C: for m in 0:M, n in 0:N  C[m, n] = A[m, n] - S[m]\n}\n",
+         "rows",
+         {300, 1000, 1}},
+        {"program turn(M, N, K) { input A: f32[M, N] output C: f32[N, M]\n"
+         "    C: for n in 0:N, m in 0:M  C[n, m] = A[m, n]\n}\n",
+         "turn",
+         {256, 128, 1}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, cases[i].text, cases[i].size);
+        if (CHECK(p)) {
+            const Schedule *s = choose_gpu(&lab.arena, p, NULL);
+            const char *was = tree_text(&lab, p, s), *is = reread(&lab, p, s);
+            if (!CHECK_STR_EQ(is, was)) printf("%s\n", cases[i].shape);
+        } else {
+            printf("%s", lab_errors(&lab));
+        }
+        lab_end(&lab);
+    }
+}
