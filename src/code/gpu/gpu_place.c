@@ -31,9 +31,9 @@ typedef struct Uses {
 typedef struct Placer {
     GpuProgram *g;
     GpuKernel *k;
-    bool *unrolled;
-    int64_t *value; // per id, of unrolled loops
-    Uses *use;      // per buffer
+    bool *unrolled, *serial; // per id: is it a loop that runs so, more than once?
+    int64_t *value;          // per id, of unrolled loops
+    Uses *use;               // per buffer
     const GpuNode *leaf;
     Numbers part_of; // by access
     VEC(AccessParts *) parts;
@@ -41,17 +41,22 @@ typedef struct Placer {
 
 static void find_unrolled(Placer *p, const GpuNode *n) {
     if (n->kind == GPU_LOOP && n->unroll) p->unrolled[n->id] = true;
+    if (n->kind == GPU_LOOP && !n->unroll && n->extent > 1) p->serial[n->id] = true;
     for (int i = 0; i < n->child.n; i++) find_unrolled(p, n->child.at[i]);
 }
 
-static bool nonlinear_unrolled(const Placer *p, const Affine *a) {
+static bool uses_loop(const Affine *a, const bool *which) {
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
-        if (t->kind == ATOM_ITER && p->unrolled[t->index]) return true;
-        if (t->a && nonlinear_unrolled(p, t->a)) return true;
-        if (t->b && nonlinear_unrolled(p, t->b)) return true;
+        if (t->kind == ATOM_ITER && which[t->index]) return true;
+        if (t->a && uses_loop(t->a, which)) return true;
+        if (t->b && uses_loop(t->b, which)) return true;
     }
     return false;
+}
+
+static bool nonlinear_unrolled(const Placer *p, const Affine *a) {
+    return uses_loop(a, p->unrolled);
 }
 
 // An access taken apart: bytes that are not known, and those of unrolled loops.
@@ -86,7 +91,8 @@ static AccessParts take_apart(const Placer *p, const Access *a) {
             keep[n++] = sum->term[i];
     }
     out.rest = affine_make(x, 0, keep, n);
-    out.fine = !nonlinear_unrolled(p, out.rest); // of those, each value has a rest of its own
+    // Of the former, each value has a rest of its own; of the latter, each iteration an element.
+    out.fine = !nonlinear_unrolled(p, out.rest) && !uses_loop(out.rest, p->serial);
     unsigned used = gpu_used_axes(p->k);
     out.digits_fine = gpu_digits(p->g, p->k, a, &out.digits) && (out.digits.axes & used) == used;
     return out;
@@ -297,6 +303,7 @@ void gpu_place(GpuProgram *g, GpuKernel *k) {
     int n = g->tree->buffers.n;
     Placer p = {.g = g, .k = k, .part_of.arena = g->arena};
     p.unrolled = arena_new_n(g->arena, bool, g->nids);
+    p.serial = arena_new_n(g->arena, bool, g->nids);
     p.value = arena_new_n(g->arena, int64_t, g->nids);
     p.use = arena_new_n(g->arena, Uses, n);
     for (int i = 0; i < n; i++) p.use[i].by_all = k->buffer[i].space != GPU_GLOBAL;
