@@ -344,7 +344,7 @@ static void begin(Run *r) {
 
 // Options that only apply to a run on a user's data.
 static int check_idle(Cli *cli) {
-    return cli->check ? cli_idle(cli, "--in --out --time --backend --device",
+    return cli->check ? cli_idle(cli, "--in --out --time --backend",
                                  "with --check: it has data of its own")
                       : EXIT_OK;
 }
@@ -364,6 +364,7 @@ static int compare(Run *r) {
     const lw_check_result *c = NULL;
     lw_tune_options o = {.struct_size = sizeof o, .seed = cli->seed, .isa = cli->isa};
     o.threads = (int)cli->threads;
+    o.device = cli->device;
     char *schedule = NULL;
     int status = cli_schedule(cli, &o.schedule, &schedule);
     if (!status) status = cli_report(cli, lw_check(cli->ctx, r->bound, &o, &c));

@@ -10,7 +10,8 @@ static int space_of(Cli *cli, const lw_function *f) {
                           .explain_bound = cli->explain_bound,
                           .complete = cli->complete,
                           .set = cli->set,
-                          .mapping = cli->mapping};
+                          .mapping = cli->mapping,
+                          .device = cli->device};
     const char *text = NULL;
     char *schedule = NULL;
     lw_bound *b = NULL;
@@ -37,6 +38,8 @@ int command_space(Cli *cli) {
     int status = cli->complete
                      ? cli_idle(cli, "--samples --explain --explain-bound", "with --complete")
                      : EXIT_OK;
+    if (!status && cli->device)
+        status = cli_idle(cli, "--threads", "with --device: it is for the processor");
     if (!status) status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status) status = f ? space_of(cli, f) : EXIT_FAILED;

@@ -173,6 +173,7 @@ static int check_words(Tuning *t) {
     for (size_t i = 0; i < t->nstrategies && !status; i++) {
         lw_tune_options o = {.struct_size = sizeof o, .strategy = t->strategy[i]};
         o.order = t->cli->order;
+        o.device = t->cli->device;
         if (lw_tune_options_check(t->cli->ctx, &o) == LW_ERROR)
             status = cli_misuse(t->cli, "%s", lw_diag_get(t->cli->ctx, 0)->text);
     }
@@ -235,6 +236,7 @@ static lw_tune_options options_for(Tuning *t, const lw_schedule_text *schedule,
                              .isa = cli->isa,
                              .args = t->given.n ? data : NULL,
                              .data = true,
+                             .device = cli->device,
                              .schedule = *schedule,
                              .set = cli->set,
                              .cold = cli->cold,
@@ -267,6 +269,7 @@ static int explore(Tuning *t, Tuned *tuned, size_t which, const lw_schedule_text
     t->served = !status && r->served;
     if (!status && !t->served) {
         keep(t->into, r);
+        t->into->estimated = cli->device && strcmp(cli->device, "emulate") == 0;
         tuned->nruns++;
     }
     if (t->served && !r->finished) {
@@ -388,6 +391,8 @@ int command_tune(Cli *cli) {
     lw_module *mod = NULL;
     t.live = isatty(STDERR_FILENO) && !cli->quiet;
     int status = check_machine(cli);
+    if (!status && cli->device)
+        status = cli_idle(cli, "--threads --isa --cold", "with --device: it is for the processor");
     if (!status) status = read_strategies(&t);
     if (!status) status = check_words(&t);
     if (!status) status = check_plot(cli);

@@ -12,6 +12,7 @@ enum { TUNE_TOP = 5 };
 
 // One completed exploration: a function at sizes, searched by a strategy with a seed.
 typedef struct Explored {
+    bool estimated; // by the emulator's counts, not timed
     lw_tune_state state;
     char *schedule, *found_by, *changes; // changes: of a machine description, or NULL
     char *unchecked;                     // results; NULL: none

@@ -53,7 +53,7 @@ const Command commands[] = {
      command_show},
     {"space", "FILE", "print the decisions left open about a function and their consequences",
      OPTIONS("--def", "--size", "--set", "--explain", "--explain-bound", "--schedule", "--mapping",
-             "--complete", "--samples", "--seed", "--threads", READING),
+             "--complete", "--samples", "--seed", "--threads", "--device", READING),
      "Prints the open decisions and their remaining values, an estimate of the number of\n"
      "implementations, the share of random decision sequences that reach a dead end, and a\n"
      "lower bound on the run time of every implementation on this machine. --set takes\n"
@@ -63,7 +63,8 @@ const Command commands[] = {
      "  loopwright space mm.tc --size M=64,N=64,K=64\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64 --set 'kind(C.n.0) = VECTOR'\n"
      "  loopwright space mm.tc --size M=64,N=64,K=64 --schedule mm.lws --explain-bound\n"
-     "  loopwright space mm.tc --size M=64,N=64,K=64 --complete --seed 3 > mm.lws\n",
+     "  loopwright space mm.tc --size M=64,N=64,K=64 --complete --seed 3 > mm.lws\n"
+     "  loopwright space mm.tc --size M=64,N=64,K=64 --device emulate\n",
      command_space},
     {"edit", "FILE", "change the loops of a function by actions or by hand, and print its Schedule",
      OPTIONS("--def", "--size", "--do", "--schedule", "--stage", "-o", "--threads", "--isa",
@@ -95,8 +96,8 @@ const Command commands[] = {
     {"tune", "FILE", "find the fastest schedule of a function by measuring",
      OPTIONS("--def", "--size", "--in", "--arg", "--seconds", "--gap", "--trials", "--strategy",
              "--order", "--seed", "--repeat", "--set", "--schedule", "--mapping", "--machine",
-             "--threads", "--isa", "--cold", "--db", "--again", "--log", "--plot", "-o", "--quiet",
-             READING),
+             "--threads", "--isa", "--device", "--cold", "--db", "--again", "--log", "--plot", "-o",
+             "--quiet", READING),
      "Compiles, checks and times candidates until the budget is used up (5 seconds). Prints\n"
      "the fastest one as a Schedule with a certificate: a lower bound that no implementation\n"
      "in the space can beat. The result is stored in the tuning database, which `run` reads.\n"
@@ -118,7 +119,8 @@ const Command commands[] = {
      "  loopwright tune mm.tc --size M=64,N=64,K=64\n"
      "  loopwright tune mm.tc --size M=512,N=512,K=512 --seconds 20 --gap 3% -o mm.lws\n"
      "  loopwright tune mm.tc --size M=64,N=64,K=64 --size M=128,N=128 --log trials.jsonl\n"
-     "  loopwright tune mm.tc --size M=64,N=64,K=64 --strategy auto,mcts --repeat 3 --plot b.svg\n",
+     "  loopwright tune mm.tc --size M=64,N=64,K=64 --strategy auto,mcts --repeat 3 --plot b.svg\n"
+     "  loopwright tune mm.tc --size M=1024,N=1024,K=1024 --device cuda:0 --seconds 60\n",
      command_tune},
     {"compile", "FILE", "write a function as a standalone file",
      OPTIONS("--emit", "-o", "--name", "--def", "--size", "--schedule", "--mapping", "--machine",

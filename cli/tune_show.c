@@ -198,9 +198,13 @@ Spread explored_spread(const Tuning *t, const Tuned *tuned, size_t strategy) {
 static void print_time(const Explored *e) {
     char time[32], low[32], high[32], chosen[32];
     const lw_tune_state *s = &e->state;
-    printf("  time         %s (%s to %s)", cli_time(time, s->seconds * 1e6),
-           cli_time(low, s->low * 1e6), cli_time(high, s->high * 1e6));
-    if (s->gflops > 0) printf(", %.1f GFLOP/s", s->gflops);
+    if (e->estimated)
+        printf("  estimate     %s from what the emulator counted: no time of any machine",
+               cli_time(time, s->seconds * 1e6));
+    else
+        printf("  time         %s (%s to %s)", cli_time(time, s->seconds * 1e6),
+               cli_time(low, s->low * 1e6), cli_time(high, s->high * 1e6));
+    if (s->gflops > 0 && !e->estimated) printf(", %.1f GFLOP/s", s->gflops);
     if (s->peak > 0) printf(", %.0f %% of peak", 100 * s->peak);
     putchar('\n');
     if (e->chosen > 0)

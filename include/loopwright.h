@@ -627,6 +627,7 @@ typedef struct lw_space_options {
     bool explain_bound; // instead of estimates: the lower bound of the time, as a tree
     bool json; // instead of a report: one JSON object with the bound, the time of each resource,
                // and the bound of every other value of each decision of `schedule`, in us
+    const char *device; // the space of a GPU, "cuda:0" or "emulate"; NULL: this processor's
 } lw_space_options;
 
 // A report: the consequences of the decisions, the number of implementations, the lower bound of
@@ -887,6 +888,10 @@ typedef struct lw_tune_options {
     // Time candidates on the data of the inputs in `args` (those that are given and have data), and
     // on generated data for the others. Results are always checked on generated data.
     bool data;
+    // Tune for a device, "cuda:0", whose times are those of runs in a CUDA graph; `threads` and
+    // `isa` do not apply. "emulate": candidates are compared by an estimate from what the emulator
+    // counts, which is no time. NULL: this processor.
+    const char *device;
 } lw_tune_options;
 
 // The result belongs to the context and lives as long as the diagnostics of this call.

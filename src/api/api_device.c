@@ -1,5 +1,6 @@
 // The numbers of a device through the API, and the file that keeps its measured rates.
 #include "api/cache_file.h"
+#include "api/device_machine.h"
 #include "api/devices.h"
 #include "base/checked.h"
 #include "run/device_rates.h"
@@ -100,6 +101,16 @@ static const char *rates_path(Arena *arena, const DeviceCall *d, const DeviceInf
     if (d->options.file) return *d->options.file ? d->options.file : NULL;
     return cache_file(
         arena, arena_printf(arena, "gpu-%s-%d.json", cache_slug(arena, i->model), i->driver));
+}
+
+bool device_rates_kept(Arena *arena, const DeviceInfo *info, DeviceRates *out) {
+    const char *path = rates_path(arena, &(DeviceCall){0}, info), *text;
+    return path && cache_read(arena, path, &text) && from_json(arena, text, info, out);
+}
+
+void device_rates_keep(Arena *arena, const DeviceInfo *info, DeviceRates *r) {
+    const char *path = rates_path(arena, &(DeviceCall){0}, info);
+    if (path) cache_write(arena, path, to_json(arena, info, r));
 }
 
 static lw_status get_device(Call *call, void *args) {

@@ -1,4 +1,5 @@
 // The space of a bound function, shown: what is open, how much there is, what follows from what.
+#include "api/device_machine.h"
 #include "api/explain.h"
 #include "api/rates.h"
 #include "api/pipeline.h"
@@ -215,10 +216,12 @@ static lw_status space_body(Call *call, void *args) {
     CpuOptions options = {
         .threads = o->threads > 0 ? o->threads : 2, .given = given, .literal = given};
     Machine *m = &options.machine;
-    if (!machine_named(call)) return LW_ERROR;
-    detect_machine(call->ctx, m, target_host()->nisas);
-    bool wanted = o->explain_bound || o->json;
-    bool known = wanted ? measure_known(call, m) : measure_kept(call, m);
+    bool wanted = o->explain_bound || o->json, known = true;
+    if (o->device ? !device_machine(call, o->device, m) : !machine_named(call)) return LW_ERROR;
+    if (!o->device) {
+        detect_machine(call->ctx, m, target_host()->nisas);
+        known = wanted ? measure_known(call, m) : measure_kept(call, m);
+    }
     ChooseOptions choice = {.machine = m};
     if (!given)
         options.flatten = m->target->choose(call->arena, p, &choice)->flatten; // as in tuning

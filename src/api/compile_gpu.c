@@ -1,6 +1,7 @@
 // Bound functions as PTX text, to read or to write to a file.
 #include "api/compile_gpu.h"
 
+#include "api/device_machine.h"
 #include "choose/choose_gpu.h"
 #include "sched/schedule.h"
 #include "tree/special.h"
@@ -17,10 +18,38 @@ static const Tree *lower_chosen(Call *call, const Program *p, const Schedule **s
     return tree_lower(call->arena, p, NULL, call->diags);
 }
 
+// What was tuned for this function on the device. False: nothing.
+static bool look_up(Call *call, const lw_bound *b, const View *views, const DeviceInfo *device,
+                    GpuCompiled *out) {
+    Machine m = device_as_machine(call->arena, device, NULL);
+    Compilation c = compilation_of(call, b, NULL);
+    c.machine = &m;
+    c.threads = 1;
+    c.views = views;
+    if (step_look_up(&c) || !c.tuned) return false;
+    out->tree = c.tree;
+    out->schedule = c.schedule;
+    return out->tuned = true;
+}
+
+static lw_status print_ptx(Call *call, const lw_bound *b, const View *views, const char *name,
+                           const PtxOptions *options, GpuCompiled *out, DiagList *diags) {
+    out->tree = tree_for_views(call->arena, out->tree, views);
+    if (!name) name = b->program && b->program->name ? b->program->name : "kernel";
+    call_source(call, b->function->module);
+    return ptx_make(call->arena, out->tree, name, options, &out->code, diags) ? LW_OK : LW_ERROR;
+}
+
 lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                      const View *views, const char *name, const PtxOptions *options,
-                      GpuCompiled *out) {
+                      const View *views, const char *name, const DeviceInfo *device,
+                      const PtxOptions *options, GpuCompiled *out) {
     *out = (GpuCompiled){0};
+    bool free = !b->function->tree && !(text && text->text);
+    DiagList quiet = {.arena = call->arena};
+    if (free && device && look_up(call, b, views, device, out) &&
+        !print_ptx(call, b, views, name, options, out, &quiet))
+        return LW_OK;
+    out->tuned = false;
     if (b->function->tree) {
         out->tree = tree_expand(own_tree(call, b));
     } else if (text && text->text) {
@@ -35,11 +64,7 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
         out->tree = lower_chosen(call, p, &out->schedule);
         if (!out->tree) return LW_ERROR;
     }
-    out->tree = tree_for_views(call->arena, out->tree, views);
-    if (!name) name = b->program && b->program->name ? b->program->name : "kernel";
-    call_source(call, b->function->module);
-    bool ok = ptx_make(call->arena, out->tree, name, options, &out->code, call->diags);
-    return ok ? LW_OK : LW_ERROR;
+    return print_ptx(call, b, views, name, options, out, call->diags);
 }
 
 // "sm_90" as 90; 0: it is something else.
@@ -57,7 +82,7 @@ static lw_status compile_text(Call *call, const lw_bound *b, const lw_schedule_t
         diag_report(call->diags, (Range){0, 0}, DIAG_PTX_TARGET, isa);
         return LW_ERROR;
     }
-    return gpu_compile(call, b, text, NULL, name, &options, out);
+    return gpu_compile(call, b, text, NULL, name, NULL, &options, out);
 }
 
 // The Schedule as comments.

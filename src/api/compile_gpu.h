@@ -4,18 +4,21 @@
 
 #include "api/pipeline.h"
 #include "code/ptx/ptx.h"
+#include "run/device.h"
 
 typedef struct GpuCompiled {
     const Schedule *schedule; // NULL: every loop as it is written
+    bool tuned;               // it is the database's
     const Tree *tree;         // for the views
     PtxCode code;
 } GpuCompiled;
 
-// Chooses a Schedule for GPUs unless `text` gives one, lowers it for arguments with the strides of
-// `views` (NULL: dense), and prints PTX; kernels are named after `name` (NULL: the Program).
+// Unless `text` gives a Schedule, takes that of the tuning database for this device (NULL: none),
+// or chooses one; lowers it for arguments with the strides of `views` (NULL: dense), and prints
+// PTX. Kernels are named after `name` (NULL: the Program).
 lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *text,
-                      const View *views, const char *name, const PtxOptions *options,
-                      GpuCompiled *out);
+                      const View *views, const char *name, const DeviceInfo *device,
+                      const PtxOptions *options, GpuCompiled *out);
 
 // LW_STAGE_PTX and LW_EMIT_PTX. `isa` is "sm_80" or higher; NULL: sm_80.
 lw_status gpu_show(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,

@@ -6,6 +6,7 @@
 #include "api/devices.h"
 
 #include "api/compile_gpu.h"
+#include "search/db.h"
 #include "tree/cost.h"
 
 #include <stdio.h>
@@ -136,15 +137,19 @@ static const char *key_of(Compilation *c, const DeviceArgument *args, int n, int
     for (int i = 0; i < n; i++)
         for (int d = 0; d < args[i].view.rank; d++)
             text_printf(&t, " %lld", (long long)args[i].view.stride[d]);
-    if (o->schedule.text) text_printf(&t, "\n%s", o->schedule.text);
+    if (o->schedule.text)
+        text_printf(&t, "\n%s", o->schedule.text);
+    else
+        text_printf(&t, " %u", db_stamp(c->call->ctx->db));
     *bytes = t.len + 1;
     return text_str(&t);
 }
 
-static lw_status compile(Compilation *c, const View *views, int align, GpuCompiled *out) {
+static lw_status compile(Compilation *c, const View *views, const Device *d, int align,
+                         GpuCompiled *out) {
     const lw_run_options *o = c->options;
     PtxOptions options = {.align = align, .accumulate = o->accumulate, .skip_post = o->skip_post};
-    return gpu_compile(c->call, c->bound, &o->schedule, views, NULL, &options, out);
+    return gpu_compile(c->call, c->bound, &o->schedule, views, NULL, device_info(d), &options, out);
 }
 
 static lw_status load_program(Compilation *c, Device *d, const DeviceArgument *args, int n,
@@ -154,7 +159,7 @@ static lw_status load_program(Compilation *c, Device *d, const DeviceArgument *a
     GpuCompiled made;
     for (int i = 0; i < n; i++) views[i] = args[i].view;
     double start = now_us();
-    lw_status status = compile(c, views, align, &made);
+    lw_status status = compile(c, views, d, align, &made);
     if (status) return status;
     const DeviceProgram *program = ptx_program(call->arena, &made.code, n);
     DeviceKernel *k = call_new(call, sizeof *k + key_bytes);
@@ -164,6 +169,7 @@ static lw_status load_program(Compilation *c, Device *d, const DeviceArgument *a
     k->key_bytes = key_bytes;
     k->text_bytes = program->len;
     k->checks = program->has_status;
+    k->tuned = made.tuned;
     memcpy(k->key, key, key_bytes);
     pthread_mutex_init(&k->lock, NULL);
     k->code = device_load(d, program, &e);
@@ -262,14 +268,14 @@ static DeviceStatus launch(Compilation *c, Device *d, DeviceKernel *k, DeviceArg
 
 // A checked index was out of range: the reference interpreter says which, unless arguments are
 // where it cannot read them.
-static lw_status explain(Compilation *c, const DeviceArgument *args, int n) {
+static lw_status explain(Compilation *c, const Device *d, const DeviceArgument *args, int n) {
     for (int i = 0; i < n; i++)
         if (!args[i].host) {
             diag_report(c->call->diags, nowhere, DIAG_KERNEL_INDEX, c->bound->program->name);
             return LW_ERROR;
         }
     GpuCompiled made;
-    lw_status status = compile(c, c->views, 0, &made);
+    lw_status status = compile(c, c->views, d, 0, &made);
     return status ? status : explain_fault(c, made.tree);
 }
 
@@ -314,11 +320,11 @@ lw_status gpu_run(Compilation *c) {
     if (!result) result = launch(c, d, k, args, n, address, copies || c->timed, &e);
     free_copies(d, args, n);
     c->timing.code_bytes = k->text_bytes;
-    c->timing.schedule = c->options->schedule.text ? "given" : "chosen";
+    c->timing.schedule = c->options->schedule.text ? "given" : k->tuned ? "tuned" : "chosen";
     c->timing.threads = 1;
     if (c->timed) count_work(c);
     device_kernel_leave(all, k);
     if (!result) return LW_OK;
-    return result == DEVICE_BAD_INDEX ? explain(c, args, n)
+    return result == DEVICE_BAD_INDEX ? explain(c, d, args, n)
                                       : device_complain(call, device_info(d)->name, &e);
 }

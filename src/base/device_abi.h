@@ -11,9 +11,7 @@
 #ifndef LW_BASE_DEVICE_ABI_H
 #define LW_BASE_DEVICE_ABI_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "base/text.h"
 
 // The value of one .param of an entry: the address of `buffer` plus `offset` bytes (.u64), or, if
 // `buffer` is -1, the low `bytes` (4 or 8) of `value`.
@@ -43,6 +41,10 @@ typedef struct DeviceProgram {
     const size_t *temp_bytes;
     bool has_status;
 } DeviceProgram;
+
+// The program as bytes, for another process on this machine, and back.
+const void *device_program_pack(Arena *arena, const DeviceProgram *p, size_t *size);
+const DeviceProgram *device_program_unpack(Arena *arena, const void *bytes);
 
 static inline int device_status_buffer(const DeviceProgram *p) { return p->nargs + p->ntemps; }
 

@@ -101,8 +101,9 @@ typedef struct Machine {
     int line_bytes;
     int unroll_limit; // default limit on the vector operations of one straight-line block
     const Family *family;
-    const Rates *rates;          // NULL: not measured
-    const struct Target *target; // its row in target/target.c; NULL: nobody asked
+    const Rates *rates;           // NULL: not measured
+    const struct Target *target;  // its row in target/target.c; NULL: nobody asked
+    const struct GpuMachine *gpu; // gpu_machine.h; NULL: it is no GPU
 } Machine;
 
 // This machine, capped at `cap` (ISA_COUNT: no cap). Reads CPUID and XCR0 each time; no state.

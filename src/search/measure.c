@@ -256,14 +256,20 @@ static MeasureFault have_reference(Measure *m) {
         if (how != SERVED) child_end(&m->child);
     }
     if (how == SERVED_CANCELLED) return MEASURE_CANCELLED;
+    if (m->board->trouble[0]) return MEASURE_NO_DEVICE;
     bool found = how == SERVED && atomic_load(&m->board->reference) != REFERENCE_NONE;
     return found ? MEASURE_OK : MEASURE_NO_REFERENCE;
 }
 
 Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fault) {
+    return measure_open_device(arena, setup, fault, NULL);
+}
+
+Measure *measure_open_device(Arena *arena, const MeasureSetup *setup, MeasureFault *fault,
+                             char *why) {
     Measure *m = arena_new(arena, Measure);
     m->setup = setup;
-    m->processor = setup->threads > 1 ? -1 : nth_processor(setup->processor);
+    m->processor = setup->threads > 1 || setup->device ? -1 : nth_processor(setup->processor);
     *fault = MEASURE_NO_MEMORY;
     if (operands_make(&m->operands, arena, setup->program, setup->views, setup->ranges,
                       setup->seed) &&
@@ -273,6 +279,7 @@ Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fau
         m->avoided = setup->compilers && child_avoid(m->processor);
         return m;
     }
+    if (why && m->board) memcpy(why, m->board->trouble, MEASURE_TROUBLE);
     measure_close(m);
     return NULL;
 }

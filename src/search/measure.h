@@ -71,6 +71,7 @@ typedef enum Plant {
 } Plant;
 
 typedef struct MeasureSetup {
+    const char *device;     // run on it (run/device.h): code is a packed DeviceProgram; NULL: here
     const Program *program; // bound
     const View *views;      // per argument: shapes and strides, no data
     const ValueRange *ranges;
@@ -111,10 +112,15 @@ typedef enum MeasureFault {
     MEASURE_NO_PROCESS,   // fork failed
     MEASURE_NO_REFERENCE, // no reference result could be computed in time
     MEASURE_CANCELLED,
+    MEASURE_NO_DEVICE, // or it is not usable in a child of this process
 } MeasureFault;
+enum { MEASURE_TROUBLE = 512 };
 
 // Starts a worker, which computes the reference.
 Measure *measure_open(Arena *arena, const MeasureSetup *setup, MeasureFault *fault);
+// The same; `why`, of MEASURE_TROUBLE bytes, is the reason of MEASURE_NO_DEVICE.
+Measure *measure_open_device(Arena *arena, const MeasureSetup *setup, MeasureFault *fault,
+                             char *why);
 void measure_close(Measure *m);
 
 void measure_batch(Measure *m, const Job *jobs, int n, double best, Trial *out);

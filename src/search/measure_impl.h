@@ -47,10 +47,11 @@ typedef struct Board {
     double patience;        // limit for a compilation in seconds; INFINITY: none
     double leisure;         // remaining seconds for telling a slow call from an endless one
     int count;
-    atomic_int reference; // REFERENCE_*
-    int checks;           // data sets on which results are compared
-    size_t room;          // bytes per job
-    char bytes[];         // of each place, then of the incumbent
+    atomic_int reference;          // REFERENCE_*
+    char trouble[MEASURE_TROUBLE]; // why a device cannot be used; "": it can
+    int checks;                    // data sets on which results are compared
+    size_t room;                   // bytes per job
+    char bytes[];                  // of each place, then of the incumbent
 } Board;
 
 enum { REFERENCE_NONE, REFERENCE_INTERPRETER, REFERENCE_NAIVE, REFERENCE_PLAIN };

@@ -10,6 +10,7 @@
 #include "run/exec.h"
 #include "run/pool.h"
 #include "run/timing.h"
+#include "search/device_bench.h"
 #include "search/sample.h"
 
 #include <math.h>
@@ -32,10 +33,12 @@ static const double alone_seconds = 2e-3, long_seconds = 0.3;
 static const double hopeless = 2, hopeless_call = 1.5, loses_two = 1.08, loses_three = 1.02,
                     better = 0.995, just_better = 0.999, much_better = 0.85;
 
-// A kernel in memory.
+// A kernel in memory, or a program on a device.
 typedef struct LoadedJob {
+    bool there;
     ExecBlock *block; // NULL: none
     Kernel *entry;
+    DeviceJob device;
     int64_t calls; // per sample
 } LoadedJob;
 
@@ -45,6 +48,7 @@ typedef struct Worker {
     Operands *operands;
     Workshop work;
     ExecArena *exec;
+    DeviceBench *device; // NULL: this processor
     Pool *pool;
     KernelEnv env;
     Guarded scratch, ordinary; // for checked calls, and for timed ones
@@ -82,9 +86,15 @@ static Job job_at(Board *b, const MeasurePlace *p) {
 
 static bool put(Worker *w, const JobCode *code, LoadedJob *out) {
     *out = (LoadedJob){.calls = 1};
+    if (w->device) {
+        ArenaMark mark = arena_mark(&w->work.arena);
+        out->there = device_bench_load(w->device, &w->work.arena, code->bytes, &out->device);
+        arena_release(&w->work.arena, mark);
+        return out->there;
+    }
     if (provide_scratch(w, code)) out->block = exec_add(w->exec, code->bytes, code->size);
     if (out->block) out->entry = (Kernel *)exec_entry(out->block);
-    return out->block;
+    return out->there = out->block != NULL;
 }
 
 static bool load(Worker *w, const Job *job, double patience, LoadedJob *out) {
@@ -108,8 +118,9 @@ static bool load_place(Worker *w, MeasurePlace *p, LoadedJob *out) {
         return put(w, &code, out);
     }
     Job job = job_at(w->board, p);
-    w->armed = 3;
-    alarm_set(&w->alarm, p->long_seconds > 0 ? 0 : w->m->setup->slow_compile);
+    // Calls of a device's driver are never cut short: the parent ends a worker that hangs.
+    w->armed = w->device ? 0 : 3;
+    alarm_set(&w->alarm, p->long_seconds > 0 || w->device ? 0 : w->m->setup->slow_compile);
     bool ok = load(w, &job, p->long_seconds > 0 ? INFINITY : patience, out);
     alarm_set(&w->alarm, 0);
     w->armed = 0;
@@ -117,8 +128,9 @@ static bool load_place(Worker *w, MeasurePlace *p, LoadedJob *out) {
     return ok;
 }
 
-static void unload(LoadedJob *k) {
+static void unload(Worker *w, LoadedJob *k) {
     if (k->block) exec_release(k->block);
+    if (w->device && k->there) device_bench_unload(w->device, &k->device);
     *k = (LoadedJob){0};
 }
 
@@ -177,10 +189,35 @@ static void plant(Worker *w, Plant what) {
     for (volatile int endless = what == PLANT_HANG || what == PLANT_STUCK; endless;) continue;
 }
 
+// One call on a data set: its status.
+static int call(Worker *w, LoadedJob *k, DataSet set, double *seconds) {
+    int status;
+    if (!w->device) {
+        double start = tick(w);
+        status = k->entry(w->operands->buffer[set], w->scratch.data, &w->env);
+        *seconds = fmax(tick(w) - start - w->watch.overhead, 1e-9);
+        return status;
+    }
+    status = device_bench_call(w->device, &k->device, set, seconds);
+    if (status < 0) child_leave(); // with the device's context
+    return status;
+}
+
+// The same under the eyes of the parent alone.
+static bool first_on_device(Worker *w, LoadedJob *k, MeasurePlace *p, DataSet set, double *seconds,
+                            int *status) {
+    operands_reset(w->operands, set);
+    *status = call(w, k, set, seconds);
+    if (p->plant) plant(w, p->plant);
+    w->kernels += *seconds;
+    return true;
+}
+
 // Calls the kernel on results filled with a pattern. False: the call was aborted.
-static bool first_call(Worker *w, const LoadedJob *k, MeasurePlace *p, DataSet set, double *seconds,
+static bool first_call(Worker *w, LoadedJob *k, MeasurePlace *p, DataSet set, double *seconds,
                        int *status) {
     Board *b = w->board;
+    if (w->device) return first_on_device(w, k, p, set, seconds, status);
     volatile double start = tick(w);
     operands_reset(w->operands, set);
     int how = sigsetjmp(w->left, 1);
@@ -206,7 +243,13 @@ static bool first_call(Worker *w, const LoadedJob *k, MeasurePlace *p, DataSet s
 // --- Samples -------------------------------------------------------------------------------------
 
 // Seconds of one call.
-static double sample(Worker *w, const LoadedJob *k) {
+static double sample(Worker *w, LoadedJob *k) {
+    if (w->device) {
+        double each = device_bench_sample(w->device, &k->device, k->calls);
+        if (each <= 0) child_leave();
+        w->kernels += each * (double)k->calls;
+        return each;
+    }
     operands_restore(w->operands);
     if (w->m->setup->cold) operands_empty_caches(w->operands);
     KernelCall call = {k->entry, w->operands->ordinary, w->ordinary.data, &w->env};
@@ -218,6 +261,12 @@ static double sample(Worker *w, const LoadedJob *k) {
 // Determines the number of calls per sample; returns the approximate time of one.
 static double calibrate_calls(Worker *w, LoadedJob *k, double first) {
     k->calls = 1;
+    if (w->device) {
+        sample(w, k); // the first runs are slow
+        double run = sample(w, k);
+        k->calls = device_bench_runs(w->device, run);
+        return run;
+    }
     if (w->m->setup->cold || first > 10 * sample_length()) return first;
     double once = fmin(first, sample(w, k));
     k->calls = calls_per_sample(once);
@@ -238,7 +287,7 @@ static bool another_sample(int n, double began, double seconds, double most) {
     return n < MOST_SAMPLES && spent < seconds;
 }
 
-static void time_alone(Worker *w, const LoadedJob *k, Trial *t) {
+static void time_alone(Worker *w, LoadedJob *k, Trial *t) {
     double x[MOST_SAMPLES], began = measure_clock();
     int n = 0;
     while (another_sample(n, began, alone_seconds, long_seconds)) x[n++] = sample(w, k);
@@ -259,7 +308,7 @@ static Trial by_ratio(const Worker *w, Estimated ratio, double *seen, int n) {
 }
 
 // Alternates with the incumbent until the result is clear.
-static void time_in_turn(Worker *w, const LoadedJob *k, Trial *t) {
+static void time_in_turn(Worker *w, LoadedJob *k, Trial *t) {
     double ratio[MANY_PAIRS], sorted[MANY_PAIRS], seen[MANY_PAIRS];
     Estimated e = {0};
     int n = 0;
@@ -297,7 +346,7 @@ static void become_incumbent(Worker *w, LoadedJob *k, const MeasurePlace *p) {
         b->first = p->first;
         b->serial++;
     }
-    unload(&w->incumbent);
+    unload(w, &w->incumbent);
     w->incumbent = *k;
     w->serial = b->serial;
     *k = (LoadedJob){0};
@@ -307,18 +356,18 @@ static void become_incumbent(Worker *w, LoadedJob *k, const MeasurePlace *p) {
 static void load_incumbent(Worker *w) {
     Board *b = w->board;
     LoadedJob k;
-    if (w->incumbent.block && w->serial == b->serial) return;
-    unload(&w->incumbent);
+    if (w->incumbent.there && w->serial == b->serial) return;
+    unload(w, &w->incumbent);
     if (!b->incumbent.size || !(b->best < INFINITY)) return;
     Job job = job_at(b, &b->incumbent);
     if (!load(w, &job, INFINITY, &k)) return;
-    double first = sample(w, &k);
+    double first;
+    if (w->device) call(w, &k, DATA_WHOLE, &first); // the emulator's estimate comes from a run
+    first = sample(w, &k);
     calibrate_calls(w, &k, first);
     if (b->first <= 0) {
         operands_reset(w->operands, DATA_WHOLE);
-        double start = tick(w);
-        k.entry(w->operands->buffer[DATA_WHOLE], w->scratch.data, &w->env);
-        b->first = tick(w) - start;
+        call(w, &k, DATA_WHOLE, &b->first);
     }
     become_incumbent(w, &k, &b->incumbent);
 }
@@ -327,7 +376,7 @@ static void time_candidate(Worker *w, LoadedJob *k, MeasurePlace *p, double firs
     Board *b = w->board;
     Trial *t = &p->trial;
     double once = calibrate_calls(w, k, first);
-    bool in_turn = w->incumbent.block;
+    bool in_turn = w->incumbent.there;
     // One call that is much shorter than a sample is a poor estimate.
     double limit = k->calls > 1 ? 4 * hopeless * b->best : hopeless_call * fmax(b->best, b->first);
     if (in_turn && once > limit)
@@ -360,7 +409,7 @@ static void try_candidate(Worker *w, MeasurePlace *p) {
     LoadedJob k;
     double seconds;
     if (check_candidate(w, p, &k, &seconds)) time_candidate(w, &k, p, seconds);
-    unload(&k);
+    unload(w, &k);
 }
 
 static void enter(Worker *w, MeasurePlace *p) {
@@ -403,25 +452,25 @@ static void time_together(Worker *w, double seconds) {
         enter(w, p);
         bool right = check_candidate(w, p, &k[i], &first);
         if (right) calibrate_calls(w, &k[i], first);
-        if (!right) unload(&k[i]);
+        if (!right) unload(w, &k[i]);
         leave(w, p, right ? PLACE_WAITING : PLACE_DONE);
     }
     double began = measure_clock();
     for (; another_sample(n, began, seconds, 3 * seconds); n++)
         for (int i = 0; i < b->count; i++) {
             int at = (i + n) % b->count;
-            if (!k[at].block) continue;
+            if (!k[at].there) continue;
             enter(w, &b->place[at]);
             x[at][n] = sample(w, &k[at]);
             leave(w, &b->place[at], PLACE_WAITING);
         }
     int other = 0;
-    while (other < b->count && !k[other].block) other++;
+    while (other < b->count && !k[other].there) other++;
     for (int i = b->count - 1; i >= other; i--) {
-        if (!k[i].block) continue;
+        if (!k[i].there) continue;
         b->place[i].trial = by_turns(x[i], x[other], n);
         atomic_store(&b->place[i].state, PLACE_DONE);
-        unload(&k[i]);
+        unload(w, &k[i]);
     }
 }
 
@@ -461,8 +510,9 @@ static bool run_once(Worker *w, DataSet set, JobKind kind) {
     Job job = {kind, "", 1};
     if (!load(w, &job, INFINITY, &k)) return false;
     operands_reset(w->operands, set);
-    bool ok = k.entry(w->operands->buffer[set], w->scratch.data, &w->env) == KERNEL_OK;
-    unload(&k);
+    double seconds;
+    bool ok = call(w, &k, set, &seconds) == KERNEL_OK;
+    unload(w, &k);
     return ok;
 }
 
@@ -509,9 +559,16 @@ static void compute_reference(Worker *w, bool interpreter) {
 static bool open_worker(Worker *w) {
     const MeasureSetup *s = w->m->setup;
     workshop_open(&w->work);
+    if (s->device) {
+        DeviceError e = {0};
+        w->device = device_bench_open(s->program->arena, s->device, w->operands, &e);
+        if (!w->device) memcpy(w->board->trouble, e.text, sizeof w->board->trouble);
+        w->board->trouble[sizeof w->board->trouble - 1] = 0;
+        if (!w->device) return false;
+    }
     w->exec = exec_arena_new();
     if (!w->exec) return false;
-    child_pin(w->m->processor);
+    if (!s->device) child_pin(w->m->processor);
     w->env = (KernelEnv){.threads = 1, .apply = s->apply};
     if (s->threads > 1 && (w->pool = pool_new(s->threads)))
         w->env = (KernelEnv){.threads = s->threads,

@@ -309,6 +309,7 @@ static void make_dim(SpaceBuild *x, int i, int iter, int level) {
     o.may_parallel = x->o->threads > 1;
     bool sized = level > 0 || o.nlevels == 1;
     o.may_unroll = sized;
+    o.may_meet = !o.reduction || !s->nconstraints;
     if (level > 0) {
         tile_sizes(x, s, iter, &o);
     } else if (sized) {

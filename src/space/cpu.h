@@ -39,6 +39,7 @@ typedef struct CpuObject {
     bool reduction;
     bool may_follow, may_inline, may_recompute; // of a computation
     bool may_parallel, may_unroll;              // of a loop
+    bool may_meet;                              // of a loop on a GPU: threads that sum together
     bool may_as_read, may_as_written, given;    // of memory
     bool may_turn;                              // of a copy: in transposed blocks
     bool may_async;                             // of a copy on a GPU: from global to shared memory

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const Target *const targets[] = {&target_x86};
+static const Target *const targets[] = {&target_x86, &target_nvidia};
 enum { TARGETS = sizeof targets / sizeof *targets };
 
 const Target *target_host(void) { return targets[0]; }

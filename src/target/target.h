@@ -20,6 +20,7 @@
 #include "asm/asm.h"
 #include "choose/choose.h"
 #include "code/listing.h"
+#include "machine/gpu_machine.h"
 #include "run/debug.h"
 #include "run/exec.h"
 #include "space/bound.h"
@@ -33,7 +34,7 @@ enum { TARGET_MAX_ISAS = 8 };
 typedef struct ProgramSpace {
     Space *space;
     const Program *program; // that Schedules refer to: the flat one, if that is used
-    const void *own;        // what TargetSpace's functions need: of a CPU, the CpuSpace
+    const void *own;        // what TargetSpace's functions need: a CpuSpace
 } ProgramSpace;
 
 typedef struct TargetSpace {
@@ -149,6 +150,7 @@ const char *const *target_isas(const char *name);
 // The name of a machine's instruction set.
 static inline const char *machine_isa(const Machine *m) { return m->target->isa[m->isa]; }
 
-extern const Target target_x86; // target_x86.c
+extern const Target target_x86;    // target_x86.c
+extern const Target target_nvidia; // target_nvidia.c
 
 #endif

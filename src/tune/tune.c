@@ -6,6 +6,7 @@
 #include "tune/tune.h"
 
 #include "api/database.h"
+#include "api/device_machine.h"
 #include "api/rates.h"
 #include "base/checked.h"
 #include "base/map.h"
@@ -195,10 +196,11 @@ static const View *views_of(Tune *t) {
 
 static bool prepare(Tune *t) {
     Call *call = t->call;
-    const Machine *m = pick_machine(call, t->o.isa);
+    if (t->o.device && !device_machine(call, t->o.device, &t->machine)) return false;
+    const Machine *m = t->o.device ? &t->machine : pick_machine(call, t->o.isa);
     if (!m) return false;
     t->machine = *m;
-    t->rated = machine_rated(call, &t->machine, false);
+    if (!t->o.device) t->rated = machine_rated(call, &t->machine, false);
     t->began = measure_clock(); // measuring the machine is not the tuning's time
     t->p = program_fork(call->arena, t->bound->program);
     t->views = views_of(t);
@@ -245,7 +247,8 @@ static bool start_measuring(Tune *t) {
     double seconds = t->o.seconds > 0 ? t->o.seconds : default_seconds;
     double share = reference_share * seconds;
     double slow = fmax(slow_compile_share * seconds, slow_compile);
-    t->setup = (MeasureSetup){.program = t->p,
+    t->setup = (MeasureSetup){.device = t->o.device,
+                              .program = t->p,
                               .views = t->views,
                               .ranges = ranges,
                               .instances = b->instances,
@@ -267,10 +270,13 @@ static bool start_measuring(Tune *t) {
                               .plant = plant,
                               .cancel_user = t};
     MeasureFault fault;
+    char why[MEASURE_TROUBLE] = "";
     t->state.expected = expected_seconds(t);
-    t->measure = measure_open(t->call->arena, &t->setup, &fault);
+    t->measure = measure_open_device(t->call->arena, &t->setup, &fault, why);
     t->interrupted = fault == MEASURE_CANCELLED;
-    if (!t->measure && !t->interrupted)
+    if (fault == MEASURE_NO_DEVICE)
+        diag_report(t->call->diags, nowhere, DIAG_DEVICE, t->o.device, why);
+    else if (!t->measure && !t->interrupted)
         diag_report(t->call->diags, nowhere, DIAG_TUNE_CANNOT, fault_text(fault));
     return t->measure;
 }
@@ -573,7 +579,7 @@ static lw_status tune_body(Call *call, void *args) {
     *t = (Tune){.call = call,
                 .bound = c->bound,
                 .o = c->options,
-                .threads = threads_of(call, c->options.threads),
+                .threads = c->options.device ? 1 : threads_of(call, c->options.threads),
                 .pin = c->pin,
                 .check = c->check,
                 .checked = arena_new(call->arena, lw_check_result),

@@ -4,6 +4,7 @@
 
 #include "sched/mapping.h"
 #include "space/cpu_space.h"
+#include "space/gpu_space.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,16 +106,16 @@ static bool read_strategy(Call *call, const char *text, SearchOptions *s) {
 // --- The order of decisions ----------------------------------------------------------------------
 
 // "impact", or names of choices, "kind,size", whose decisions come before all others.
-static bool read_order(Call *call, const char *text, SearchOptions *s) {
+static bool read_order(Call *call, const char *text, const SpaceDesc *desc, SearchOptions *s) {
     int named = text ? search_order_by_name(text) : SEARCH_ORDER_GIVEN, n = 0;
     if (named >= 0) return s->order = (SearchOrder)named, true;
-    const char **names = arena_new_n(call->arena, const char *, SEARCH_ORDERS + cpu_desc.nchoices);
-    int *which = arena_new_n(call->arena, int, SEARCH_ORDERS + cpu_desc.nchoices);
+    const char **names = arena_new_n(call->arena, const char *, SEARCH_ORDERS + desc->nchoices);
+    int *which = arena_new_n(call->arena, int, SEARCH_ORDERS + desc->nchoices);
     for (; n < SEARCH_ORDERS; n++) names[n] = search_order_name[n];
-    for (int i = 0; i < cpu_desc.nchoices; i++) {
-        if (cpu_desc.choice[i].kind == CHOICE_COUNTER) continue;
+    for (int i = 0; i < desc->nchoices; i++) {
+        if (desc->choice[i].kind == CHOICE_COUNTER) continue;
         which[n] = i;
-        names[n++] = cpu_desc.choice[i].name;
+        names[n++] = desc->choice[i].name;
     }
     int *first = arena_new_n(call->arena, int, (int)strlen(text) + 1);
     char *rest = arena_strndup(call->arena, text, strlen(text)), *word;
@@ -130,7 +131,8 @@ static bool read_order(Call *call, const char *text, SearchOptions *s) {
 
 bool tune_options(Call *call, const lw_tune_options *o, SearchOptions *s) {
     *s = (SearchOptions){.seed = o->seed, .trials = o->trials, .gap = o->gap};
-    return read_strategy(call, o->strategy, s) && read_order(call, o->order, s);
+    return read_strategy(call, o->strategy, s) &&
+           read_order(call, o->order, o->device ? &gpu_desc : &cpu_desc, s);
 }
 
 // --- The call ------------------------------------------------------------------------------------

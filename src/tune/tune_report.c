@@ -119,13 +119,15 @@ const char *tune_reproducer(Tune *t, const char *schedule, const char *what, con
         arena_printf(arena, "%s/%s-%s-%016" PRIx64, t->folder, t->p->name, what, hash);
     const char *lwp = arena_printf(arena, "%s.lwp", base);
     const char *lws = arena_printf(arena, "%s.lws", base);
+    const char *where =
+        arena_printf(arena, "--isa %s --threads %d", machine_isa(&t->machine), t->threads);
+    if (t->o.device) where = arena_printf(arena, "--device %s", t->o.device);
     const char *how =
         arena_printf(arena,
                      "# %s when it was tuned with %s, isa %s, threads %d; to see it again:\n"
-                     "#     loopwright run %s.lwp --schedule %s.lws --isa %s --threads %d "
-                     "--seed %llu %s\n",
+                     "#     loopwright run %s.lwp --schedule %s.lws %s --seed %llu %s\n",
                      what, LW_BUILD_VERSION, machine_isa(&t->machine), t->threads, base, base,
-                     machine_isa(&t->machine), t->threads, (unsigned long long)t->o.seed, options);
+                     where, (unsigned long long)t->o.seed, options);
     if (!write_file(lwp, arena_printf(arena, "%s%s", how, text)) ||
         !write_file(lws, arena_printf(arena, "%s%s", how, schedule)))
         return unkept(t);

@@ -3,7 +3,7 @@
 #include "unit/check.h"
 
 #include "choose/choose_gpu.h"
-#include "space/gpu.h"
+#include "space/space_gpu.h"
 #include "support/gpulab.h"
 #include "support/pairs.h"
 #include "support/shrink.h"

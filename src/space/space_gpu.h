@@ -3,8 +3,8 @@
 //     CpuSpace *cs = gpu_space(arena, program, given, diags);
 //     const Schedule *s = cpu_schedule(arena, cs, c);          // of a full candidate
 //     Decision *d = cpu_read(arena, cs, schedule, diags, &n);  // and back
-#ifndef LW_SPACE_GPU_H
-#define LW_SPACE_GPU_H
+#ifndef LW_SPACE_SPACE_GPU_H
+#define LW_SPACE_SPACE_GPU_H
 
 #include "space/cpu.h"
 

@@ -1,4 +1,4 @@
-#include "space/gpu.h"
+#include "space/space_gpu.h"
 
 #include "space/cpu_space.h"
 #include "space/gpu_space.h"

@@ -1,0 +1,34 @@
+// A GPU as numbers: what a lower bound of times on it is made of.
+#ifndef LW_MACHINE_GPU_MACHINE_H
+#define LW_MACHINE_GPU_MACHINE_H
+
+#include <stdint.h>
+
+typedef struct GpuMachine {
+    int processors; // SMs
+    double ghz;     // at most
+    int threads;    // per SM, at most
+    int blocks;     // per SM, at most
+    int registers;  // per SM
+    int shared;     // bytes per SM
+    int reserved;   // bytes of shared memory that every block takes beside its own
+    int64_t l2_bytes;
+    // Per SM and cycle.
+    double fma_f32, fma_f64; // multiply-adds
+    double simple;           // other arithmetic of threads
+    double function;         // divisions and roots
+    double issue;            // instructions of warps
+    double shared_bytes;     // of shared memory
+    double l2_read;          // bytes from L2
+    // Of the device.
+    double l2;          // bytes per second from L2
+    double read, write; // bytes per second of its memory
+    double launch;      // seconds of an empty kernel in a graph
+    // Cycles.
+    double arithmetic, shared_latency, l2_latency;
+} GpuMachine;
+
+// An H200, whose numbers were measured (docs/gpu.md): the emulator's machine.
+extern const GpuMachine gpu_machine_h200;
+
+#endif

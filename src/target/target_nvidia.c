@@ -1,0 +1,84 @@
+// The row of NVIDIA's GPUs: the GPU space and choice, and PTX, which a device loads (run/device.h).
+#include "target/target.h"
+
+#include "base/device_abi.h"
+#include "choose/choose_gpu.h"
+#include "code/ptx/ptx.h"
+#include "space/space_gpu.h"
+#include "space/gpu_bound.h"
+#include "tree/special.h"
+
+#include <string.h>
+
+// --- The machine ---------------------------------------------------------------------------------
+
+static const char *const isas[] = {"sm_80", "sm_90"};
+static const int capability[] = {80, 90};
+enum { ISAS = sizeof isas / sizeof *isas };
+
+static void describe(Machine *m, int isa) {
+    *m = (Machine){.isa = (Isa)(isa < ISAS ? isa : ISAS - 1),
+                   .vector_bytes = 16,
+                   .line_bytes = 128,
+                   .target = &target_nvidia,
+                   .gpu = &gpu_machine_h200};
+}
+
+// --- The Space -----------------------------------------------------------------------------------
+
+static bool make_space(Arena *arena, const Program *p, const CpuOptions *o, ProgramSpace *out,
+                       DiagList *diags) {
+    const CpuSpace *cs = gpu_space(arena, p, o->given, diags);
+    if (cs) *out = (ProgramSpace){cs->space, cs->program, cs};
+    return cs;
+}
+
+static const Schedule *space_schedule(Arena *arena, const ProgramSpace *s, const Cand *c) {
+    return cpu_schedule(arena, s->own, c);
+}
+
+static Decision *space_read(Arena *arena, const ProgramSpace *s, const Schedule *schedule,
+                            DiagList *diags, int *n) {
+    return cpu_read(arena, s->own, schedule, diags, n);
+}
+
+static BoundModel *space_bound(Arena *arena, const ProgramSpace *s, const BoundOptions *o) {
+    return gpu_bound_new(arena, s->own, o);
+}
+
+static const TargetSpace gpu_target_space = {make_space, space_schedule, space_read, space_bound};
+
+// Without copies and post-operations the mapping divides what is independent.
+static const Schedule *choose(Arena *arena, const Program *p, const ChooseOptions *o) {
+    static const Source none = {.name = "<plain>", .text = ""};
+    DiagList quiet = {.arena = arena};
+    return o->plain ? schedule_parse(arena, p->names, &none, &quiet)
+                    : choose_gpu(arena, p, o->stride);
+}
+
+// --- The code ------------------------------------------------------------------------------------
+
+// The bytes are a packed DeviceProgram.
+static bool compile(Arena *arena, const Tree *tree, const Machine *m, Code *out, Listing *listing,
+                    DiagList *diags) {
+    PtxOptions options = {.sm = capability[m->isa]};
+    PtxCode code;
+    (void)listing;
+    const char *name = tree->program && tree->program->name ? tree->program->name : "kernel";
+    if (!ptx_make(arena, tree_expand(tree), name, &options, &code, diags)) return false;
+    *out = (Code){.scratch = 0};
+    out->bytes = device_program_pack(arena, ptx_program(arena, &code, tree->nargs), &out->size);
+    return true;
+}
+
+const Target target_nvidia = {
+    .name = "nvidia",
+    .nisas = ISAS,
+    .isa = isas,
+    .detect = describe,
+    .describe = describe,
+    .has_grid = true,
+    .choose = choose,
+    .space = &gpu_target_space,
+    .compile = compile,
+};
