@@ -6,6 +6,7 @@
 // iterators inside the whole nest and inside one iteration of each loop give the traffic between
 // the levels.
 #include "space/bound_impl.h"
+#include "space/gpu_bound.h"
 
 #include "base/checked.h"
 #include "space/cpu_space.h"
@@ -402,5 +403,6 @@ double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, Boun
 }
 
 double bound_seconds(const BoundModel *b, const Cand *c, BoundTerm *terms) {
+    if (b->gpu) return gpu_bound_seconds(b, c, terms);
     return bound_evaluate(b, c, terms, NULL);
 }

@@ -138,6 +138,7 @@ typedef struct BoundPair {
 
 struct BoundModel {
     const CpuSpace *cs;
+    const struct GpuBound *gpu; // gpu_bound.c has the rest; NULL: it is a processor
     const Program *p;
     const MachineCost *cost;
     double plant; // see BoundOptions; 1

@@ -7,6 +7,7 @@
 //         C            0.31 us  every run of C.m.2 C.n.2 C.k.0
 //       memory         0.20 us  every argument once
 #include "space/bound_impl.h"
+#include "space/gpu_bound.h"
 
 #include <math.h>
 
@@ -110,6 +111,10 @@ void bound_summary(Text *out, const BoundModel *b, const Cand *c) {
 }
 
 void bound_explain(Text *out, const BoundModel *b, const Cand *c) {
+    if (b->gpu) {
+        gpu_bound_explain(out, b, c);
+        return;
+    }
     BoundTerm terms[BOUND_KINDS];
     BoundPart *parts = arena_new_n(out->arena, BoundPart, b->nstmts + 1);
     bool done[BOUND_KINDS] = {false};

@@ -1,6 +1,313 @@
 #include "space/gpu_bound.h"
 
+#include "base/checked.h"
+#include "program/points.h"
+#include "space/bound_impl.h"
+#include "space/cpu_impl.h"
+#include "space/gpu_space.h"
+#include "tree/cost.h"
+
+#include <math.h>
+
+typedef struct GpuDim {
+    int object, kind, size; // variables; size -1: the outermost of several levels
+    bool reduction;
+    int iter;
+    int64_t extent;
+} GpuDim;
+
+typedef struct GpuStmt {
+    int place;     // its variable
+    double terms;  // of reductions, that are added to others
+    double rate;   // multiply-adds per processor and cycle
+    bool even;     // without conditions: iterations are those of the loops
+    double length; // of one sum
+    int ndims;
+    const GpuDim *dim;
+    int nreads;
+    uint32_t read[MANY_REFS]; // iterators
+} GpuStmt;
+
+struct GpuBound {
+    const GpuMachine *m;
+    int nstmts;
+    GpuStmt *stmt;
+    double in, out; // bytes of arguments
+};
+
+enum {
+    GRID = GPU_KIND_GRID_X | GPU_KIND_GRID_Y | GPU_KIND_GRID_Z,
+    THREAD = GPU_KIND_THREAD_X | GPU_KIND_THREAD_Y | GPU_KIND_THREAD_Z,
+    INSIDE = GPU_KIND_SERIAL | GPU_KIND_UNROLL,
+};
+
+// --- The model -----------------------------------------------------------------------------------
+
+static uint32_t iters_of(const Stmt *s, const Access *a) {
+    uint32_t out = 0;
+    for (int i = 0; i < s->niters && i < 32; i++)
+        if (access_uses_iter(a, i)) out |= 1u << i;
+    return out;
+}
+
+static void set_reads(GpuStmt *x, const StmtFacts *f) {
+    for (int r = 0; r < f->nvalue && x->nreads < MANY_REFS; r++)
+        if (!f->read[r]->has_read && f->read[r]->tensor != f->s->write->tensor)
+            x->read[x->nreads++] = iters_of(f->s, f->read[r]);
+}
+
+static void set_dims(Arena *arena, const CpuSpace *cs, int i, GpuStmt *x) {
+    const CpuHost *h = cs->host;
+    GpuDim *dim = arena_new_n(arena, GpuDim, h->ndims[i] + 1);
+    x->ndims = h->ndims[i];
+    x->dim = dim;
+    for (int k = 0; k < x->ndims; k++) {
+        int d = h->first_dim[i] + k;
+        const CpuObject *o = &h->object[d];
+        dim[k] = (GpuDim){.object = d,
+                          .kind = space_var(cs->space, GPU_KIND, d, -1, NULL),
+                          .size = space_var(cs->space, GPU_SIZE, d, -1, NULL),
+                          .reduction = o->reduction,
+                          .iter = o->iter,
+                          .extent = o->extent};
+    }
+}
+
+// A statement with terms to add; others take no arithmetic that could not be shared.
+static void set_stmt(Arena *arena, const CpuSpace *cs, const GpuMachine *m, int i, GpuStmt *x) {
+    const StmtFacts *f = &cs->facts->stmt[i];
+    const Stmt *s = f->s;
+    bool exact = true;
+    double points = stmt_points(s, &exact), results = 1, sum = 1;
+    for (int k = 0; k < s->niters; k++) {
+        double n = (double)max_i64(iter_extent(&s->iter[k]), 0);
+        *(s->iter[k].reduction ? &sum : &results) *= n;
+    }
+    x->place = space_var(cs->space, GPU_PLACE, cs->host->comp[i], -1, NULL);
+    x->even = !s->nconstraints;
+    x->rate = cs->program->tensors.at[s->write->tensor].type == TYPE_F64 ? m->fma_f64 : m->fma_f32;
+    set_dims(arena, cs, i, x);
+    if (!cpu_reduces(f) || !exact || f->empty) return;
+    x->terms = fmax(points - results, 0); // the first one costs nothing
+    x->length = x->even ? sum : 0;
+    if (x->even && s->niters <= 32) set_reads(x, f);
+}
+
+static void set_bytes(Arena *arena, const Program *p, struct GpuBound *g) {
+    const double *touched = program_touches(arena, p);
+    for (int i = 0; i < p->ninputs + p->noutputs; i++) {
+        double bytes = touched[i] * type_info[p->tensors.at[i].type].bytes;
+        *(i < p->ninputs ? &g->in : &g->out) += bytes;
+    }
+}
+
 BoundModel *gpu_bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
-    (void)arena, (void)cs, (void)o;
-    return NULL;
+    if (!o->machine->gpu) return NULL;
+    struct GpuBound *g = arena_new(arena, struct GpuBound);
+    BoundModel *b = arena_new(arena, BoundModel);
+    int n = cs->program->stmts.n;
+    *g = (struct GpuBound){.m = o->machine->gpu, .nstmts = n};
+    g->stmt = arena_new_n(arena, GpuStmt, n + 1);
+    for (int i = 0; i < n; i++) set_stmt(arena, cs, g->m, i, &g->stmt[i]);
+    set_bytes(arena, cs->program, g);
+    *b = (BoundModel){
+        .cs = cs, .p = cs->program, .plant = o->plant > 0 ? o->plant : 1, .nstmts = n, .gpu = g};
+    return b;
+}
+
+// --- What a candidate leaves possible ------------------------------------------------------------
+
+typedef struct GpuShape {
+    bool marked;         // by itself: its loops are not divided by the mapping
+    double blocks;       // at most
+    double threads;      // of a block, at most
+    double least_blocks; // at least
+    double split;        // parts of a sum that different threads add, at most
+    bool decided;        // blocks == least_blocks, all of the same size
+} GpuShape;
+
+typedef struct GpuRange {
+    double least, most;
+} GpuRange;
+
+// The iterations of a loop.
+static GpuRange iterations(const BoundModel *b, const Cand *c, const GpuDim *d) {
+    const Space *s = b->cs->space;
+    if (d->size >= 0) {
+        uint64_t dom = space_domain(s, c, d->size);
+        return (GpuRange){(double)space_value(s, d->size, __builtin_ctzll(dom)),
+                          (double)space_value(s, d->size, 63 - __builtin_clzll(dom))};
+    }
+    int64_t min, max;
+    space_count(s, c, GPU_STEP, d->object, -1, &min, &max);
+    return (GpuRange){(double)ceil_div(d->extent, max_i64(max, 1)),
+                      (double)ceil_div(d->extent, max_i64(min, 1))};
+}
+
+static bool is_even(const BoundModel *b, const Cand *c, const GpuDim *d) {
+    int64_t min, max;
+    space_count(b->cs->space, c, GPU_STEP, d->object, -1, &min, &max);
+    return min == max && min > 0 && d->extent % min == 0;
+}
+
+static GpuShape shape_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
+    GpuShape g = {.blocks = 1, .threads = 1, .least_blocks = 1, .split = 1, .decided = true};
+    bool any_thread = false;
+    for (int i = 0; i < x->ndims; i++) {
+        uint64_t kind = space_domain(b->cs->space, c, x->dim[i].kind);
+        if (!kind) continue;
+        GpuRange n = iterations(b, c, &x->dim[i]);
+        g.marked |= !(kind & INSIDE);
+        if (kind & GRID) g.blocks *= n.most;
+        if (kind & GRID) g.decided &= !(kind & ~(uint64_t)GRID) && is_even(b, c, &x->dim[i]);
+        if (!(kind & ~(uint64_t)GRID)) g.least_blocks *= n.least;
+        if (kind & THREAD) g.threads = fmin(g.threads * n.most, 1024);
+        any_thread |= (kind & THREAD) != 0;
+        if (x->dim[i].reduction && (kind & (GRID | THREAD))) g.split *= n.most;
+    }
+    if (!any_thread) g.threads = 1024; // all of the block divide it
+    return g;
+}
+
+// Elements that a thread may use without loading them again.
+static double reuse(const BoundModel *b, const Cand *c, const GpuStmt *x, uint32_t iters) {
+    double n = 1;
+    for (int i = 0; i < x->ndims; i++) {
+        const GpuDim *d = &x->dim[i];
+        if (iters >> d->iter & 1) continue;
+        if (space_domain(b->cs->space, c, d->kind) & INSIDE) n *= iterations(b, c, d).most;
+    }
+    return n;
+}
+
+// --- Times ---------------------------------------------------------------------------------------
+
+typedef struct GpuPart {
+    double seconds[BOUND_KINDS];
+    GpuShape shape;
+    bool limited;
+} GpuPart;
+
+static GpuPart part_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
+    const GpuMachine *m = b->gpu->m;
+    GpuPart p = {.shape = shape_of(b, c, x)};
+    uint64_t place = space_domain(b->cs->space, c, x->place);
+    double hertz = m->ghz * 1e9, processors = m->processors, lanes = x->rate * processors;
+    p.limited = place == GPU_PLACE_NEST && p.shape.marked;
+    if (p.limited) {
+        double blocks = p.shape.blocks;
+        processors = fmin(processors, blocks);
+        double full = fmin(1, p.shape.threads / 32); // a warp takes its time with any lanes
+        lanes = fmin(x->rate * processors * full, blocks * p.shape.threads);
+        if (p.shape.decided && x->even && blocks > processors)
+            lanes *= blocks / (processors * ceil(blocks / processors)); // the last wave
+    }
+    p.seconds[BOUND_COMPUTE] = x->terms / (lanes * hertz);
+    if (place != GPU_PLACE_NEST) return p;
+    if (x->length > 0)
+        p.seconds[BOUND_CHAIN] = (x->length / p.shape.split - 1) * m->arithmetic / hertz;
+    double loads = 0;
+    for (int r = 0; r < x->nreads && p.limited; r++) loads += x->terms / reuse(b, c, x, x->read[r]);
+    // Four elements for every lane of a warp take a cycle at least.
+    p.seconds[BOUND_LOAD] = loads / (m->shared_bytes * processors * hertz);
+    return p;
+}
+
+static double evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, GpuPart *parts) {
+    static const double each_block = 0.3e-9;
+    const struct GpuBound *g = b->gpu;
+    const GpuMachine *m = g->m;
+    double sum = 0, most = 0, blocks = 0;
+    BoundTerm t[BOUND_KINDS] = {{0}};
+    for (int k = 0; k < BOUND_KINDS; k++) t[k].stmt = -1;
+    for (int i = 0; i < g->nstmts; i++) {
+        GpuPart p = part_of(b, c, &g->stmt[i]);
+        if (parts) parts[i] = p;
+        sum += g->stmt[i].terms / (g->stmt[i].rate * m->processors * m->ghz * 1e9);
+        for (int k = 0; k < BOUND_KINDS; k++)
+            if (p.seconds[k] > t[k].seconds) t[k] = (BoundTerm){p.seconds[k], i};
+        if (p.limited && p.shape.least_blocks > blocks) blocks = p.shape.least_blocks;
+    }
+    if (sum > t[BOUND_COMPUTE].seconds) t[BOUND_COMPUTE] = (BoundTerm){sum, BOUND_SEVERAL};
+    t[BOUND_L2].seconds =
+        fmax(g->in, g->out) / fmin(m->l2, m->l2_read * m->processors * m->ghz * 1e9);
+    t[BOUND_MEMORY].seconds =
+        fmax(g->in + g->out - (double)m->l2_bytes, 0) / fmax(m->read, m->write);
+    for (int k = 0; k < BOUND_KINDS; k++) most = fmax(most, t[k].seconds);
+    t[BOUND_LAUNCH].seconds = m->launch + blocks * each_block / m->processors * 132;
+    if (terms) memcpy(terms, t, sizeof t);
+    return (most + t[BOUND_LAUNCH].seconds) * b->plant;
+}
+
+double gpu_bound_seconds(const BoundModel *b, const Cand *c, BoundTerm *terms) {
+    if (space_dead(b->cs->space, c)) {
+        for (int k = 0; terms && k < BOUND_KINDS; k++) terms[k] = (BoundTerm){0, -1};
+        return INFINITY;
+    }
+    return evaluate(b, c, terms, NULL);
+}
+
+int gpu_resident_blocks(const GpuMachine *m, int threads, int registers, int shared) {
+    int warps = (threads + 31) / 32, most = m->blocks;
+    int each = (registers + 7) / 8 * 8 * 32 * warps; // allocated by 256 per warp
+    if (warps * 32 * most > m->threads) most = m->threads / (warps * 32);
+    if (each > 0 && most > m->registers / each) most = m->registers / each;
+    if (most > m->shared / (shared + m->reserved)) most = m->shared / (shared + m->reserved);
+    return most;
+}
+
+// --- For people ----------------------------------------------------------------------------------
+
+static void add_time(Text *out, double seconds) {
+    size_t from = out->len;
+    bool small = seconds < 1e-6, middle = seconds < 1e-3;
+    text_printf(out, "%.3g %s",
+                seconds * (small    ? 1e9
+                           : middle ? 1e6
+                                    : 1e3),
+                small    ? "ns"
+                : middle ? "us"
+                         : "ms");
+    while (out->len < from + 10) text_char(out, ' ');
+}
+
+static void add_why(Text *out, const GpuStmt *x, const GpuPart *p, BoundKind kind) {
+    if (kind == BOUND_CHAIN)
+        text_printf(out, " %.3g terms one after the other", x->length / p->shape.split);
+    else if (kind == BOUND_LOAD)
+        text_add(out, " elements that registers do not keep");
+    else if (!p->limited)
+        text_printf(out, " %.3g terms, all processors", x->terms);
+    else
+        text_printf(out, " %.3g terms, at most %.4g block%s of %.4g threads", x->terms,
+                    p->shape.blocks, p->shape.blocks > 1 ? "s" : "", p->shape.threads);
+}
+
+void gpu_bound_explain(Text *out, const BoundModel *b, const Cand *c) {
+    BoundTerm terms[BOUND_KINDS];
+    GpuPart *parts = arena_new_n(out->arena, GpuPart, b->nstmts + 1);
+    bool done[BOUND_KINDS] = {false};
+    bound_summary(out, b, c);
+    if (space_dead(b->cs->space, c)) return;
+    evaluate(b, c, terms, parts);
+    for (int n = 0; n < BOUND_KINDS; n++) { // the largest first
+        int best = -1;
+        for (int k = 0; k < BOUND_KINDS; k++)
+            if (!done[k] && (best < 0 || terms[k].seconds > terms[best].seconds)) best = k;
+        done[best] = true;
+        if (terms[best].seconds <= 0) return;
+        text_printf(out, "  %-14s ", bound_name[best]);
+        add_time(out, terms[best].seconds);
+        if (best == BOUND_L2 || best == BOUND_MEMORY)
+            text_add(out, best == BOUND_L2 ? " every argument once" : " what L2 does not hold");
+        if (best == BOUND_LAUNCH) text_add(out, " one kernel, added to the largest");
+        text_char(out, '\n');
+        for (int i = 0; i < b->nstmts; i++) {
+            if (parts[i].seconds[best] <= 0) continue;
+            text_printf(out, "    %-12s ", b->cs->space->name[b->cs->host->comp[i]]);
+            add_time(out, parts[i].seconds[best]);
+            add_why(out, &b->gpu->stmt[i], &parts[i], (BoundKind)best);
+            text_char(out, '\n');
+        }
+    }
 }
