@@ -200,11 +200,11 @@ typedef struct Writing {
     const PolyMember *path[4 * PROGRAM_MAX_ITERS];
 } Writing;
 
-// The loop of a member, unless it has one iteration; false: none.
+// The loop of a member, unless it has one iteration; false: none. Loops of steps stay around all.
 static bool loop_of(Writing *w, const PolyMember *m, int stmt, SchedLoop *out) {
     const Stmt *st = w->s->stmt[stmt].s;
     int iter = poly_member_iter(w->s, m, stmt);
-    if (iter < 0) return false;
+    if (iter < st->serial) return false; // or none
     int64_t extent = iter_extent(&st->iter[iter]), tile = m->tile;
     bool split = tile >= 1 && tile < extent;
     *out = (SchedLoop){.iter = st->iter[iter].name, .step = 1};

@@ -6,7 +6,7 @@
 //     loop      ITER ['/' STEP | '%' STEP] [':' MARK]
 //     option    after LABEL | inline | at LOOP | privatise LOOP | storage
 //               | copy TENSOR [at LOOP] storage | prefetch TENSOR at LOOP distance N level N
-//               | skew ITER by [N '*'] ITER {('+' | '-') [N '*'] ITER | ('+' | '-') N}
+//               | skew ITER by ['-'] [N '*'] ITER {('+' | '-') [N '*'] ITER}
 //               | nontemporal | accumulators N | unroll N | grain N | priority N
 //     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch|shared] [align N]
 //               [stages N] [by async]
@@ -100,12 +100,12 @@ static void print_number(Text *out, const char *word, int64_t n) {
     if (n) text_printf(out, "    %s %lld\n", word, (long long)n);
 }
 
-// `+ 2*t`, `- 3`; the first one without its plus.
+// `+ 2*t`, `- s`; the first one without its plus.
 static void print_term(Text *out, int64_t coef, Name iter, bool first) {
     if (coef < 0 || !first) text_add(out, first ? "-" : coef < 0 ? " - " : " + ");
     int64_t many = coef < 0 ? -coef : coef;
-    if (!iter || many != 1) text_printf(out, iter ? "%lld*" : "%lld", (long long)many);
-    if (iter) print_word(out, iter);
+    if (many != 1) text_printf(out, "%lld*", (long long)many);
+    print_word(out, iter);
 }
 
 static void print_skew(Text *out, const SchedSkew *k) {
@@ -113,7 +113,6 @@ static void print_skew(Text *out, const SchedSkew *k) {
     print_word(out, k->iter);
     text_add(out, " by ");
     for (int i = 0; i < k->nterms; i++) print_term(out, k->term[i].coef, k->term[i].iter, i == 0);
-    if (k->shift || !k->nterms) print_term(out, k->shift, NULL, k->nterms == 0);
     text_char(out, '\n');
 }
 
@@ -465,18 +464,14 @@ static bool is_number(Name w) {
     return true;
 }
 
-// One term of a sum: `t`, `2*t` or `3`.
-static void parse_term(ScheduleParser *p, SchedSkew *k, int64_t sign, SkewTerm *into) {
+// One term of a sum: `t` or `2*t`.
+static SkewTerm parse_term(ScheduleParser *p, int64_t sign) {
     int64_t many = 1;
     if (p->tok.kind == TOKEN_WORD && is_number(p->tok.word)) {
-        many = number(p, 0, MOST);
-        if (!accept(p, '*')) {
-            k->shift += sign * many;
-            return;
-        }
+        many = number(p, 1, MOST);
+        if (!accept(p, '*')) expected(p, "'*' and an iterator");
     }
-    *into = (SkewTerm){word(p, "an iterator or a number", NULL), sign * many};
-    k->nterms++;
+    return (SkewTerm){word(p, "an iterator", NULL), sign * many};
 }
 
 static SchedSkew parse_skew(ScheduleParser *p) {
@@ -486,7 +481,7 @@ static SchedSkew parse_skew(ScheduleParser *p) {
     if (!p->failed && !accept_word(p, "by")) expected(p, "'by'");
     int64_t sign = accept(p, '-') ? -1 : 1;
     for (bool more = true; more && !p->failed && k.nterms < PROGRAM_MAX_ITERS;) {
-        parse_term(p, &k, sign, &term[k.nterms]);
+        term[k.nterms++] = parse_term(p, sign);
         sign = is_char(p, '-') ? -1 : 1;
         more = accept(p, '+') || accept(p, '-');
     }

@@ -87,7 +87,6 @@ typedef struct SchedSkew {
     Name iter;
     int nterms;
     const SkewTerm *term;
-    int64_t shift; // a constant that is added, too
     Range range;
 } SchedSkew;
 

@@ -98,7 +98,7 @@ static void add_skew(Lower *l, StmtInfo *info, const SchedSkew *k) {
     const Stmt *s = info->s;
     int iter = skewed_iter(l, info, k->iter, k->range);
     if (iter < 0) return;
-    const Affine *sum = affine_const(l->x, k->shift);
+    const Affine *sum = affine_const(l->x, 0);
     for (int i = 0; i < k->nterms && !l->failed; i++) {
         Name name = k->term[i].iter;
         int by = skewed_iter(l, info, name, k->range);

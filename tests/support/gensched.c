@@ -360,9 +360,8 @@ static void random_skew(Gen *x, SchedStmt *s, const Stmt *st) {
     if (a == b || st->iter[a].reduction || st->iter[b].reduction || a < st->serial) return;
     SkewTerm *term = arena_new(x->arena, SkewTerm);
     SchedSkew *skew = arena_new(x->arena, SchedSkew);
-    *term = (SkewTerm){st->iter[b].name, 1 + below(x->g, 3) - 3 * one_in(x->g, 4)};
+    *term = (SkewTerm){st->iter[b].name, 1 + below(x->g, 3) - 4 * one_in(x->g, 4)};
     *skew = (SchedSkew){.iter = st->iter[a].name, .nterms = 1, .term = term};
-    skew->shift = one_in(x->g, 3) ? below(x->g, 9) - 4 : 0;
     s->skew = skew;
     s->nskews = 1;
 }
@@ -381,17 +380,21 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
     if (flatten) p = flat.p;
     x.p = p;
     SchedStmt **section = arena_new_n(arena, SchedStmt *, p->stmts.n);
-    Moved moved = random_moved(g);
-    bool moves = !g->plain && one_in(g, 2);
+    GenSched own = {.state = ~g->state}; // numbers of its own, for steps and skews
+    Gen y = {.g = &own, .arena = arena, .p = p};
+    Moved moved = random_moved(&own);
+    bool serial = false, moves = !g->plain && one_in(&own, 2);
+    for (int i = 0; i < p->stmts.n; i++) serial |= p->stmts.at[i].serial > 0;
+    bool options = !(moves && serial) || one_in(&own, 2);
     for (int i = 0; i < p->stmts.n; i++) {
         const Stmt *st = &p->stmts.at[i];
         SchedStmt *s = section[i] = arena_new(arena, SchedStmt);
         *s = (SchedStmt){.label = st->label, .stage = -1, .storage.home = HOME_AUTO};
         random_order(&x, s, st->iter + st->serial, st->niters - st->serial);
         if (moves && st->serial)
-            move_steps(&x, s, st, &moved);
-        else if (!g->plain && st->niters > 1 && one_in(g, 6))
-            random_skew(&x, s, st);
+            move_steps(&y, s, st, &moved);
+        else if (!g->plain && st->niters > 1 && one_in(&own, 12))
+            random_skew(&y, s, st); // rare, because it goes with few options
         s->nontemporal = one_in(g, 10);
         s->accumulators = one_in(g, 8) && reduces(st) ? 2 : 0;
         s->unroll_limit = one_in(g, 8) ? 32 : 0;
@@ -399,9 +402,8 @@ const Schedule *gen_schedule(GenSched *g, Arena *arena, const Program *p) {
         if (one_in(g, 8) && use(&x, FEATURE_PRIORITY)) s->priority = 1 + below(g, 3);
         vec_push(arena, &x.out, s);
     }
-    if (!g->plain)
-        for (int i = 0; i < p->stmts.n && !(moves && one_in(g, 2)); i++)
-            random_options(&x, i, section);
+    if (!g->plain && options)
+        for (int i = 0; i < p->stmts.n; i++) random_options(&x, i, section);
     Schedule *s = arena_new(arena, Schedule);
     *s = (Schedule){arena, p->names, NULL, x.out.n, x.out.at, flatten, {0, 0}};
     return s;

@@ -17,6 +17,9 @@ Y.1: i t
 U.1: i t
     skew i by t
     skew i by 2*t
+--- number.lws
+U.1: i t
+    skew i by 2
 --- self.lws
 U.1: i t
     skew i by i
@@ -68,6 +71,8 @@ twice.lws:3:10: error: 'i' cannot be skewed by 'i': it is skewed twice
       skew i by 2*t
            ^
 --- exit 1
+$ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --mapping 'tile(4,8)' --check | grep check
+  check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule self.lws
 --- stderr
 self.lws:2:10: error: 'i' cannot be skewed by 'i': that one is skewed itself
@@ -84,3 +89,9 @@ $ loopwright run @/examples/tc/heat1d.tc --size N=9000,T=12 --schedule @/example
   check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat2d.tc --size M=50,N=70,T=45 --schedule @/examples/schedules/heat2d.lws --check | grep check
   check    right: bit for bit, against the interpreter
+$ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule number.lws
+--- stderr
+number.lws:2:16: error: expected '*' and an iterator, found the end of the line
+      skew i by 2
+                 ^
+--- exit 1

@@ -129,7 +129,8 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed, Totals *totals) 
     return false;
 }
 
-static void report(const Totals *totals) {
+// `seldom`: a feature that may not occur; -1: all do.
+static void report(const Totals *totals, int seldom) {
     printf("%lld pairs, %lld refused first, %lld shared blocks, %lld guards, %lld tails\n",
            (long long)totals->pairs, (long long)totals->refused, (long long)totals->shared,
            (long long)totals->guards, (long long)totals->ragged);
@@ -138,7 +139,8 @@ static void report(const Totals *totals) {
     printf("\n");
     if (totals->pairs < 2000) return; // too few to expect everything
     for (int f = 0; f < FEATURE_COUNT; f++)
-        if (!CHECK(totals->feature[f] > 0)) printf("never: %s\n", sched_feature_name[f]);
+        if (f != seldom && !CHECK(totals->feature[f] > 0))
+            printf("never: %s\n", sched_feature_name[f]);
     printf("  verifier: %lld questions, %lld undecided; %lld trees not proven (%.2f %%)\n",
            (long long)totals->verify.questions, (long long)totals->verify.undecided,
            (long long)totals->unproven,
@@ -164,7 +166,7 @@ TEST(schedules_of_known_programs_keep_their_meaning) {
         lab_end(&lab);
         if (!ok) return;
     }
-    report(&totals);
+    report(&totals, -1);
 }
 
 TEST(schedules_of_random_programs_keep_their_meaning) {
@@ -177,7 +179,7 @@ TEST(schedules_of_random_programs_keep_their_meaning) {
         lab_end(&lab);
         if (!ok) return;
     }
-    report(&totals);
+    report(&totals, FEATURE_AFTER); // few of their statements may follow others
 }
 
 TEST(schedules_of_steps_keep_their_meaning) {
