@@ -110,12 +110,13 @@ static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
     }
     if (n && complete && mixed[n - 1].step == 1 && one_in(x->g, 2) && use(x, FEATURE_VECTOR))
         mixed[n - 1].kind = KIND_VECTOR;
-    if (n && mixed[0].kind == KIND_SERIAL && one_in(x->g, 10) && use(x, FEATURE_AXIS))
+    if (n && mixed[0].kind == KIND_SERIAL && one_in(x->g, 10) && use(x, FEATURE_AXIS)) {
         mixed[0].kind = KIND_GRID_X + (Kind)below(x->g, 6);
-    bool digits = one_in(x->g, 12) && use(x, FEATURE_AXIS);
-    for (int i = 0; i < n && digits; i++)
-        if (mixed[i].kind == KIND_SERIAL && one_in(x->g, 2))
-            mixed[i].kind = one_in(x->g, 3) ? KIND_WARP : KIND_LANE;
+        bool digits = one_in(x->g, 2);
+        for (int i = 1; i < n && digits; i++)
+            if (mixed[i].kind == KIND_SERIAL && one_in(x->g, 2))
+                mixed[i].kind = one_in(x->g, 3) ? KIND_WARP : KIND_LANE;
+    }
     s->loop = mixed;
     s->nloops = n;
     if (one_in(x->g, 4) && use(x, FEATURE_STAGED)) s->stage = below(x->g, n + 1);
