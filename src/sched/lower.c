@@ -314,10 +314,12 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     if (!l.failed) fold_know(&l);
     if (!l.failed) nest_statements(&l);
     if (!l.failed) storage_assign(&l);
+    p->exprs->overflow = p->exprs->too_large = false;
     if (!l.failed) l.tree->root = as_block(emit(&l, l.root));
     for (int i = 0; i < l.leaf.n && !l.failed; i++)
         if (l.leaf.at[i]->role != LEAF_INIT) emit_prefetches(&l, l.leaf.at[i]->inst);
-    if (!l.failed && !tree_reaches(arena, l.tree)) {
+    bool overflow = p->exprs->overflow || p->exprs->too_large; // a skewed value may be large
+    if (!l.failed && (overflow || !tree_reaches(arena, l.tree))) {
         diag_report(diags, (Range){0}, DIAG_TREE_OVERFLOW, "an index expression", 56LL);
         l.failed = true;
     }

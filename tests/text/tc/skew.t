@@ -17,6 +17,17 @@ Y.1: i t
 U.1: i t
     skew i by t
     skew i by 2*t
+--- far.lwp
+program far {
+    input X: f32[22]
+    output O: f32[1, 2]
+
+    O: for h in 0:2, g in 0:1
+        O[g, h] = select(index(2305843009213693952*g - 258*h) >= i64(0) && index(2305843009213693952*g - 258*h) < i64(22), X[2305843009213693952*g - 258*h], 7.0)
+}
+--- far.lws
+O: h/2 h g:v
+    skew g by 2*h
 --- number.lws
 U.1: i t
     skew i by 2
@@ -94,4 +105,8 @@ $ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule number.lws
 number.lws:2:16: error: expected '*' and an iterator, found the end of the line
       skew i by 2
                  ^
+--- exit 1
+$ loopwright show far.lwp --schedule far.lws --stage tree
+--- stderr
+error: the range of an index expression overflows 56 bits
 --- exit 1
