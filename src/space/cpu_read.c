@@ -283,9 +283,10 @@ static void miss_copies(Read *r, int stmt) {
 
 static void read_storage(Read *r, const SchedStmt *g, int region, const Storage *s) {
     int own = r->cs->words->choice[CPU_HOME];
+    BufferHome wanted = s->home == HOME_ARGUMENT ? HOME_AUTO : s->home; // no place was given
     uint64_t home = 0;
     for (int i = 0; i < r->cs->space->desc->choice[own].nvalues; i++)
-        if (r->cs->words->home[i] == s->home) home = 1ull << i;
+        if (r->cs->words->home[i] == wanted) home = 1ull << i;
     if (!home)
         left_open(r, s->place, g->label,
                   s->home == HOME_REGISTER ? "a place in registers" : "a place in memory");
