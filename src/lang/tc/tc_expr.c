@@ -544,7 +544,7 @@ static TcVal logic(TcChecker *ck, const TcNode *n) {
 static TcVal operation(TcChecker *ck, ExprOp op, const TcNode *n) {
     if (op == OP_SELECT) return ternary(ck, n);
     if (op_info[op].class == OP_LOGIC) return logic(ck, n);
-    TcVal v[4];
+    TcVal v[4] = {poison};
     bool ok = true;
     for (int i = 0; i < n->n; i++) v[i] = tc_value(ck, n->arg[i]), ok = ok && v[i].e;
     if (!ok) return poison;
