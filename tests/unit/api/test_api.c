@@ -417,7 +417,7 @@ TEST(programs_show_as_text_that_parses_back) {
         CHECK(text && strcmp(text, copy) != 0);
         lw_bound_free(b);
     }
-    CHECK_INT_EQ(lw_function_show(ctx, lw_module_function(mod, 0), (lw_stage)9, &text), LW_MISUSE);
+    CHECK_INT_EQ(lw_function_show(ctx, lw_module_function(mod, 0), (lw_stage)99, &text), LW_MISUSE);
     free(copy);
     lw_module_free(again);
     lw_module_free(mod);
@@ -767,8 +767,8 @@ TEST(misuse_of_functions_names_its_cause) {
     lw_show_options show = {.struct_size = sizeof show, .threads = -2};
     MISUSE(lw_bound_show_with(ctx, b, LW_STAGE_TREE, &show, &text),
            "'threads' is -2, and must not be negative");
-    MISUSE(lw_bound_show(ctx, b, (lw_stage)9, &text),
-           "'stage' is 9, which is not a valid lw_stage");
+    MISUSE(lw_bound_show(ctx, b, (lw_stage)99, &text),
+           "'stage' is 99, which is not a valid lw_stage");
     MISUSE(lw_bound_emit(ctx, b, (lw_emit)9, NULL, &emitted),
            "'what' is 9, which is not a valid lw_emit");
     MISUSE(lw_compile(ctx, NULL, NULL, &k), "'b' is NULL");
