@@ -371,7 +371,7 @@ static const Lin *simplest(const Plan *p, const Lin *l) {
     while (l->n && l->t[l->n - 1].k == -1) {
         int64_t extent = p->loop[l->t[l->n - 1].loop]->extent, step = 0;
         for (int i = 0; i < l->n - 1; i++) step = gcd_i64(step, l->t[i].k);
-        if (!step || step % extent || floor_mod(l->c + 1, extent)) break;
+        if (!step || !extent || step % extent || floor_mod(l->c + 1, extent)) break;
         l = reduced(p, l, l->c - (extent - 1), l->n - 1);
     }
     return l;

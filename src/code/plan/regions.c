@@ -78,6 +78,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
     if (!leaf->write.off || lin_coef(leaf->write.off, loop)) return false;
     for (int i = 0; i < leaf->nreads; i++) {
         const Mem *m = &leaf->read[i];
+        if (!m->off) return false;
         if (m->buffer != leaf->write.buffer && !copies_differ(p, m, loop)) return false;
         if (m->repeat && lin_coef(m->off, loop) % (m->lane * m->repeat)) return false;
         int64_t size = type_info[m->type].bytes; // neighbouring columns are transposed together
