@@ -115,6 +115,39 @@ static double statement_rounding(const Program *p, const Stmt *s) {
     return 4 * unit_roundoff(p->tensors.at[s->write->tensor].type) * (sums ? terms(s) : 1);
 }
 
+// How often a statement runs: once in each of its steps.
+static double steps_of(const Stmt *s) {
+    double n = 1;
+    for (int i = 0; i < s->serial; i++)
+        n *= fmax(0, (double)(iter_hi(&s->iter[i]) - iter_lo(&s->iter[i])));
+    return n;
+}
+
+// One step of a group. `any`: what grows in it may reach any magnitude. Whether something grows.
+static bool follow_step(Magnitudes *x, const Program *p, int from, int to, bool any) {
+    bool grows = false;
+    for (int i = from; i < to; i++) {
+        const Stmt *s = x->stmt = &p->stmts.at[i];
+        double *most = &x->most[s->write->tensor], before = *most;
+        follow(x, p, s);
+        if (*most <= before) continue;
+        grows = true;
+        if (any && *most < INFINITY) *most = held(p->tensors.at[s->write->tensor].type, DBL_MAX);
+    }
+    return grows;
+}
+
+enum { MOST_FOLLOWED = 1000 }; // steps, one by one
+
+// All steps of a group: a step reads what those before it computed.
+static void follow_group(Magnitudes *x, const Program *p, int from, int to) {
+    double steps = 0;
+    bool grows = true;
+    for (int i = from; i < to; i++) steps = fmax(steps, steps_of(&p->stmts.at[i]));
+    for (double n = 0; n < steps && grows; n++)
+        grows = follow_step(x, p, from, to, n >= MOST_FOLLOWED);
+}
+
 // Whether every result is exact. *rounding is the sum of the errors of all statements.
 static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *ranges,
                          double *rounding) {
@@ -127,11 +160,9 @@ static bool follow_sizes(Arena *arena, const Program *p, const ValueRange *range
             x.most[i] = fmax(fabs((double)ranges[i].lo), fabs((double)ranges[i].hi));
     }
     *rounding = 0;
-    for (int i = 0; i < p->stmts.n; i++) {
-        x.stmt = &p->stmts.at[i];
-        *rounding += statement_rounding(p, x.stmt);
-        follow(&x, p, x.stmt);
-    }
+    for (int i = 0; i < p->stmts.n; i++)
+        *rounding += statement_rounding(p, &p->stmts.at[i]) * steps_of(&p->stmts.at[i]);
+    for (int i = 0; i < p->stmts.n; i = group_end(p, i)) follow_group(&x, p, i, group_end(p, i));
     for (int i = p->ninputs; i < nargs; i++) exact &= x.most[i] < INFINITY;
     return exact;
 }
