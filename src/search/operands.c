@@ -10,18 +10,23 @@
 enum { LARGEST = 3, PATTERN = 0xa5, LINE = 64 };
 
 // --- Magnitudes of values ------------------------------------------------------------------------
-// The largest magnitude of every tensor's elements, as long as all of them are integers that its
-// type holds exactly; INFINITY once that is unknown.
+// The largest magnitude of every tensor's elements, as long as all of them are integers, the same
+// in any order of sums; INFINITY once that is unknown.
 
 typedef struct Magnitudes {
     const Stmt *stmt;
     double *most; // per tensor
 } Magnitudes;
 
-// Integers wrap, exactly; floats round integers that have more bits than their precision.
+// Integers wrap. Floats are rounded, to integers again, and in one way only.
 static double held(Type t, double size) {
-    if (!type_is_float(t)) return size < INFINITY ? fmin(size, ldexp(1, type_info[t].bits)) : size;
-    return size <= ldexp(1, type_info[t].precision) ? size : INFINITY;
+    if (type_is_float(t)) return size <= ldexp(1, type_info[t].bias) ? size : INFINITY;
+    return size < INFINITY ? fmin(size, ldexp(1, type_info[t].bits)) : size;
+}
+
+// A sum of this magnitude is the same in any order if nothing is rounded.
+static double summed(Type t, double size) {
+    return type_is_float(t) && size > ldexp(1, type_info[t].precision) ? INFINITY : size;
 }
 
 static double index_size(const Magnitudes *x, const Affine *a) {
@@ -98,7 +103,7 @@ static void follow(Magnitudes *x, const Program *p, const Stmt *s) {
     double v = value_size(x, s->value), *most = &x->most[s->write->tensor];
     double before = s->init ? 0 : *most;
     if (s->op == REDUCE_ADD)
-        v = v * terms(s) + before;
+        v = summed(p->tensors.at[s->write->tensor].type, v * terms(s) + before);
     else if (s->op == REDUCE_MUL)
         v = v <= 1 && before <= 1 ? 1 : INFINITY;
     *most = held(p->tensors.at[s->write->tensor].type, fmax(*most, v));
@@ -137,7 +142,7 @@ static bool follow_step(Magnitudes *x, const Program *p, int from, int to, bool 
     return grows;
 }
 
-enum { MOST_FOLLOWED = 1000 }; // steps, one by one
+enum { MOST_FOLLOWED = 100000 }; // steps, one by one
 
 // All steps of a group: a step reads what those before it computed.
 static void follow_group(Magnitudes *x, const Program *p, int from, int to) {
