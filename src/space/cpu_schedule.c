@@ -115,10 +115,15 @@ static void set_loops(const Make *m, SchedStmt *s, const CpuPath *nest) {
     s->nloops = nest->n;
 }
 
+// The step as lowering has it: one beyond the range is the whole range.
+static int64_t step_within(const Make *m, int dim) {
+    return min_i64(cpu_step(m->cs, m->c, dim), m->h->object[dim].extent);
+}
+
 static bool looks_alike(const Make *m, int d, int e) {
     const CpuObject *p = &m->h->object[d], *q = &m->h->object[e];
     return p->level == q->level && p->extent == q->extent && p->class == q->class &&
-           cpu_step(m->cs, m->c, d) == cpu_step(m->cs, m->c, e) &&
+           step_within(m, d) == step_within(m, e) &&
            is_interleaved(m, d) == is_interleaved(m, e) &&
            ask(m, CPU_KIND, d, -1) == ask(m, CPU_KIND, e, -1);
 }

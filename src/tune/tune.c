@@ -304,6 +304,7 @@ static void nothing_runs(Tune *t, const Trial *chosen) {
     diag_note(t->call->diags, d, nowhere, DIAG_TUNE_FAILED_NOTE, (long long)n[TRIAL_DECLINED],
               (long long)n[TRIAL_WRONG], (long long)n[TRIAL_CRASHED], (long long)n[TRIAL_HUNG],
               trial_state_name[chosen->state]);
+    if (chosen->state == TRIAL_DECLINED) tune_refused(t, &(Job){JOB_CHOSEN, "", 1});
 }
 
 // The finalists: the best candidates, the given Schedule if it is outside of the Space, and the one
@@ -506,7 +507,7 @@ static bool tune(Tune *t) {
     if (is_empty(t)) return t->result->finished = nothing_measured(t, "empty");
     if (!start_measuring(t)) return !t->check && t->interrupted && nothing_measured(t, "cancelled");
     name_unchecked(t);
-    if (t->check) return tune_check(t), true;
+    if (t->check) return tune_check(t);
     join_others(t);
     if (t->remote && t->rank) {
         t->finishing = true;

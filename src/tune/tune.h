@@ -98,6 +98,8 @@ int tune_starts(Tune *t, bool poly, const Cand **out, int most);
 int tune_outside(Tune *t, Job *out);
 // Compiles a job, in a worker.
 bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out);
+// Compiles a job here, to report why it is declined. False: nothing was reported.
+bool tune_refused(Tune *t, const Job *job);
 Job tune_cand_job(const Tune *t, const Cand *c);
 // Whether several threads share loops of a job. A candidate with parallel marks that have no effect
 // becomes a text without them.
@@ -121,7 +123,7 @@ void tune_keep_trials(Tune *t); // to the file
 bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const SearchOptions *options);
 
 // --- tune_check.c --------------------------------------------------------------------------------
-void tune_check(Tune *t);
+bool tune_check(Tune *t); // false: reported
 const char *tune_compared(Tune *t); // how results were compared
 
 // --- tune_bound.c --------------------------------------------------------------------------------

@@ -33,11 +33,12 @@ static bool compares_nothing(const Tune *t) {
     return true;
 }
 
-void tune_check(Tune *t) {
+bool tune_check(Tune *t) {
     const char *text = t->o.schedule.text;
     Job job = {text ? JOB_TEXT : JOB_CHOSEN, text ? text : "", text ? strlen(text) + 1 : 1};
     Trial trial;
     measure_batch(t->measure, &job, 1, INFINITY, &trial);
+    if (trial.state == TRIAL_DECLINED && tune_refused(t, &job)) return false;
     bool wrong = trial.state == TRIAL_WRONG;
     lw_check_result *r = t->checked;
     r->state = (lw_trial_state)trial.state;
@@ -46,4 +47,5 @@ void tune_check(Tune *t) {
     r->nothing = compares_nothing(t);
     if (wrong) r->difference = difference_text(t, measure_difference(t->measure, 0));
     if (trial.state <= TRIAL_SLOW) r->seconds = trial.measured;
+    return true;
 }

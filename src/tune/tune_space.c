@@ -245,17 +245,32 @@ static void become_child(Tune *t, Arena *arena) {
     t->call->arena->try = arena->try;
 }
 
+static const Tree *lower_job(Tune *t, Arena *arena, const Job *job) {
+    DiagList quiet = {.arena = arena};
+    if (job->kind == JOB_MACHINE) return passes_tree(arena, t->p, job->bytes, &quiet);
+    const Schedule *s = tune_schedule(t, arena, job, &quiet);
+    return s ? tree_lower(arena, t->p, s, &quiet) : NULL;
+}
+
+static bool compile_tree(Tune *t, Arena *arena, const Tree *lowered, Code *out, DiagList *diags) {
+    const Tree *tree = tree_for_views(arena, lowered, t->views);
+    return t->machine.target->compile(arena, tree, &t->machine, out, NULL, diags);
+}
+
 bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out) {
     Tune *t = tune;
-    DiagList diags = {.arena = arena};
+    DiagList quiet = {.arena = arena};
     Code code;
     become_child(t, arena);
-    const Schedule *s = tune_schedule(t, arena, job, &diags);
-    const Tree *lowered = s ? tree_lower(arena, t->p, s, &diags) : NULL;
-    if (job->kind == JOB_MACHINE) lowered = passes_tree(arena, t->p, job->bytes, &diags);
-    if (!lowered) return false;
-    const Tree *tree = tree_for_views(arena, lowered, t->views);
-    if (!t->machine.target->compile(arena, tree, &t->machine, &code, NULL, &diags)) return false;
+    const Tree *lowered = lower_job(t, arena, job);
+    if (!lowered || !compile_tree(t, arena, lowered, &code, &quiet)) return false;
     *out = (JobCode){code.bytes, code.size, code.scratch, code.thread_scratch};
     return true;
+}
+
+bool tune_refused(Tune *t, const Job *job) {
+    Code code;
+    const Tree *lowered = lower_job(t, t->call->arena, job);
+    call_source(t->call, t->bound->function->module);
+    return lowered && !compile_tree(t, t->call->arena, lowered, &code, t->call->diags);
 }

@@ -1,5 +1,6 @@
 # Tuning for a device: the emulator is everywhere, a GPU is not. What was tuned is what runs there. A
-# wrong result, and a fault that ends a worker, cost their candidate only.
+# wrong result, and a fault that ends a worker, cost their candidate only. What cannot be compiled is
+# refused with its reason, also by --check and after a search.
 --- mm.tc
 def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
 $ loopwright tune mm.tc --size M=16,K=16,N=16 --device cuda:99
@@ -30,4 +31,31 @@ $ loopwright space mm.tc --size M=16,K=16,N=16 --device emulate --set 'kind(C.m.
   follows  kind(C.n.1) = SERIAL|UNROLL|THREAD_Y|THREAD_Z
   decided  size(C.m.1) = 8
 $ loopwright space mm.tc --size M=16,K=16,N=16 --device emulate --complete --seed 2 > one.lws && loopwright run mm.tc --size M=16,K=16,N=16 --device emulate --schedule one.lws --check | grep -c right
+1
+--- erfc.tc
+def erfc1(float(N) X) -> (Y) { Y(i) = erfc(X(i)) }
+$ loopwright run erfc.tc --size N=8 --device emulate --check
+--- stderr
+erfc.tc:1:32: error: erfc of f32 is not available on GPUs
+  def erfc1(float(N) X) -> (Y) { Y(i) = erfc(X(i)) }
+                                 ^~~~~~~~~~~~~~~~~
+note: run this statement on the CPU, or write it with functions that docs/gpu.md lists
+--- exit 1
+$ loopwright tune erfc.tc --size N=8 --device emulate --trials 4 --quiet --db none 2>&1 | sed -n '1p;3p'
+error: none of 4 candidates ran with a correct result
+erfc.tc:1:32: error: erfc of f32 is not available on GPUs
+--- lanes.lws
+C: m:grid.x n k:lane
+$ loopwright run mm.tc --size M=16,K=64,N=16 --device emulate --schedule lanes.lws --check
+--- stderr
+mm.tc:1:45: error: the loops marked 'lane' have 64 iterations together; a warp has 32 lanes
+  def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+                                              ^~~~~~~~~~~~~~~~~~~~~~~~~~
+--- exit 1
+# Two tiles larger than the range are the same loop when lowered: a bar keeps the kernels apart.
+--- two.tc
+def two(float(N) X) -> (T, S) { T(i) = X(i) + 1 S(i) = X(i) * 2 }
+$ loopwright space two.tc --size N=100 --device emulate --complete --set 'order(T.i.0, S.i.0) = BEFORE; kind(T.i.0) = GRID_X; size(T.i.1) = 128; size(T.i.2) = 1; kind(T.i.1) = THREAD_X; kind(S.i.0) = GRID_X; size(S.i.1) = 32; kind(S.i.1) = THREAD_Y; size(S.i.2) = 5; kind(S.i.2) = THREAD_Z; split(T.i.0) = BLOCK; split(S.i.0) = BLOCK' > two.lws && grep grid two.lws | sed 's/ i[^ ]*:thread.*//' && loopwright run two.tc --size N=100 --device emulate --schedule two.lws --check | grep -c right
+T: | i/128:grid.x
+S: i/160:grid.x
 1
