@@ -10,6 +10,7 @@ environments at once. `random_search` and `Agent` are a baseline and a small lea
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
@@ -134,7 +135,7 @@ class LoopEnv(_Env):  # type: ignore[misc]
         self._random = np.random.default_rng()
         self._states: Dict[Tuple[int, str, int], State] = {}
         self._rates: Dict[Tuple[int, str], float] = {}
-        self._starts: Dict[int, State] = {}
+        self._starts: Dict[int, Tuple[State, float]] = {}
         self._reset_to(0)
 
     # --- States -------------------------------------------------------------------------------
@@ -149,12 +150,13 @@ class LoopEnv(_Env):  # type: ignore[misc]
         return state
 
     def _reset_to(self, which: int) -> None:
+        if not 0 <= which < len(self._sizes):
+            raise Error("sizes %d; there are %d" % (which, len(self._sizes)))
         self._which = which
         if which not in self._starts:
             start = self._function.loop_tree(**self._sizes[which])._native
-            self.flops = sum(n[16] for n in start.nodes if n[2] < 0)
-            self._starts[which] = self._state(start)
-        self.state = self._starts[which]
+            self._starts[which] = self._state(start), sum(n[16] for n in start.nodes if n[2] < 0)
+        self.state, self.flops = self._starts[which]
         self.elapsed = 0
 
     def _rate(self, state: State) -> float:
@@ -201,7 +203,7 @@ class LoopEnv(_Env):  # type: ignore[misc]
 
     def step(self, action: Any) -> Tuple[Observation, float, bool, bool, Dict[str, Any]]:
         """Acts. `terminated` is always False, `truncated` True after the last step of an episode."""
-        action = int(action)
+        action = operator.index(action)
         if not 0 <= action < len(self.actions):
             raise Error("action %d; there are %d" % (action, len(self.actions)))
         self.elapsed += 1
@@ -291,6 +293,8 @@ class VectorEnv(_Vector):  # type: ignore[misc]
     def __init__(self, envs: Sequence[LoopEnv]) -> None:
         if not envs or len({e.actions for e in envs}) != 1:
             raise Error("environments of a vector need the same actions")
+        if len(set(map(id, envs))) != len(envs):
+            raise Error("an environment is twice in a vector")
         self.envs, self.num_envs = list(envs), len(envs)
         self.single_action_space, self.single_observation_space = envs[0].action_space, envs[0].observation_space
         if _Vector is not object:
@@ -304,11 +308,15 @@ class VectorEnv(_Vector):  # type: ignore[misc]
         return np.stack([b[0] for b in both]), _stack([b[1] for b in both])
 
     def step(self, actions: Sequence[int]) -> Tuple[Observation, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Dict[str, Any]]:
-        """Acts in all of them. Where an episode ended, the observation is the first one of the next episode, and `info["final_obs"]` has the last one."""
-        observations, rewards, ended, infos = [], [], [], []
+        """Acts in all of them. Where an episode ended, observation and info are the first ones of the next episode; `info["final_obs"]` and `info["final_info"]` have the
+        last ones."""
+        if len(actions) != self.num_envs:
+            raise Error("%d actions for %d environments" % (len(actions), self.num_envs))
+        observations, rewards, ended, infos, before = [], [], [], [], []
         last = np.full(self.num_envs, None, object)
         for i, (env, action) in enumerate(zip(self.envs, actions)):
             observation, reward, _, truncated, info = env.step(action)
+            before.append(info)
             if truncated:
                 last[i] = observation
                 observation, info = env.reset()
@@ -319,6 +327,7 @@ class VectorEnv(_Vector):  # type: ignore[misc]
         both = _stack(infos)
         if any(ended):
             both["final_obs"], both["_final_obs"] = last, np.array(ended)
+            both["final_info"], both["_final_info"] = _stack(before), np.array(ended)
         return np.stack(observations), np.array(rewards), np.zeros(self.num_envs, bool), np.array(ended), both
 
     def close(self, **_: Any) -> None:

@@ -104,6 +104,20 @@ def test_arguments():
     e = env(sizes=[dict(M=8, K=8, N=8), dict(M=16, K=8, N=8)])
     sizes = {str(e.reset()[1] and e.tree.sizes) for _ in range(20)}
     assert len(sizes) == 2 and e.reset(options={"sizes": 1}) and e.tree.sizes["M"] == 16
+    with pytest.raises(lw.Error, match="there are 2"):
+        e.reset(options={"sizes": 2})
+    with pytest.raises(TypeError):
+        e.step(1.5)
+
+
+def test_rates_are_of_the_sizes_in_use():
+    small, large = dict(M=8, K=8, N=8), dict(M=64, K=64, N=64)
+    e, alone = env(sizes=[small, large]), env(sizes=small)
+    for which in (0, 1, 0):
+        e.reset(options={"sizes": which})
+    alone.reset()
+    swap = e.actions.index("swap")
+    assert e.step(swap)[4]["gflops"] == alone.step(swap)[4]["gflops"]
 
 
 def test_vectors():
@@ -114,6 +128,18 @@ def test_vectors():
     assert ended == [[False, False], [False, False], [True, False], [False, True]]
     with pytest.raises(lw.Error):
         rl.VectorEnv([])
+    with pytest.raises(lw.Error, match="1 actions for 2 environments"):
+        both.step([1])
+    with pytest.raises(lw.Error, match="twice"):
+        rl.VectorEnv([both.envs[0]] * 2)
+    both.reset()
+    for _ in range(3):
+        _, _, _, ended, info = both.step([1, 1])
+    assert info["_final_info"].tolist() == ended.tolist() == [True, False]
+    assert info["final_info"]["action_mask"].shape == info["action_mask"].shape
+    swapped = rl.VectorEnv([env(steps=1)])
+    info = swapped.step([swapped.envs[0].actions.index("swap")])[4]
+    assert info["final_info"]["schedule"] != info["schedule"]
 
 
 def test_vectors_of_gymnasium():
