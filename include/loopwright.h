@@ -944,7 +944,7 @@ typedef struct lw_check_result {
 
 // Compiles the schedule of `options`, or the chosen one, runs it in a separate process and compares
 // it with the reference like a candidate of lw_tune, on data generated from `seed`. Returns LW_OK
-// even if it is wrong.
+// even if it is wrong, LW_ERROR if it cannot be compiled.
 LW_API lw_status lw_check(lw_context *ctx, const lw_bound *b, const lw_tune_options *options,
                           const lw_check_result **out);
 

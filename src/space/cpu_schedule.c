@@ -123,8 +123,7 @@ static int64_t step_within(const Make *m, int dim) {
 static bool looks_alike(const Make *m, int d, int e) {
     const CpuObject *p = &m->h->object[d], *q = &m->h->object[e];
     return p->level == q->level && p->extent == q->extent && p->class == q->class &&
-           step_within(m, d) == step_within(m, e) &&
-           is_interleaved(m, d) == is_interleaved(m, e) &&
+           step_within(m, d) == step_within(m, e) && is_interleaved(m, d) == is_interleaved(m, e) &&
            ask(m, CPU_KIND, d, -1) == ask(m, CPU_KIND, e, -1);
 }
 

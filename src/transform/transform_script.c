@@ -39,7 +39,10 @@ const Tree *tree_act(const Tree *t, const TreeAction *a, const TreeEdit *e) {
     case TRANSFORM_COPY: return tree_copy_input(t, a->buffer, loop, e);
     case TRANSFORM_DROP: return tree_drop_copy(t, a->buffer, e);
     case TRANSFORM_LAYOUT: return tree_swap_layout(t, a->buffer, n, (int)a->m, e);
-    case TRANSFORM_UNDO: return t; // the script's
+    case TRANSFORM_UNDO: // the script's, if there is something to take back
+        return diag_report(e->diags, (Range){0, 0}, DIAG_EDIT_SHAPE, "undo",
+                           "no action came before it"),
+               NULL;
     case TRANSFORM_COUNT: break;
     }
     bug("transformation %d", a->id);
@@ -194,8 +197,8 @@ const Tree *tree_script(const Tree *t, const Source *script, const TreeEdit *e) 
         Range range;
         int reported = e->diags->items.n;
         if (!read_action(&s, &a, &range)) break;
-        if (a.id == TRANSFORM_UNDO) {
-            if (before.n) s.t = before.at[--before.n];
+        if (a.id == TRANSFORM_UNDO && before.n) {
+            s.t = before.at[--before.n];
             continue;
         }
         const Tree *now = tree_act(s.t, &a, e);

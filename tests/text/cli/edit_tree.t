@@ -28,6 +28,12 @@ for i in 3
   for j in 2 any
     for j.1 in 2 where 2 - 2*j - j.1 >= 0
       A[i + 3, 2*j + j.1] = A[i + 2, 2*j + j.1 + 1]
+$ loopwright edit down.stripe --do 'split i 2; undo; undo'
+--- stderr
+--do:1:18: error: cannot undo: no action came before it
+  split i 2; undo; undo
+                   ^~~~
+--- exit 1
 $ loopwright edit down.stripe --do 'interchange i'
 --- stderr
 --do:1:1: error: cannot interchange: 'A' at (j=1, i=0) would run after 'A' at (j=0, i=1), which depends on it through A[1, 1] (flow dependence)
