@@ -123,7 +123,7 @@ void tune_keep_trials(Tune *t); // to the file
 bool tune_keep(Tune *t, const Job *jobs, const Trial *trials, int n, const SearchOptions *options);
 
 // --- tune_check.c --------------------------------------------------------------------------------
-bool tune_check(Tune *t); // false: reported
+bool tune_check(Tune *t);           // false: reported
 const char *tune_compared(Tune *t); // how results were compared
 
 // --- tune_bound.c --------------------------------------------------------------------------------
