@@ -396,6 +396,50 @@ static bool depend_in_step(const StmtFacts *a, const StmtFacts *b) {
            reads_in_step(b, a->s->write);
 }
 
+// Do two followers of a host use the same numbers for its iterators?
+static bool same_numbers(const StmtFacts *f, const StmtFacts *g, const Stmt *host) {
+    for (int k = 0; k < host->niters; k++)
+        if (!host->iter[k].reduction && follower_iter(f, host, k) != follower_iter(g, host, k))
+            return false;
+    return true;
+}
+
+// Is iterator x of the one follower iterator y of the other?
+static bool same_iter(const StmtFacts *f, int x, const StmtFacts *g, int y, const Stmt *host) {
+    for (int k = 0; k < host->niters; k++)
+        if (!host->iter[k].reduction && follower_iter(f, host, k) == x &&
+            follower_iter(g, host, k) == y)
+            return true;
+    return false;
+}
+
+// Do accesses of two followers of a host touch the same element in every iteration?
+static bool same_place(const StmtFacts *f, const Access *a, const StmtFacts *g, const Access *b,
+                       const Stmt *host) {
+    bool numbers = same_numbers(f, g, host);
+    for (int d = 0; d < a->rank; d++) {
+        int x = affine_as_iter(a->sub[d]), y = affine_as_iter(b->sub[d]);
+        bool fixed = numbers || !(affine_iter_mask(a->sub[d]) >> host->serial);
+        bool same = x >= 0 && y >= 0 ? same_iter(f, x, g, y, host)
+                                     : fixed && a->sub[d] == b->sub[d] && !a->sub[d]->has_read;
+        if (!same) return false;
+    }
+    return true;
+}
+
+// Does a follower use what another one of the same host writes, or writes it what that one uses, in
+// another iteration? In the loops of their host the one runs before the other has finished.
+static bool followers_meet(const StmtFacts *f, const StmtFacts *g, const Stmt *host) {
+    for (int r = -1; r < f->nreads; r++)
+        for (int q = -1; q < g->nreads; q++) {
+            const Access *a = access_of(f, r), *b = access_of(g, q);
+            bool one = a->tensor == b->tensor && (r < 0 || q < 0);
+            if (one && !same_place(f, a, g, b, host) && !steps_differ(a, b, host->serial))
+                return true;
+        }
+    return false;
+}
+
 const char *follow_refused(const ProgramFacts *all, int i, int h, const int *host,
                            const bool *windowed) {
     const StmtFacts *f = &all->stmt[i], *g = &all->stmt[h];
@@ -420,8 +464,10 @@ const char *follow_refused(const ProgramFacts *all, int i, int h, const int *hos
             return "it uses the result elsewhere";
     }
     for (int k = h + 1; k < i; k++)
-        if (host[k] != h &&
-            (common ? depend_in_step(&all->stmt[k], f) : stmts_depend(&all->stmt[k], f)))
+        if (host[k] == h && followers_meet(f, &all->stmt[k], g->s))
+            return "a statement between them has other elements of a tensor in each iteration";
+        else if (host[k] != h &&
+                 (common ? depend_in_step(&all->stmt[k], f) : stmts_depend(&all->stmt[k], f)))
             return "a statement between them is in the way";
     return NULL;
 }
