@@ -234,6 +234,7 @@ void statement_hosts(Lower *l); // fills in host, follower and sibling
 // The number of loops that windows allow to share; the first `steps` are shared in any case.
 int window_limit(Lower *l, Inst *inst, int shared, int steps);
 void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before);
+bool windows_in_step(Lower *l, Inst *inst);          // false: a window is refused
 void windows_inside(Lower *l, Inst *inst, int loop); // those at this loop of the instance
 bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);
 

@@ -430,7 +430,8 @@ static void place_follower(Lower *l, Inst *inst, Inst *host) {
 static void nest_statement(Lower *l, int stmt) {
     Inst *inst = inst_new(l, stmt);
     VEC(Inst *) follower = {0};
-    if (!plan_make(l, inst, &inst->plan) || !steps_kept(l, inst)) return;
+    if (!plan_make(l, inst, &inst->plan) || !steps_kept(l, inst) || !windows_in_step(l, inst))
+        return;
     inst->loop = arena_new_n(l->arena, TreeItem *, inst->plan.n);
     bool apart = inst->info->facts->initialises && !inst->info->facts->injective;
     bool alone = apart || inst->info->facts->empty_reduction;

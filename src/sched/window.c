@@ -294,6 +294,20 @@ void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before) {
     }
 }
 
+// Inside an outer loop of steps a window would be shared by the steps of the inner ones.
+bool windows_in_step(Lower *l, Inst *inst) {
+    for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
+        int tensor = inst->info->facts->read[r]->tensor, at;
+        Inst *owner;
+        if (!l->at[tensor] || !find_at(l, inst, tensor, &owner, &at)) continue;
+        if (owner != inst || at >= inst->info->steps - 1) continue;
+        diag_report(l->diags, l->at[tensor]->range, DIAG_SCHEDULE_AT_STEPS,
+                    l->p->tensors.at[tensor].name);
+        l->failed = true;
+    }
+    return !l->failed;
+}
+
 void windows_inside(Lower *l, Inst *inst, int loop) {
     for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
         int tensor = inst->info->facts->read[r]->tensor, at;

@@ -28,6 +28,22 @@ program far {
 --- far.lws
 O: h/2 h g:v
     skew g by 2*h
+--- outer.lwp
+program outer {
+    input X: f32[7, 3]
+    output E: f32[7, 3]
+
+    for i in 1:7, j in 1:3 {
+        E.2:
+            E[i, j] = X[i, j]
+    }
+}
+--- outer.lws
+E.2:
+    copy X at i
+--- inner.lws
+E.2:
+    copy X at j
 --- number.lws
 U.1: i t
     skew i by 2
@@ -109,4 +125,12 @@ number.lws:2:16: error: expected '*' and an iterator, found the end of the line
 $ loopwright show far.lwp --schedule far.lws --stage tree
 --- stderr
 error: the range of an index expression overflows 56 bits
+--- exit 1
+$ loopwright run outer.lwp --schedule inner.lws --check | grep check
+  check    right: bit for bit, against the interpreter
+$ loopwright run outer.lwp --schedule outer.lws
+--- stderr
+outer.lws:2:15: error: 'E.2.X' cannot be computed at a loop of its readers: other steps read or define it, too
+      copy X at i
+                ^
 --- exit 1
