@@ -260,6 +260,7 @@ typedef struct Filling {
     const ValueRange *range; // NULL: any
     double real;             // floats between this and its negative; 0: small integers
     uint64_t seed;
+    bool steady; // floats in every data set
 } Filling;
 
 static Value random_value(Type type, const Filling *with, uint64_t *state) {
@@ -338,7 +339,7 @@ static bool make(Operand *x, int number, const View *view, const Filling *with, 
     size_t step = (size_t)type_info[x->type].bytes, bytes = (size_t)(below + above + 1) * step;
     *first = (size_t)below * step;
     Filling whole = *with;
-    whole.real = 0;
+    if (!with->steady) whole.real = 0;
     if (!input && !guarded_new(&x->image, bytes, false)) return false;
     for (int set = 0; set <= real && !input; set++)
         if (!guarded_new(&x->expected[set], bytes, true)) return false;
@@ -351,6 +352,14 @@ static bool make(Operand *x, int number, const View *view, const Filling *with, 
 
 static void begin_timing(const Operand *x, DataSet set) {
     memcpy(x->ordinary.data, content(x, set)->data, x->ordinary.bytes);
+}
+
+// A nonlinear recurrence of integers magnifies the rounding of a step in all later ones, until the
+// result depends on it. Sums of floats in their range do not grow.
+static bool magnifies(const Program *p, bool exact) {
+    for (int i = 0; i < p->stmts.n; i++)
+        if (!exact && p->stmts.at[i].serial) return true;
+    return false;
 }
 
 bool operands_make(Operands *o, Arena *arena, const Program *p, const View *views,
@@ -370,7 +379,8 @@ bool operands_make(Operands *o, Arena *arena, const Program *p, const View *view
         size_t first = 0;
         x->name = t->name;
         x->role = t->role;
-        Filling with = {ranges ? &ranges[i] : NULL, o->real ? scale[i] : 0, seed + (uint64_t)i};
+        Filling with = {ranges ? &ranges[i] : NULL, o->real ? scale[i] : 0, seed + (uint64_t)i,
+                        magnifies(p, o->exact)};
         if (!make(x, i, &views[i], &with, &first)) return false;
         if (!o->exact && type_is_float(x->type))
             x->tolerance = 32 * unit_roundoff(x->type) + rounded;

@@ -11,7 +11,8 @@
 // is another data set: floats between -1 and 1, smaller if many products of them are summed, so
 // that sums are about 1 as well. Programs that only select elements (maxima, which are all the same
 // for many small integers) have it too, compared bit for bit. Candidates are timed on the floats,
-// or on a user's data, and compared on both sets if the integers leave little to compare.
+// or on a user's data, and compared on both sets if the integers leave little to compare. Rounded
+// recurrences are compared on floats alone.
 //
 // The image of an argument is all memory from its lowest element to its highest, including the gaps
 // between strides. For comparisons, images lie between guard pages; inputs are read-only. Images of

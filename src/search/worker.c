@@ -526,17 +526,23 @@ static bool cross_check(Worker *w, DataSet set, JobKind one) {
 // Least iterations per second of the interpreter and of naive code, and most of plain code.
 static const double interpreted = 30e6, naive = 400e6, plain = 8e9;
 
+// Whether the interpreter is to compute the reference. Code for the emulator is slower than it.
+static bool is_small(const MeasureSetup *s) {
+    bool emulated = s->device && strcmp(s->device, "emulate") == 0;
+    return emulated || (double)s->instances <= interpreted * s->reference_seconds;
+}
+
 double measure_reference_time(const MeasureSetup *s) {
-    double instances = (double)s->instances, seconds = s->reference_seconds;
-    bool small = instances <= interpreted * seconds, medium = instances <= naive * seconds;
+    double instances = (double)s->instances;
+    bool small = is_small(s), medium = instances <= naive * s->reference_seconds;
     return instances / (small ? interpreted : medium ? naive : plain);
 }
 
 static int reference_on(Worker *w, DataSet set, bool interpreter) {
     const MeasureSetup *s = w->m->setup;
-    double instances = (double)s->instances, seconds = s->reference_seconds;
-    bool small = interpreter || instances <= interpreted * seconds;
-    bool medium = instances <= naive * seconds;
+    double instances = (double)s->instances;
+    bool small = interpreter || is_small(s);
+    bool medium = instances <= naive * s->reference_seconds;
     bool bearable = instances <= interpreted * s->reference_limit;
     if (!small && cross_check(w, set, medium ? JOB_TEXT : JOB_PLAIN))
         return medium ? REFERENCE_NAIVE : REFERENCE_PLAIN;

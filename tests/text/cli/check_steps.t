@@ -19,3 +19,5 @@ $ loopwright run f.tc --size T=7,N=97 --check | grep check
   check    right: up to rounding, against the interpreter
 $ loopwright run lcs.tc --size M=40,N=40 --check | grep check
   check    right: bit for bit, against the interpreter
+$ loopwright run @/examples/tc/gru.tc --size T=16,B=4,N=128,I=64 --check | grep check
+  check    right: up to rounding, against the interpreter
