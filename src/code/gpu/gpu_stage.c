@@ -14,14 +14,13 @@ int stage_buffer(const Map *m, const Node *n) {
     const Program *p = m->t->program;
     if (r->tensor >= m->t->nargs || !p || r->tensor >= p->ninputs || map_checks(m, leaf)) return -1;
     if (m->t->buffers.at[r->tensor].type != m->t->buffers.at[w->tensor].type) return -1;
-    return r->has_read || w->has_read || type_info[m->t->buffers.at[w->tensor].type].bytes < 4
-               ? -1
-               : w->tensor;
+    return r->has_read || w->has_read ? -1 : w->tensor;
 }
 
 static bool is_staged(const Map *m, const Block *b, const Node *child) {
     int buffer = stage_buffer(m, child);
-    if (buffer < 0 || !m->t->buffers.at[buffer].async) return false;
+    const Buffer *of = buffer < 0 ? NULL : &m->t->buffers.at[buffer];
+    if (!of || !of->async || type_info[of->type].bytes < 4) return false;
     for (int i = 0; i < b->nallocs; i++)
         if (b->alloc[i] == buffer) return true;
     return false;

@@ -1,0 +1,11 @@
+# All threads copy the tiles of a sum that groups of warps divide, also of elements too small for asynchronous copies.
+--- mm.tc
+def mm(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+--- mm.lws
+C: m/16:grid.y n/32:grid.x k/64 k/8:warp m/16:warp n/32:warp k m/8:lane n/8:lane m/4:lane n/4:lane m n
+    copy A at k/64 place shared
+    copy B at k/64 place shared
+$ loopwright show mm.tc --size M=16,N=128,K=128 --schedule mm.lws --stage ptx | awk 'END { print NR < 1000 ? "short" : NR }'
+short
+$ loopwright run mm.tc --size M=16,N=128,K=128 --schedule mm.lws --device emulate --check | grep check
+  check    right: bit for bit, against the interpreter
