@@ -281,15 +281,15 @@ void lw_bound_free(lw_bound *b) {
 typedef struct BoundUses {
     lw_bound *b;
     int64_t *lo, *hi; // per iterator, or per index of a Tree; inclusive
+    bool narrowed;    // by a copy
 } BoundUses;
 
-// What a run makes itself has no range.
+// Of a tensor, or of any buffer of a Tree.
 static IndexRange *range_of(const BoundUses *u, const Access *read) {
-    return read->tensor < u->b->program->tensors.n ? &u->b->ranges[read->tensor] : NULL;
+    return &u->b->ranges[read->tensor];
 }
 
 static void narrow(IndexRange *r, int64_t lo, int64_t hi) {
-    if (!r) return;
     r->lo = r->used ? max_i64(r->lo, lo) : lo;
     r->hi = r->used ? min_i64(r->hi, hi) : hi;
     r->used = true;
@@ -330,7 +330,7 @@ static void use_inside(void *user, const Access *access, bool guarded) {
     const Inside *in = user;
     (void)guarded;
     IndexRange *range = range_of(in->u, access);
-    if (range && !range->used) narrow(range, in->first, in->last);
+    if (!range->used) narrow(range, in->first, in->last);
 }
 
 // First and last index of a dimension; false when they do not fit in 64 bits.
@@ -355,6 +355,17 @@ static void use_access(void *user, const Access *access, bool guarded) {
         Inside in = {u, first, last}; // those inside a division, a minimum ...
         affine_visit_accesses(sub, use_inside, &in);
     }
+}
+
+// What is copied into a tensor of indices are indices as well.
+static void use_copy(BoundUses *u, Reduce op, const Access *write, const Expr *value) {
+    while (value->kind == EXPR_OP && value->op == OP_CAST) value = value->arg[0];
+    const IndexRange *to = range_of(u, write);
+    if (op != REDUCE_ASSIGN || value->kind != EXPR_READ || !to->used) return;
+    IndexRange *from = range_of(u, value->access), before = *from;
+    narrow(from, to->lo, to->hi);
+    from->least = from->lo;
+    u->narrowed |= !before.used || from->lo != before.lo || from->hi != before.hi;
 }
 
 // --- Padding -------------------------------------------------------------------------------------
@@ -408,7 +419,7 @@ static void pad_access(const BoundUses *u, const Access *access, const IndexGuar
             int64_t out = 0;
             for (const IndexGuard *g = guards; g && bare; g = g->up)
                 out = min_i64(out, kept_out(g->cond, g->holds, reads.at.at[i]));
-            if (r) r->least = max_i64(r->least, out);
+            r->least = max_i64(r->least, out);
         }
     }
 }
@@ -456,7 +467,7 @@ static void add_instances(lw_bound *b, const Stmt *s) {
 
 static void describe_stmts(lw_bound *b) {
     int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
-    BoundUses u = {b, lo, hi};
+    BoundUses u = {b, lo, hi, false};
     for (int i = 0; i < b->program->stmts.n; i++) {
         const Stmt *s = &b->program->stmts.at[i];
         for (int k = 0; k < s->niters; k++) {
@@ -468,6 +479,10 @@ static void describe_stmts(lw_bound *b) {
         add_instances(b, s);
     }
     find_padding(&u);
+    for (int i = b->program->stmts.n - 1; i >= 0; i--) {
+        const Stmt *s = &b->program->stmts.at[i];
+        use_copy(&u, s->op, s->write, s->value);
+    }
 }
 
 // The leaves of a Stripe program, likewise. Blocks come before what they enclose.
@@ -488,12 +503,25 @@ static bool use_node(void *user, const Node *node, int depth, const Block *paren
     return true;
 }
 
+static bool copy_node(void *user, const Node *node, int depth, const Block *parent) {
+    const Leaf *leaf = as_leaf(node);
+    (void)depth, (void)parent;
+    if (leaf) use_copy(user, leaf->op, leaf->write, leaf->value);
+    return true;
+}
+
+enum { MOST_COPIES = 16 }; // of copies
+
 static void describe_tree(lw_bound *b) {
     const Tree *t = b->function->tree;
     BoundUses u = {b, arena_new_n(&b->arena, int64_t, t->nindices),
-                   arena_new_n(&b->arena, int64_t, t->nindices)};
+                   arena_new_n(&b->arena, int64_t, t->nindices), true};
     tree_walk(t, use_node, &u);
-    for (int i = 0; i < b->program->tensors.n; i++) b->ranges[i].least = b->ranges[i].lo;
+    for (int i = 0; i < t->buffers.n; i++) b->ranges[i].least = b->ranges[i].lo;
+    for (int i = 0; i < MOST_COPIES && u.narrowed; i++) {
+        u.narrowed = false;
+        tree_walk(t, copy_node, &u);
+    }
     b->instances = tree_instances(&b->arena, t);
 }
 
@@ -517,7 +545,8 @@ void bound_describe(lw_bound *b) {
     int n = b->program->tensors.n;
     b->tensors = arena_new_n(&b->arena, DLTensor, n);
     b->origins = arena_new_n(&b->arena, int64_t *, n);
-    b->ranges = arena_new_n(&b->arena, IndexRange, n);
+    int buffers = b->function->tree ? b->function->tree->buffers.n : 0;
+    b->ranges = arena_new_n(&b->arena, IndexRange, n > buffers ? n : buffers);
     for (int i = 0; i < n; i++) {
         const Tensor *t = &b->program->tensors.at[i];
         b->origins[i] = arena_new_n(&b->arena, int64_t, t->rank);
