@@ -80,6 +80,13 @@ int count_indices(const Node *node) {
 
 bool is_single(const Block *b) { return b && b->nindex == 1 && !b->index[0].passed; }
 
+const char *why_not_single(const Block *b) {
+    if (!b) return "there is no such loop";
+    for (int i = 0; i < b->nindex; i++)
+        if (b->index[i].passed) return "other indices are passed into its block";
+    return "its block has other indices too";
+}
+
 bool block_uses(const Block *b, const Affine *a) {
     for (int i = 0; i < b->nindex; i++)
         if (affine_uses_iter(a, b->index[i].id)) return true;

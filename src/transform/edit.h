@@ -56,6 +56,7 @@ const Block *find_loop(const Tree *t, int loop, const Block **parent, int *at);
 bool subtree_uses(const Node *node, int buffer);
 int count_indices(const Node *node);
 bool is_single(const Block *b); // one index, not passed in
+const char *why_not_single(const Block *b);
 bool block_uses(const Block *b, const Affine *a);
 
 #endif

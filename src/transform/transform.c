@@ -232,8 +232,8 @@ const Tree *tree_sink(const Tree *t, int leaf, int loop, const TreeEdit *e) {
     int at;
     const Block *b = find_loop(t, loop, &parent, &at);
     NodeSpot s;
-    if (!is_single(b) || !spot_of(t, (TreeRef){-1, leaf}, &s))
-        return refuse(&w, "there is no such node");
+    if (!is_single(b)) return refuse(&w, why_not_single(b));
+    if (!spot_of(t, (TreeRef){-1, leaf}, &s)) return refuse(&w, "there is no such node");
     bool front = s.at == at - 1;
     if (s.parent != parent || (!front && s.at != at + 1))
         return refuse(&w, "the leaf does not stand beside the loop");
@@ -312,7 +312,7 @@ const Tree *tree_fuse(const Tree *t, int loop, const TreeEdit *e) {
 const Tree *tree_distribute(const Tree *t, int loop, int at, const TreeEdit *e) {
     EditWork w = work_begin(t, "distribute", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
-    if (!is_single(b)) return refuse(&w, "there is no such loop");
+    if (!is_single(b)) return refuse(&w, why_not_single(b));
     if (at < 1 || at >= b->nchildren) return refuse(&w, "one half would be empty");
     if (!room_for(&w, 1)) return refuse(&w, "there are too many loops");
     Block half[2] = {*b, *b};
@@ -375,7 +375,7 @@ static bool unrolled(EditWork *w, const Block *b, int64_t value, const Node **ou
 const Tree *tree_unroll(const Tree *t, int loop, const TreeEdit *e) {
     EditWork w = work_begin(t, "unroll", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
-    if (!is_single(b)) return refuse(&w, "there is no such loop");
+    if (!is_single(b)) return refuse(&w, why_not_single(b));
     int64_t extent = b->index[0].extent;
     if (extent > TREE_MAX_UNROLL) return refuse(&w, "it has too many iterations");
     if (!room_for(&w, (int)extent * count_indices(&b->node)))
@@ -410,7 +410,7 @@ const Tree *tree_unroll_and_jam(const Tree *t, int loop, int64_t factor, const T
 const Tree *tree_peel(const Tree *t, int loop, int64_t n, const TreeEdit *e) {
     EditWork w = work_begin(t, "peel", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
-    if (!is_single(b)) return refuse(&w, "there is no such loop");
+    if (!is_single(b)) return refuse(&w, why_not_single(b));
     if (n < 1 || n >= b->index[0].extent) return refuse(&w, "one part would be empty");
     if (!room_for(&w, 1 + count_indices(&b->node))) return refuse(&w, "there are too many loops");
     Index first = b->index[0], own = tree_index(w.t, first.name, first.extent - n);
