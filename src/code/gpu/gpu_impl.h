@@ -76,8 +76,8 @@ bool nest_independent(Map *m, const Block *b, int at);
 bool nest_only_reduces(Map *m, const Block *b);
 
 // --- gpu_stage.c ---------------------------------------------------------------------------------
-// The buffer that a nest fills by copying arguments that nothing writes; -1: there is none.
-int stage_buffer(const Map *m, const Node *n);
+// The leaf of a nest that only copies elements, and checks no subscript; NULL: it does more.
+const Leaf *stage_leaf(const Map *m, const Node *n);
 int stage_count(const Map *m, const Block *b); // of the copies that the body begins with; 0: none
 void stage_add(Map *m, const Block *b, int loop, int stages);
 GpuNode *stage_first(Map *m, const Block *b, GpuNode *loop);

@@ -218,7 +218,7 @@ static GpuNode *map_block(Map *m, const Block *b) {
     if (sum) return sum;
     if (!m->plain && (map_axes(m) & ~m->threads) && !nest_has(&b->node, is_thread)) {
         band_find(m, b, &band);
-        if (band.total > 1 && (!m->inside || stage_buffer(m, &b->node) >= 0))
+        if (band.total > 1 && (!m->inside || stage_leaf(m, &b->node)))
             return band_divide(m, b, &band);
     }
     return map_loop(m, b, 0);

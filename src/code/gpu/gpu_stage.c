@@ -3,18 +3,23 @@
 
 #include "base/checked.h"
 
-// The buffer that a nest fills by copying arguments that nothing writes; -1: there is none.
-int stage_buffer(const Map *m, const Node *n) {
+const Leaf *stage_leaf(const Map *m, const Node *n) {
     Leaves all = {0};
     nest_leaves(m->arena, n, &all);
-    if (all.n != 1 || all.at[0]->op != REDUCE_ASSIGN || all.at[0]->value->kind != EXPR_READ)
-        return -1;
-    const Leaf *leaf = all.at[0];
-    const Access *r = leaf->value->access, *w = leaf->write;
+    const Leaf *leaf = all.n == 1 ? all.at[0] : NULL;
+    if (!leaf || leaf->op != REDUCE_ASSIGN || leaf->value->kind != EXPR_READ) return NULL;
+    bool plain = !leaf->value->access->has_read && !leaf->write->has_read;
+    return plain && !map_checks(m, leaf) ? leaf : NULL;
+}
+
+// The buffer that a nest fills by copying arguments that nothing writes; -1: there is none.
+static int stage_buffer(const Map *m, const Node *n) {
+    const Leaf *leaf = stage_leaf(m, n);
     const Program *p = m->t->program;
-    if (r->tensor >= m->t->nargs || !p || r->tensor >= p->ninputs || map_checks(m, leaf)) return -1;
-    if (m->t->buffers.at[r->tensor].type != m->t->buffers.at[w->tensor].type) return -1;
-    return r->has_read || w->has_read ? -1 : w->tensor;
+    if (!leaf || !p) return -1;
+    int from = leaf->value->access->tensor, to = leaf->write->tensor;
+    if (from >= m->t->nargs || from >= p->ninputs) return -1;
+    return m->t->buffers.at[from].type == m->t->buffers.at[to].type ? to : -1;
 }
 
 static bool is_staged(const Map *m, const Block *b, const Node *child) {
