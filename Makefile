@@ -154,11 +154,11 @@ $(BUILD)/gen/spaces/%_space.c $(BUILD)/gen/spaces/%_space.h &: tests/spaces/%.sp
 	$(call made,gen )
 	$(Q)$(SPACEC) $< $(@D)
 
-# Generated code is large: optimising it with sanitizers takes minutes.
+# Generated code is large: optimising it with sanitizers takes minutes. GENERATED=-Os makes it small.
 $(call made_obj,$(SPACES)): $(BUILD)/obj/gen/%.o: $(BUILD)/gen/space/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )
-	$(Q)$(CC) $(FLAGS) $(if $(SANITIZE),-O0) $(SEE_ALL) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(FLAGS) $(if $(SANITIZE),-O0,$(GENERATED)) $(SEE_ALL) -MMD -MP -c $< -o $@
 $(call made_obj,$(TEST_SPACES)): $(BUILD)/obj/gen/%.o: $(BUILD)/gen/spaces/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )

@@ -46,7 +46,7 @@ def compile_extension():
     if not os.path.exists(os.path.join(include, "Python.h")):
         raise SystemExit("there is no %s/Python.h: install python3-dev, or whatever has the headers of this Python" % include)
     jobs = "-j%d" % len(os.sched_getaffinity(0))
-    command = ["make", "-s", jobs, "BUILD=" + BUILD, "CFLAGS=" + CFLAGS, "LDFLAGS=" + LDFLAGS, "PY_INCLUDE=" + include, "python"]
+    command = ["make", "-s", jobs, "BUILD=" + BUILD, "CFLAGS=" + CFLAGS, "LDFLAGS=" + LDFLAGS, "GENERATED=-Os", "PY_INCLUDE=" + include, "python"]
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
