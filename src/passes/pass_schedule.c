@@ -129,6 +129,8 @@ static double compute_cycles(const TilePlanner *p) {
     for (int i = 0; i < MAX_INDICES; i++) f.of[i] = -1;
     for (int i = 0; n == 2 && i < 2 * h->stencil.n; i++) { // inputs in both orders
         f.s = &h->stencil.at[i / 2];
+        Type type = p->t->buffers.at[p->v->at[f.in[0]].buffer].type;
+        if (f.s->type != TYPE_NONE && (Type)f.s->type != type) continue;
         if (!f.s->nindex || f.s->index[0].in_.n != 2 || f.s->rate <= 0) continue;
         least = fmin(least, fit_indices(p, &f, 0));
         int swap = f.in[0];

@@ -95,10 +95,19 @@ static void on_end(void *user, const Node *node) {
 
 // --- Both ----------------------------------------------------------------------------------------
 
-// The greatest rate of products of all units together.
-static double product_rate(const Hardware *h) {
+static bool has_type(const Tree *t, Type type) {
+    for (int i = 0; i < t->buffers.n; i++)
+        if (t->buffers.at[i].type == type) return true;
+    return false;
+}
+
+// The greatest rate of products of all units together, by stencils for a type of the Tree.
+static double product_rate(const Hardware *h, const Tree *t) {
     double rate = 0, units = 0;
-    for (int i = 0; i < h->stencil.n; i++) rate = fmax(rate, h->stencil.at[i].rate);
+    for (int i = 0; i < h->stencil.n; i++) {
+        const Stencil *s = &h->stencil.at[i];
+        if (s->type == TYPE_NONE || has_type(t, (Type)s->type)) rate = fmax(rate, s->rate);
+    }
     for (int i = 0; i < h->compute.n; i++) {
         bool inner = true;
         for (int k = 0; k < h->compute.n; k++) inner &= h->compute.at[k].of != i;
@@ -119,8 +128,7 @@ static double move_rate(const Hardware *h) {
 double sim_least(const Simulation *s) { return fmax(s->least_compute, s->least_move); }
 
 double sim_utilisation(const Simulation *s) {
-    double rate = product_rate(s->h);
-    return rate > 0 && s->cycles ? (double)s->products / (rate * (double)s->cycles) : 0;
+    return s->rate > 0 && s->cycles ? (double)s->products / (s->rate * (double)s->cycles) : 0;
 }
 
 static bool begin(Arena *arena, const Hardware *h, const Tree *t, Simulation *out,
@@ -134,8 +142,9 @@ static bool begin(Arena *arena, const Hardware *h, const Tree *t, Simulation *ou
 }
 
 static void finish(Arena *arena, const Tree *flat, Simulation *out) {
-    double rate = product_rate(out->h), move = move_rate(out->h);
-    out->least_compute = rate > 0 ? (double)out->products / rate : 0;
+    double move = move_rate(out->h);
+    out->rate = product_rate(out->h, flat);
+    out->least_compute = out->rate > 0 ? (double)out->products / out->rate : 0;
     out->least_moved = least_bytes(arena, flat);
     out->least_move = move > 0 ? (double)out->least_moved / move : 0;
 }

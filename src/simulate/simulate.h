@@ -56,6 +56,7 @@ typedef struct Simulation {
     // The least that any Tree for this program could need, in cycles: the products at the full rate
     // of all stencil units, every element of arguments moved once.
     double least_compute, least_move;
+    double rate;         // products a cycle of all stencil units, of the program's types
     int64_t least_moved; // bytes
 } Simulation;
 

@@ -34,3 +34,6 @@ $ loopwright simulate conv.tc --size X=34,C=16,KX=3,F=16 --machine accelerator -
 loopwright simulate: --check executes the loops after all passes: leave out --until
 usage: loopwright simulate FILE [options]; --help explains them
 --- exit 2
+# A stencil for another type changes nothing.
+$ (cat @/examples/machines/toy.lwm; printf 'stencil other type=i8 rate=4096\n  index m size=16 out=any in=any,0\n  index n size=16 out=1 in=0,1\n  index k size=any out=0 in=any,any\n') > other.lwm; loopwright simulate conv.tc --size X=34,C=16,KX=3,F=16 --machine other.lwm | grep cycles
+  cycles   32732; at least 12288, bound by compute: 37.5 % of what the machine allows
