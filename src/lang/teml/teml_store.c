@@ -15,8 +15,6 @@ typedef struct StoreCheck {
     Teml *t;
     Text *out;
     const Name *buffers;
-    const Block *path[TREE_MAX_DEPTH * 2];
-    int depth;
 } StoreCheck;
 
 static void indent(StoreCheck *s, int depth) { text_fill(s->out, ' ', 2 * depth); }
@@ -93,12 +91,38 @@ static const Leaf *first_leaf(const Node *node) {
     return as_leaf(node);
 }
 
-// The iterator of the assignment that an index is a part of, as a sum of indices; NULL: none.
-static const Affine *iterator_of(const StoreCheck *s, const Leaf *leaf, int id) {
+typedef struct ShownIndices {
+    Name *loop;           // per index id, the name that all strips of a loop share
+    Name *name;           // that is shown
+    const Affine **value; // that the index is, in terms of what is shown
+} ShownIndices;
+
+// Of a sum of indices those that are strips of one loop, as multiples of the shortest: 8*i2 + i2.1
+// of the skewed 8*i2 + i2.1 - i1, and of the twice skewed 16*i2 + 2*i2.1 - i1.
+static const Affine *strips_of(StoreCheck *s, const ShownIndices *w, const Affine *a, Name loop) {
+    Exprs *x = s->t->x;
+    const Affine *own = affine_const(x, 0);
+    int64_t unit = 0;
+    for (int i = 0; i < a->n; i++) {
+        if (w->loop[a->term[i].atom->index] != loop) continue;
+        own = affine_add(x, own, affine_make(x, 0, &a->term[i], 1));
+        unit = gcd_i64(unit, a->term[i].coef);
+    }
+    return own->n == a->n ? a : affine_div(x, own, affine_const(x, unit));
+}
+
+// The iterator of the assignment that an index is a part of, as a sum of indices; NULL: none. Of a
+// skewed loop it is the sum that runs ahead.
+static const Affine *iterator_of(StoreCheck *s, const ShownIndices *w, const Leaf *leaf, int id) {
     int n = leaf ? s->t->parts->stmts.at[leaf->stmt].niters : 0;
-    for (int k = 0; k < n; k++)
-        if (affine_coef(leaf->iter[k], id)) return leaf->iter[k];
-    return NULL;
+    const Affine *skewed = NULL;
+    for (int k = 0; k < n; k++) {
+        if (!affine_coef(leaf->iter[k], id)) continue;
+        const Affine *own = strips_of(s, w, leaf->iter[k], w->loop[id]);
+        if (own == leaf->iter[k]) return own;
+        if (!skewed && affine_coef(own, id) > 0) skewed = own;
+    }
+    return skewed;
 }
 
 // Does it run inside a strip (or is no strip there)? The others count strips.
@@ -112,11 +136,6 @@ static bool is_value(const StoreCheck *s, const Affine *a, int id, const Node *i
     }
     return true;
 }
-
-typedef struct ShownIndices {
-    Name *name;           // per index id
-    const Affine **value; // that the index is, in terms of what is shown
-} ShownIndices;
 
 static void print_bound(StoreCheck *s, const ShownIndices *w, const Affine *a) {
     affine_print(s->out, a, &(PrintNames){.iters = w->name});
@@ -154,28 +173,29 @@ static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, co
     text_char(s->out, '\n');
 }
 
-static bool is_skewed(const Affine *a) {
-    bool skewed = false;
-    for (int i = 0; a && i < a->n; i++) skewed |= a->term[i].coef < 0;
-    return skewed;
+// i1_4; i1_4.1 inside of a loop that has this name: strips of a strip of the same length.
+static Name strip_name(StoreCheck *s, const ShownIndices *w, const Affine *a, int id) {
+    Text text = {.arena = s->t->arena};
+    text_printf(&text, "%s_%lld", w->loop[id], (long long)affine_coef(a, id));
+    int same = 0;
+    for (int i = 0; i < a->n; i++)
+        same += a->term[i].atom->index != id && w->name[a->term[i].atom->index] &&
+                a->term[i].coef == affine_coef(a, id);
+    if (same) text_printf(&text, ".%d", same);
+    return name_of(s->t->names, text_str(&text));
 }
 
 static void print_loop_head(StoreCheck *s, ShownIndices *w, const Block *b) {
     Exprs *x = s->t->x;
     int id = b->index[0].id;
-    const Affine *a = iterator_of(s, first_leaf(&b->node), id), *low = affine_const(x, 0);
+    const Affine *a = iterator_of(s, w, first_leaf(&b->node), id), *low = affine_const(x, 0);
     w->name[id] = b->index[0].name;
     w->value[id] = affine_iter(x, id);
-    if (is_skewed(a)) {
-        print_range(s, w, b, low);
-        return;
-    }
     if (is_value(s, a, id, &b->node)) {
         if (a) low = affine_substitute(x, affine_sub(x, a, affine_iter(x, id)), w->value, NULL);
         w->value[id] = affine_sub(x, affine_iter(x, id), low);
     } else {
-        w->name[id] = name_of(s->t->names, arena_printf(s->t->arena, "%s_%lld", b->index[0].name,
-                                                        (long long)affine_coef(a, id)));
+        w->name[id] = strip_name(s, w, a, id);
     }
     print_range(s, w, b, low);
 }
@@ -209,10 +229,18 @@ static void print_node(StoreCheck *s, ShownIndices *w, const Node *node, int dep
     for (int i = 0; i < b->nchildren; i++) print_node(s, w, b->child[i], depth + 1);
 }
 
+static void name_loops(const Node *node, Name *loop) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nindex; i++) loop[b->index[i].id] = b->index[i].name;
+    for (int i = 0; b && i < b->nchildren; i++) name_loops(b->child[i], loop);
+}
+
 static void print_loop(StoreCheck *s, const TemlLoop *l) {
-    int n = s->t->base->nindices;
-    ShownIndices w = {arena_new_n(s->t->arena, Name, n + 1),
-                      arena_new_n(s->t->arena, const Affine *, n + 1)};
+    int n = s->t->base->nindices + 1;
+    Arena *arena = s->t->arena;
+    ShownIndices w = {arena_new_n(arena, Name, n), arena_new_n(arena, Name, n),
+                      arena_new_n(arena, const Affine *, n)};
+    for (int i = 0; i < l->n; i++) name_loops(l->node[i], w.loop);
     if (l->bare) indent(s, 1);
     if (l->bare) text_add(s->out, "•\n");
     for (int i = 0; i < l->n; i++) print_node(s, &w, l->node[i], 1 + l->bare);

@@ -156,7 +156,7 @@ static void kernel(Gen *g) {
 static void transformation(Gen *g) {
     int l = pick(g, g->loops), r = 1 + pick(g, 4), v = 1 + pick(g, 4);
     add(g, "l%d = ", g->loops);
-    switch (pick(g, 12)) {
+    switch (pick(g, 14)) {
     case 0: add(g, "stripmine(l%d, %d, %d)\n", l, r, v); break;
     case 1:
     case 2: add(g, "interchange(l%d, %d, %d)\n", l, r, 1 + pick(g, 4)); break;
@@ -169,6 +169,8 @@ static void transformation(Gen *g) {
     case 9: add(g, "interchange_n(l%d, %d, %d)\n", l, r, 1 + pick(g, 2)); break;
     case 10: add(g, "stripmine_n(l%d, %d, %d)\n", l, r, v); break;
     case 11: add(g, "%s(l%d, %d)\n", pick(g, 2) ? "parallelize" : "vectorize", l, r); break;
+    case 12:
+    case 13: add(g, "skew(l%d, %d, %d, %d)\n", l, r, r + 1 + pick(g, 2), v - 2); break;
     }
 }
 
