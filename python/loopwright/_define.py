@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from . import _native
 from ._types import Error
 
-LANGUAGES: Dict[str, int] = {"tc": 1, "program": 2, "graph": 3, "stripe": 4}
+LANGUAGES: Dict[str, int] = {"tc": 1, "program": 2, "graph": 3, "stripe": 4, "teml": 5}
 
 
 class Definitions:
@@ -43,19 +43,22 @@ class Definitions:
         return Definitions, (list(self),)
 
 
-def _parse(text: str, name: str, language: str) -> List[_native.Function]:
+def _parse(text: str, name: str, language: str, parameters: Optional[Mapping[str, int]] = None, path: bool = True) -> List[_native.Function]:
     if not isinstance(text, str):
         raise TypeError("the text of a program should be a str, not %s" % type(text).__name__)
     if language not in LANGUAGES:
         raise ValueError("language is %r; it can be %s" % (language, ", ".join(LANGUAGES)))
-    return _native.parse(text, name, LANGUAGES[language], 3)  # warnings name the caller of our caller
+    if language != "teml" and (parameters or not path):
+        raise ValueError("parameters and path are for language='teml', not %r" % language)
+    return _native.parse(text, name, LANGUAGES[language], 3, dict(parameters or {}), path)  # warnings name the caller of our caller
 
 
-def define(text: str, *, language: str = "tc", name: str = "<define>") -> Definitions:
+def define(text: str, *, language: str = "tc", name: str = "<define>", parameters: Optional[Mapping[str, int]] = None, path: bool = True) -> Definitions:
     """The functions of a text, ready to be called.
 
-    `language` is "tc" (the comprehension language), "program" (Program text), "graph" or "stripe"; `name` appears in error messages.
-    All errors of the text are raised here, as one `Error`.
+    `language` is "tc" (the comprehension language), "program" (Program text), "graph", "stripe" or "teml"; `name` appears in error messages.
+    All errors of the text are raised here, as one `Error`. Of a TeML program, `parameters` gives values to those that it declares (`param`), and
+    with `path=False` its transformations are left out: the loops are chosen, and schedules apply.
 
     >>> import numpy as np
     >>> T = define('''
@@ -65,8 +68,24 @@ def define(text: str, *, language: str = "tc", name: str = "<define>") -> Defini
     >>> T.matmul(np.ones((2, 3), "f4"), np.ones((3, 2), "f4"))
     array([[3., 3.],
            [3., 3.]], dtype=float32)
+
+    Each `codegen` of a TeML program is a function:
+
+    >>> L = define('''
+    ... param N = 4
+    ... x = tensor([N, N])
+    ... y = tensor([N, N])
+    ... y = transpose(x, [[1, 2]])
+    ... plain = build(y)
+    ... tiled = tile(plain, 2)
+    ... codegen(plain)
+    ... codegen(tiled)
+    ... ''', language="teml", parameters={"N": 2})
+    >>> L.tiled(np.array([[1., 2.], [3., 4.]]))
+    array([[1., 3.],
+           [2., 4.]])
     """
-    return Definitions(_parse(text, name, language))
+    return Definitions(_parse(text, name, language, parameters, path))
 
 
 def tc(function: Callable[..., Any]) -> _native.Function:

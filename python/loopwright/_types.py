@@ -82,7 +82,7 @@ class TuneResult(NamedTuple):
         return ax.figure
 
 
-def rebuild(origin: Tuple[str, str, int], name: str, schedule: Optional[str], cache_size: int) -> Any:
+def rebuild(origin: Tuple[Any, ...], name: str, schedule: Optional[str], cache_size: int) -> Any:
     """A pickled function, from its text."""
     from . import _native
 

@@ -195,20 +195,32 @@ static bool only_sizes(Function *f, PyObject *args, PyObject *keywords) {
     return true;
 }
 
-static lw_bound *bind_sizes(Function *f, PyObject *keywords) {
-    PyObject *key, *value, *names = PyList_New(0);
-    Py_ssize_t at = 0, n = keywords ? PyDict_Size(keywords) : 0;
+lw_size *sizes_of(PyObject *dict, PyObject **names, size_t *count) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0, n = dict ? PyDict_Size(dict) : 0;
     lw_size *sizes = PyMem_Calloc((size_t)n + 1, sizeof *sizes);
-    lw_bound *b = NULL;
-    n = 0;
-    while (names && sizes && keywords && PyDict_Next(keywords, &at, &key, &value)) {
-        PyObject *bytes = PyUnicode_AsUTF8String(key);
-        if (!bytes || PyList_Append(names, bytes)) break;
-        Py_DECREF(bytes); // the list has it
-        sizes[n++] = (lw_size){PyBytes_AsString(bytes), PyLong_AsLongLong(value)};
-    }
     if (!sizes) PyErr_NoMemory();
-    lw_status status = PyErr_Occurred() ? LW_OK : lw_bind(f->st->ctx, f->f, sizes, (size_t)n, &b);
+    *names = PyList_New(0);
+    *count = 0;
+    while (*names && sizes && dict && PyDict_Next(dict, &at, &key, &value)) {
+        PyObject *bytes = PyUnicode_AsUTF8String(key);
+        bool kept = bytes && PyList_Append(*names, bytes) == 0;
+        Py_XDECREF(bytes); // the list has it
+        if (!kept) break;
+        sizes[(*count)++] = (lw_size){PyBytes_AsString(bytes), PyLong_AsLongLong(value)};
+    }
+    if (!PyErr_Occurred()) return sizes;
+    PyMem_Free(sizes);
+    Py_CLEAR(*names);
+    return NULL;
+}
+
+static lw_bound *bind_sizes(Function *f, PyObject *keywords) {
+    PyObject *names;
+    size_t n;
+    lw_bound *b = NULL;
+    lw_size *sizes = sizes_of(keywords, &names, &n);
+    lw_status status = sizes ? lw_bind(f->st->ctx, f->f, sizes, n, &b) : LW_OK;
     if (status) raise_last(f->st, status);
     PyMem_Free(sizes);
     Py_XDECREF(names);

@@ -98,20 +98,30 @@ static PyObject *parse(PyObject *module, PyObject *args) {
     State *st = PyModule_GetState(module);
     const char *text, *name;
     Py_ssize_t len;
-    int language, level = 1;
-    if (!PyArg_ParseTuple(args, "s#si|i", &text, &len, &name, &language, &level)) return NULL;
+    int language, level = 1, path = 1;
+    PyObject *parameters = NULL, *names;
+    lw_module *mod;
+    if (!PyArg_ParseTuple(args, "s#si|iO!p", &text, &len, &name, &language, &level, &PyDict_Type,
+                          &parameters, &path))
+        return NULL;
     bool tree = language < 0; // the loops of the text are those that run; it was proven before
     lw_parse_options o = {.struct_size = sizeof o,
                           .language = (lw_language)(tree ? -language : language),
                           .unproven = tree,
-                          .as_written = tree};
-    lw_module *mod;
+                          .as_written = tree,
+                          .no_path = !path};
+    lw_size *sizes = sizes_of(parameters, &names, &o.parameter_count);
+    if (!sizes) return NULL;
+    o.parameters = sizes;
     PyThreadState *thread = PyEval_SaveThread();
     lw_status status = lw_parse(st->ctx, name, text, (size_t)len, &o, &mod);
     PyEval_RestoreThread(thread);
+    PyMem_Free(sizes);
+    Py_DECREF(names);
     if (status) return raise_last(st, status);
     if (!warn_last(st, level)) return lw_module_free(mod), NULL;
-    PyObject *origin = PyTuple_GetSlice(args, 0, 3);
+    PyObject *origin = Py_BuildValue(parameters ? "(s#siiOi)" : "(s#si)", text, len, name, language,
+                                     1, parameters, path);
     PyObject *all = origin ? functions_of(module, mod, origin) : (lw_module_free(mod), NULL);
     Py_XDECREF(origin);
     return all;
@@ -121,9 +131,10 @@ static PyObject *parse(PyObject *module, PyObject *args) {
 
 static PyMethodDef functions[] = {
     {"parse", parse, METH_VARARGS,
-     "parse(text, name, language, level=1) -> list[Function]\n\nThe functions of a text; language: "
-     "1 TC, 2 Program text, 3 graph text, 4 Stripe, -4 Stripe of a Tree. level: the "
-     "frame that warnings name, as in warnings.warn."},
+     "parse(text, name, language, level=1, parameters={}, path=True) -> list[Function]\n\nThe "
+     "functions of a text; language: 1 TC, 2 Program text, 3 graph text, 4 Stripe, -4 Stripe of a "
+     "Tree, 5 TeML with the values of its parameters, or without its path. level: the frame that "
+     "warnings name, as in warnings.warn."},
     {"einsum", native_einsum, METH_VARARGS,
      "einsum(subscripts, shapes, types, dtype, limit, as_written, path) -> (Function, steps, "
      "flops, "

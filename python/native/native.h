@@ -63,6 +63,8 @@ bool warn_last(State *st, int level); // level: of the frame that is named, as i
 PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
 // The functions of a module, which they own from now on, as a list.
 PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin);
+// The numbers of a dict (NULL: none) by name, for PyMem_Free; `names` owns the texts. NULL: raised.
+lw_size *sizes_of(PyObject *dict, PyObject **names, size_t *count);
 PyObject *native_einsum(PyObject *module, PyObject *args); // einsum.c
 // The tuning database, database.c
 PyObject *native_db_file(PyObject *module, PyObject *none);
@@ -147,7 +149,7 @@ typedef struct Function {
     Vectorcall vectorcall;
     State *st;
     PyObject *module;   // a capsule that holds the lw_module
-    PyObject *origin;   // (text, name, language), for pickling
+    PyObject *origin;   // the arguments of `parse`, for pickling
     PyObject *schedule; // str or None
     const lw_function *f;
     PyObject *names; // of the arguments, a tuple of interned strings

@@ -233,6 +233,43 @@ def test_other_languages():
         lw.define("", language="fortran")
 
 
+TEML = """
+param T = 4 in [2, 4, 8]
+A = tensor(float, [6, 8])
+B = tensor(float, [8, 10])
+C = tensor(float, [6, 10])
+C = contract(A, B, [2, 1])
+init(C, 0)
+plain = build(C)
+tiled = tile(plain, T)
+codegen(plain)
+codegen(tiled)
+"""
+
+
+def test_teml_has_a_function_for_each_codegen():
+    A, B = arrays((6, 8), (8, 10))
+    for L in (lw.define(TEML, language="teml"), lw.define(TEML, language="teml", parameters={"T": 8}), lw.define(TEML, language="teml", path=False)):
+        assert [f.__name__ for f in L] == ["plain", "tiled"]
+        assert np.array_equal(L.plain(A, B), A @ B) and np.array_equal(L.tiled(A, B), A @ B)
+        assert np.array_equal(pickle.loads(pickle.dumps(L.tiled))(A, B), A @ B)
+    assert lw.define(TEML, language="teml", path=False).tiled.schedule("C: i2 i1 i3").compile(A, B).chosen_by == "given"
+    for T in (2, 8):
+        f = pickle.loads(pickle.dumps(lw.define(TEML, language="teml", parameters={"T": T}).tiled))
+        assert "for i3.1 in %d" % T in str(f.tree(A, B))
+
+
+def test_teml_errors():
+    with pytest.raises(lw.Error, match="<define>:9:21: error: "):
+        lw.define(TEML.replace("T)", "-1)"), language="teml")
+    with pytest.raises(lw.Error, match="'U'"):
+        lw.define(TEML, language="teml", parameters={"U": 1})
+    with pytest.raises(TypeError):
+        lw.define(TEML, language="teml", parameters={"T": 1.5})
+    with pytest.raises(ValueError, match="for language='teml'"):
+        lw.define("", parameters={"T": 1})
+
+
 def test_threads_share_a_function(T):
     fresh = lw.define(MM.split("def two")[0]).matmul
     fresh.cache_size = 3
