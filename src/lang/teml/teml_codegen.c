@@ -125,11 +125,31 @@ static bool has_loop(const Node *node) {
     return false;
 }
 
-// for k: { if k = 0: A; B }  ->  A; for k: B. False: there is no such guard.
+typedef struct IndexSearch {
+    int id;
+    bool found;
+} IndexSearch;
+
+static void look_for_index(void *user, const Access *a, bool guarded) {
+    IndexSearch *s = user;
+    (void)guarded;
+    s->found |= access_uses_iter(a, s->id);
+}
+
+static bool leaf_uses(const Leaf *leaf, int id) {
+    IndexSearch s = {id, access_uses_iter(leaf->write, id)};
+    expr_visit_accesses(leaf->value, look_for_index, &s);
+    return s.found;
+}
+
+// for k: { if k = 0: A; B }  ->  A; for k: B, where A says nothing of k. False: there is no such
+// guard.
 static bool hoist_first(Function *f, const Block *loop, Nodes *body, Nodes *out) {
     const Block *guard = body->n > 1 ? as_block(body->at[0]) : NULL;
     if (!guard || guard->nindex || loop->nindex != 1 || loop->kind != KIND_SERIAL) return false;
     if (loop->nconstraints || loop->index[0].extent < 1 || guard->nchildren != 1) return false;
+    const Leaf *leaf = as_leaf(guard->child[0]);
+    if (!leaf || leaf_uses(leaf, loop->index[0].id)) return false;
     const Affine *first = affine_scale(f->x, affine_iter(f->x, loop->index[0].id), -1);
     const Affine **rest = arena_new_n(f->arena, const Affine *, guard->nconstraints);
     int n = 0;

@@ -1,4 +1,5 @@
-# Unrolling whole and in part, with a shorter last strip, and unroll-and-jam.
+# Unrolling whole and in part, with a shorter last strip, and unroll-and-jam. A guard that holds at one
+# iteration only stays inside its loop where it uses the iterator.
 --- unroll.teml
 A = tensor([5, 2])
 B = tensor([5, 2])
@@ -12,6 +13,14 @@ codegen(whole)
 codegen(part)
 codegen(jam)
 codegen(top)
+--- edge.teml
+Q = tensor([5, 5])
+C = @Q: eq(Q, [i1, i2] -> [i2, i1])
+l = build(C)
+s = stripmine(l, 2, 2)
+j = unroll_and_jam(s, 2, 2)
+u = unroll(j, 2)
+codegen(u)
 $ loopwright teml unroll.teml | sed -n '/^whole/,$p'
 whole
   i1 (0, 4, 1)
@@ -48,4 +57,6 @@ $ for f in whole part jam top; do loopwright run unroll.teml --def $f --check | 
   check    right: bit for bit, against the interpreter
   check    right: bit for bit, against the interpreter
   check    right: bit for bit, against the interpreter
+  check    right: bit for bit, against the interpreter
+$ loopwright run edge.teml --check | grep check
   check    right: bit for bit, against the interpreter
