@@ -227,7 +227,7 @@ static bool members_match(Arena *arena, const PolyScop *s, const PolyNode *a, co
             if (x < 0 || y < 0) return false;
             const StmtFacts *f = &s->facts->stmt[p->stmt], *g = &s->facts->stmt[q->stmt];
             if (iter_extent(&p->s->iter[x]) != iter_extent(&q->s->iter[y]) ||
-                !stmts_share(arena, f, x, g, y))
+                !stmts_share(arena, f, x, g, y, 0))
                 return false;
         }
     return true;

@@ -319,18 +319,18 @@ bool same_iteration(Arena *scratch, const Stmt *a, const Access *x, int i, const
 }
 
 static bool accesses_share(Arena *scratch, const Stmt *a, const Access *x, int i, const Stmt *b,
-                           const Access *y, int j) {
+                           const Access *y, int j, int common) {
     if (x->tensor != y->tensor) return true;
-    return i >= 0 && j >= 0 && same_iteration(scratch, a, x, i, b, y, j, 0);
+    return i >= 0 && j >= 0 && same_iteration(scratch, a, x, i, b, y, j, common);
 }
 
-bool stmts_share(Arena *scratch, const StmtFacts *a, int i, const StmtFacts *b, int j) {
+bool stmts_share(Arena *scratch, const StmtFacts *a, int i, const StmtFacts *b, int j, int common) {
     const Stmt *s = a->s, *t = b->s;
-    if (!accesses_share(scratch, s, s->write, i, t, t->write, j)) return false;
+    if (!accesses_share(scratch, s, s->write, i, t, t->write, j, common)) return false;
     for (int r = 0; r < a->nreads; r++)
-        if (!accesses_share(scratch, s, a->read[r], i, t, t->write, j)) return false;
+        if (!accesses_share(scratch, s, a->read[r], i, t, t->write, j, common)) return false;
     for (int r = 0; r < b->nreads; r++)
-        if (!accesses_share(scratch, s, s->write, i, t, b->read[r], j)) return false;
+        if (!accesses_share(scratch, s, s->write, i, t, b->read[r], j, common)) return false;
     return true;
 }
 

@@ -92,10 +92,10 @@ int stmt_only_reader(const ProgramFacts *f, int i);
 // reordering these accesses. A question that takes too long is answered with no.
 bool same_iteration(Arena *scratch, const Stmt *a, const Access *x, int i, const Stmt *b,
                     const Access *y, int j, int common);
-// May iterator i of statement a and j of b run in one loop? Every pair of accesses to one tensor,
-// one of them a write, must be of the same iteration. i or j < 0: the statements must not have such
-// a pair.
-bool stmts_share(Arena *scratch, const StmtFacts *a, int i, const StmtFacts *b, int j);
+// May iterator i of statement a and j of b run in one loop, inside those of their `common` serial
+// iterators? Every pair of accesses to one tensor, one of them a write, must be of the same
+// iteration. i or j < 0: the statements must not have such a pair.
+bool stmts_share(Arena *scratch, const StmtFacts *a, int i, const StmtFacts *b, int j, int common);
 
 // A statement follows a host (`after` in a Schedule) when it runs as its post-operation: in the
 // host's loops, behind its reduction, on the element just finished.

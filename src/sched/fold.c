@@ -163,6 +163,36 @@ const Access *fold_access(Lower *l, const Access *a) {
     return f->keep ? kept_at(l, a, f->dim, f->keep) : a;
 }
 
+static StmtFacts folded_facts(Lower *l, const StmtFacts *f) {
+    StmtFacts out = *f;
+    Stmt *s = arena_copy(l->arena, f->s, sizeof *s);
+    const Access **read = arena_new_n(l->arena, const Access *, f->nreads);
+    s->write = fold_access(l, f->s->write);
+    for (int i = 0; i < f->nreads; i++) read[i] = fold_access(l, f->read[i]);
+    out.s = s;
+    out.read = read;
+    return out;
+}
+
+const ProgramFacts *schedule_places(Arena *arena, const Program *p) {
+    ProgramFacts *facts = program_facts(arena, p);
+    int n = p->stmts.n;
+    Lower l = {.arena = arena,
+               .x = p->exprs,
+               .p = p,
+               .facts = facts,
+               .info = arena_new_n(arena, StmtInfo, n),
+               .host = arena_new_n(arena, int, n),
+               .at = arena_new_n(arena, const LoopRef *, p->tensors.n)};
+    for (int i = 0; i < n; i++) {
+        l.info[i] = (StmtInfo){.s = &p->stmts.at[i], .facts = &facts->stmt[i]};
+        l.host[i] = -1;
+    }
+    fold_know(&l);
+    for (int i = 0; i < n; i++) facts->stmt[i] = folded_facts(&l, &facts->stmt[i]);
+    return facts;
+}
+
 // x mod 2 where x is even + b and b has two values.
 static const Affine *parity(Lower *l, const Affine *x) {
     Term odd[AFFINE_MAX_TERMS];

@@ -24,6 +24,7 @@
 #ifndef LW_SCHED_SCHEDULE_H
 #define LW_SCHED_SCHEDULE_H
 
+#include "program/stmt_facts.h"
 #include "tree/tree.h"
 
 // One loop of an order: `m/64`, `m%4` (interleaved), `m` (step 1), with its mark.
@@ -167,6 +168,10 @@ const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
 // front of i?
 typedef bool Precedes(const void *user, int before, int after);
 int *schedule_order(Arena *arena, int n, const int *priority, Precedes *precedes, const void *user);
+
+// Facts with the places that lowering compares before statements share a loop: of a tensor that may
+// keep a few steps only (fold.c), steps that share their memory count as one element.
+const ProgramFacts *schedule_places(Arena *arena, const Program *p);
 
 // --- Copies ------------------------------------------------------------------------------------
 // The type that a copy should hold: the one wider type to which the statement converts every read

@@ -234,6 +234,18 @@ static const BoundTemp *see_temp(BoundBuild *x, int stmt, int tensor) {
     return t;
 }
 
+// Do the steps of a statement compute the tensor? It may then stay in registers from step to step,
+// or keep the memory of a few steps only.
+static bool is_of_steps(const BoundBuild *x, int stmt, int tensor) {
+    bool any = false;
+    for (int i = 0; i < x->p->stmts.n; i++) {
+        const Stmt *s = &x->p->stmts.at[i];
+        bool here = i >= group_first(x->p, stmt) && i < group_end(x->p, stmt);
+        any |= s->serial && s->write->tensor == tensor && (here || !is_argument(x, tensor));
+    }
+    return any;
+}
+
 // Returns the reads.
 static BoundRef *see_accesses(BoundBuild *x, int stmt) {
     const StmtFacts *f = &x->cs->facts->stmt[stmt];
@@ -243,7 +255,7 @@ static BoundRef *see_accesses(BoundBuild *x, int stmt) {
     BoundRef *write = arena_new(x->arena, BoundRef);
     for (int t = 0; t < x->p->tensors.n; t++)
         for (int i = 0; i < f->nsure; i++) {
-            if (f->sure[i]->tensor != t) continue;
+            if (f->sure[i]->tensor != t || is_of_steps(x, stmt, t)) continue;
             if (!is_argument(x, t) && b->nreads >= MANY_REFS) continue;
             read[b->nreads] = ref_of(x, s, f->sure[i]);
             read[b->nreads].pack = pack_place(x, stmt, t);
@@ -251,7 +263,8 @@ static BoundRef *see_accesses(BoundBuild *x, int stmt) {
             read[b->nreads].temp = see_temp(x, stmt, t);
             b->nreads++;
         }
-    if (!s->write->has_read) {
+    bool vanishes = !is_argument(x, s->write->tensor) && is_of_steps(x, stmt, s->write->tensor);
+    if (!s->write->has_read && !vanishes) {
         *write = ref_of(x, s, s->write);
         write->temp = see_temp(x, stmt, s->write->tensor);
         b->nwrites = 1;

@@ -22,6 +22,7 @@ typedef struct SpaceBuild {
     const CpuOptions *o;
     DiagList *diags;
     const ProgramFacts *facts;
+    const ProgramFacts *places; // as lowering compares accesses of statements that share loops
     CpuHost *h;
     Backbone *b;
     const CpuWords *words;
@@ -73,6 +74,7 @@ static bool unrolled_whole(const SpaceBuild *x, const Stmt *s, int iter) {
 }
 
 static int levels_wanted(const SpaceBuild *x, const Stmt *s, int iter) {
+    if (iter < s->serial) return 1;
     int64_t extent = iter_extent(&s->iter[iter]);
     bool others = false;
     for (int k = 0; k < s->niters; k++) others |= !s->iter[k].reduction;
@@ -85,8 +87,13 @@ static int levels_wanted(const SpaceBuild *x, const Stmt *s, int iter) {
     return written > n ? written : n;
 }
 
+static bool is_step(const SpaceBuild *x, int i, int iter) {
+    return iter < stmt_of(x, i)->s->serial;
+}
+
 static bool may_be_one(const SpaceBuild *x, int i, int k, int j, int l) {
-    return stmt_of(x, i)->class[k] == stmt_of(x, j)->class[l] &&
+    return !is_step(x, i, k) && !is_step(x, j, l) &&
+           stmt_of(x, i)->class[k] == stmt_of(x, j)->class[l] &&
            iter_extent(&stmt_of(x, i)->s->iter[k]) == iter_extent(&stmt_of(x, j)->s->iter[l]);
 }
 
@@ -306,9 +313,10 @@ static void make_dim(SpaceBuild *x, int i, int iter, int level) {
     o.class = stmt_of(x, i)->class[iter];
     o.extent = iter_extent(&s->iter[iter]);
     o.reduction = s->iter[iter].reduction;
-    o.may_parallel = x->o->threads > 1;
+    o.step = iter < s->serial;
+    o.may_parallel = x->o->threads > 1 && !o.step;
     bool sized = level > 0 || o.nlevels == 1;
-    o.may_unroll = sized;
+    o.may_unroll = sized && !o.step;
     o.may_meet = !o.reduction || !s->nconstraints;
     if (level > 0) {
         tile_sizes(x, s, iter, &o);
@@ -325,6 +333,7 @@ static void make_dim(SpaceBuild *x, int i, int iter, int level) {
     if (level + 1 < o.nlevels) backbone_add(x->b, x->words->splits, d);
     if (sized) add(x, level ? CPU_SET_TILES : CPU_SET_STATICDIMS, d);
     if (o.reduction) add(x, CPU_SET_REDUCTIONS, d);
+    if (o.step) add(x, CPU_SET_STEPS, d);
 }
 
 static void make_nest(SpaceBuild *x, int i) {
@@ -382,8 +391,9 @@ static bool has_inside(const CpuObject *loop) { return loop->level + 1 < loop->n
 static void relate_reader(SpaceBuild *x, int window, int reader) {
     for (int k = 0; k < x->ndims[reader]; k++) {
         int d = x->first_dim[reader] + k;
-        relate(x, CPU_SET_READERDIMS, window, d);
         const CpuObject *o = &x->h->object[d];
+        if (o->step) continue;
+        relate(x, CPU_SET_READERDIMS, window, d);
         if (o->level > 0) relate(x, CPU_SET_READERTILES, window, d);
         if (is_tiled(o)) relate(x, CPU_SET_READERTILED, window, d);
         if (has_inside(o)) relate_in(x, x->words->reader_splits, window, d);
@@ -409,6 +419,24 @@ static void relate_writers(SpaceBuild *x, int window, int tensor, int after) {
             relate(x, CPU_SET_INPUTS, window, x->body[k]);
 }
 
+// Does the tensor change in the steps of statement i?
+static bool changes_in_steps(const SpaceBuild *x, int i, int tensor) {
+    bool changes = false;
+    for (int k = group_first(x->p, i); stmt_of(x, i)->s->serial && k < group_end(x->p, i); k++)
+        changes |= stmt_of(x, k)->s->write->tensor == tensor;
+    return changes;
+}
+
+// A copy has elements of all steps, so what writes one of them must not move in front of it.
+static void relate_passing(SpaceBuild *x, int pack, int i, int tensor) {
+    for (int c = i + 1; c < x->p->stmts.n; c++) {
+        const CpuObject *o = &x->h->object[x->comp[c]];
+        bool writes = stmt_of(x, c)->s->write->tensor == tensor;
+        if (writes && o->may_follow && x->h->object[o->host].stmt < i)
+            relate(x, CPU_SET_PASSING, pack, x->comp[c]);
+    }
+}
+
 static void make_copy(SpaceBuild *x, int i, int tensor) {
     const StmtFacts *c = stmt_of(x, i);
     const Tensor *t = &x->p->tensors.at[tensor];
@@ -417,6 +445,7 @@ static void make_copy(SpaceBuild *x, int i, int tensor) {
     o.comp = x->comp[i];
     o.reader = x->comp[i];
     o.extent = tensor_elements(t);
+    o.changes = changes_in_steps(x, i, tensor);
     o.lanes = x->o->machine.vector_bytes / lane_bytes(t->type);
     int wide = 0;
     for (int d = 0; d < t->rank; d++) wide += tensor_size(t, d) > 1;
@@ -441,6 +470,7 @@ static void make_copy(SpaceBuild *x, int i, int tensor) {
     for (int k = 0; k < x->p->stmts.n; k++)
         if (stmt_of(x, k)->s->write->tensor == tensor && is_temp(x, tensor))
             relate(x, CPU_SET_COPIED, pack, x->comp[k]);
+    relate_passing(x, pack, i, tensor);
     o.comp = -1;
     o.extent = bytes_of(x, tensor, o.as);
     o.may_as_read = !x->gpu && t->rank > 1;
@@ -458,6 +488,7 @@ static void make_copies(SpaceBuild *x, int i) {
         const Tensor *tensor = &x->p->tensors.at[t];
         if (t == c->s->write->tensor || !stmt_reads(c, t) || !tensor->rank) continue;
         if (tensor_elements(tensor) < 2 || !operand(c->s->value, t)) continue;
+        if (changes_in_steps(x, i, t) && tensor->rank + c->s->serial > PROGRAM_MAX_RANK) continue;
         bool wanted = copy_given(x, c->s->label, tensor->name) != NULL;
         if (!wanted && (made == MANY_COPIES || !reused(c, t))) continue;
         make_copy(x, i, t);
@@ -474,7 +505,8 @@ static void make_window(SpaceBuild *x, int i) {
     int reader = x->h->object[comp->reader].stmt;
     o.reader = comp->reader;
     o.extent = tensor_elements(&x->p->tensors.at[s->write->tensor]);
-    o.nsizes = s->niters;
+    o.first = s->serial;
+    o.nsizes = s->niters - s->serial;
     o.own = own_section(x, s->label);
     const char *name = arena_printf(x->arena, "%s.at", clean(x, s->label));
     int w = x->window[i] = object_new(x, name, true, o);
@@ -590,23 +622,42 @@ static bool restarts(const SpaceBuild *x, int a, int b) {
     return p->initialises && (stmt_reads(q, t) || q->s->write->tensor == t);
 }
 
-static void relate_partners(SpaceBuild *x, bool *partner, int i, int j) {
+// The loops of serial iterators that the two have in common.
+static void join_steps(SpaceBuild *x, bool *partner, int i, int j) {
     int n = x->h->nobjects;
+    for (int k = 0; k < stmts_common(x->p, j, i); k++) {
+        int d = x->first_dim[i] + k, e = x->first_dim[j] + k;
+        partner[d * n + e] = partner[e * n + d] = true;
+        relate(x, CPU_SET_JOINED, d, e);
+        relate(x, CPU_SET_JOINED, e, d);
+    }
+}
+
+static void relate_partners(SpaceBuild *x, bool *partner, int i, int j) {
+    int n = x->h->nobjects, common = stmts_common(x->p, j, i);
+    join_steps(x, partner, i, j);
+    if (stmt_of(x, i)->s->serial != common || stmt_of(x, j)->s->serial != common) return;
     if (cpu_is_apart(stmt_of(x, i)) || cpu_is_apart(stmt_of(x, j))) return;
     for (int k = 0; k < x->ndims[i]; k++) {
         for (int m = 0; m < x->ndims[j]; m++) {
             int d = x->first_dim[i] + k, e = x->first_dim[j] + m;
             const CpuObject *p = &x->h->object[d], *q = &x->h->object[e];
-            if (!alike(x, p, q)) continue;
+            if (p->step || q->step || !alike(x, p, q)) continue;
             bool both = p->reduction && q->reduction;
             bool early = (p->reduction && restarts(x, i, j)) || (q->reduction && restarts(x, j, i));
             bool ok = p->level ? partner[(d - p->level) * n + e - q->level]
                                : !both && !early &&
-                                     stmts_share(x->arena, stmt_of(x, i), p->iter, stmt_of(x, j),
-                                                 q->iter);
+                                     stmts_share(x->arena, &x->places->stmt[i], p->iter,
+                                                 &x->places->stmt[j], q->iter, common);
             partner[d * n + e] = partner[e * n + d] = ok;
         }
     }
+}
+
+// Steps stay together, in the order of the Program (sched/order.c).
+static bool must_precede(const SpaceBuild *x, int i, int j) {
+    const StmtFacts *a = stmt_of(x, i), *b = stmt_of(x, j);
+    return a->s->serial || b->s->serial || stmts_depend(a, b);
 }
 
 static void relate_all(SpaceBuild *x) {
@@ -617,7 +668,7 @@ static void relate_all(SpaceBuild *x) {
     for (int i = 0; i < s; i++) {
         relate_dims(x, i);
         for (int j = 0; j < s; j++) {
-            before[i * s + j] = i < j && stmts_depend(stmt_of(x, i), stmt_of(x, j));
+            before[i * s + j] = i < j && must_precede(x, i, j);
             restart[i * s + j] = i != j && restarts(x, i, j);
             if (j < i) relate_partners(x, partner, i, j);
         }
@@ -635,6 +686,7 @@ static void relate_all(SpaceBuild *x) {
                 const CpuObject *q = &x->h->object[e];
                 if (!partner[d * n + e]) continue;
                 known = true;
+                if (o->step) continue;
                 relate(x, CPU_SET_PARTNERS, d, e);
                 bool sized = (o->level || o->nlevels == 1) && (q->level || q->nlevels == 1);
                 if (sized) relate(x, CPU_SET_SIZEDPARTNERS, d, e);
@@ -661,9 +713,9 @@ static void relate_followers(SpaceBuild *x) {
             int mine = follower_iter(stmt_of(x, f), stmt_of(x, h)->s, iter);
             for (int e = 0; e < n; e++)
                 if (x->h->partner[d * n + e] && x->h->object[e].stmt != f)
-                    table[d * n + e] =
-                        stmts_share(x->arena, stmt_of(x, f), mine, stmt_of(x, x->h->object[e].stmt),
-                                    x->h->object[e].iter);
+                    table[d * n + e] = stmts_share(x->arena, &x->places->stmt[f], mine,
+                                                   &x->places->stmt[x->h->object[e].stmt],
+                                                   x->h->object[e].iter, stmt_of(x, f)->s->serial);
         }
         ok[f] = table;
     }
@@ -762,7 +814,9 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     bool flatten = o->flatten || (o->given && o->given->flatten);
     Flat flat = flatten ? program_flatten(arena, p) : (Flat){p, NULL};
     p = flat.p;
-    for (int i = 0; i < p->stmts.n; i++) {
+    x->words = cpu_words(arena, o->desc ? o->desc : &cpu_desc);
+    x->gpu = x->words->by >= 0;
+    for (int i = 0; i < p->stmts.n && x->gpu; i++) {
         if (!p->stmts.at[i].serial) continue;
         diag_report(diags, (Range){0, 0}, DIAG_SPACE_STEPS, p->name);
         return NULL;
@@ -774,6 +828,7 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     ProgramFacts *facts = program_facts(arena, p);
     facts_classes(arena, facts);
     x->facts = facts;
+    x->places = schedule_places(arena, p);
     x->h = arena_new(arena, CpuHost);
     x->h->p = p;
     int64_t copies = most_copies(x), limit = o->machine.unroll_limit, sums = 16;
@@ -781,8 +836,6 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     x->h->unroll_limit = max_i64(limit > 0 ? limit : 64, o->literal ? copies : 1);
     x->h->stack_limit = 16384;
     x->h->registers = max_i64(sums, copies);
-    x->words = cpu_words(arena, o->desc ? o->desc : &cpu_desc);
-    x->gpu = x->words->by >= 0;
     if (x->gpu) gpu_limits(x->h);
     x->b = backbone_new(arena, x->words->desc, x->h);
     plan_all(x);

@@ -37,6 +37,8 @@ typedef struct CpuObject {
     int class;                      // of a loop: StmtFacts.class of its iterator
     int64_t extent; // of a loop's iterator; of memory and windows, bytes or elements
     bool reduction;
+    bool step;    // of a loop: its iterations run in order
+    bool changes; // of a copy: of a tensor that changes from step to step
     bool may_follow, may_inline, may_recompute; // of a computation
     bool may_parallel, may_unroll;              // of a loop
     bool may_meet;                              // of a loop on a GPU: threads that sum together
@@ -47,6 +49,7 @@ typedef struct CpuObject {
     Type as;                                    // of a copy: its type; TYPE_NONE: the same
     int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
     int ntops;
+    int first; // of a window: the first iterator that may run innermost
     int nsizes;
     const int64_t *sizes;   // of a tile, ascending
     const Storage *storage; // GIVEN
@@ -152,7 +155,7 @@ static inline int cpu_sizes(const CpuObject *d, int64_t *out) {
 }
 static inline int cpu_iterators(const CpuObject *w, int64_t *out) {
     int n = w->nsizes > 0 ? w->nsizes : 1;
-    for (int i = 0; i < n; i++) out[i] = i;
+    for (int i = 0; i < n; i++) out[i] = w->first + i;
     return n;
 }
 static inline int cpu_distances(const CpuObject *a, int64_t *out) {

@@ -82,10 +82,11 @@ bool cpu_may_recompute(Arena *arena, const ProgramFacts *f, int i, int reader) {
     if (reader < 0 || !is_temp(f, c->s->write->tensor) || cpu_is_apart(c) || c->s->post)
         return false;
     const StmtFacts *r = &f->stmt[reader];
-    if (!r->s->niters || cpu_is_apart(r) || !c->s->niters || r->s->post) return false;
+    if (r->s->niters == r->s->serial || c->s->niters == c->s->serial) return false;
+    if (cpu_is_apart(r) || r->s->post) return false;
     if (stmt_overwritten(f, i, i + 1, f->p->stmts.n - 1)) return false;
     SchedStmt section = plain_section(c);
-    section.at = (LoopRef){r->s->iter[0].name, 1, false, {0}};
+    section.at = (LoopRef){r->s->iter[r->s->serial].name, 1, false, {0}};
     return lowers(arena, f->p, &section);
 }
 

@@ -188,6 +188,12 @@ static uint64_t kind_values(const Read *r, Kind k) {
     return 0;
 }
 
+static bool names_iter(const SchedStmt *from, Name iter) {
+    for (int i = 0; i < from->nloops; i++)
+        if (from->loop[i].iter == iter) return true;
+    return false;
+}
+
 // The loops as objects; what the section leaves out runs innermost.
 static void read_order(Read *r, int stmt, const SchedStmt *from) {
     CpuPath *path = &r->path[stmt];
@@ -195,6 +201,12 @@ static void read_order(Read *r, int stmt, const SchedStmt *from) {
     int next[PROGRAM_MAX_ITERS] = {0};
     int64_t left[PROGRAM_MAX_ITERS], step;
     for (int k = 0; k < s->niters; k++) left[k] = iter_extent(&s->iter[k]);
+    for (int k = 0; k < s->serial; k++) // steps that the section leaves out run outermost
+        if (!names_iter(from, s->iter[k].name)) {
+            path->dim[path->n++] = first_dim(r, stmt, k);
+            next[k]++;
+            left[k] = 1;
+        }
     for (int i = 0; i < from->nloops && path->n < TREE_MAX_DEPTH; i++) {
         int iter = loop_iter(r, stmt, from, i, &step);
         if (iter < 0 || covers(r, step, left[iter], !next[iter])) continue;
@@ -235,6 +247,7 @@ static bool is_one_part(const Read *r, int stmt, const SchedStmt *g) {
 
 static void read_place(Read *r, int stmt) {
     const SchedStmt *g = section_of(r, stmt);
+    if (g->nskews) left_open(r, g->skew[0].range, g->label, "skewed loops");
     uint64_t place = g->inlined   ? CPU_PLACE_INLINE
                      : g->after   ? CPU_PLACE_AFTER
                      : g->at.iter ? CPU_PLACE_AT
@@ -335,10 +348,13 @@ static void read_window(Read *r, const SchedStmt *g, int window, const LoopRef *
     for (int i = 0; at->iter && i < path->n && !depth; i++)
         if (same_loop(r, path->dim[i], at, reader)) depth = i + 1;
     if (at->iter && !depth) depth = once = once_at(r, at, reader);
-    if (at->iter && !depth && once < 0) left_open(r, g->range, g->label, "the loop it is made at");
+    bool in_steps = depth && r->h->object[path->dim[depth - 1]].step;
+    if (at->iter && ((!depth && once < 0) || (in_steps && !r->h->object[window].changes)))
+        left_open(r, g->range, g->label, "the loop it is made at");
     for (int i = 0; i < path->n && (depth || once == 0 || !at->iter); i++)
-        keep(r, g, CPU_AT, window, path->dim[i], i < depth ? CPU_AT_INSIDE : CPU_AT_OUTSIDE,
-             "the loop it is made at");
+        if (!r->h->object[path->dim[i]].step)
+            keep(r, g, CPU_AT, window, path->dim[i], i < depth ? CPU_AT_INSIDE : CPU_AT_OUTSIDE,
+                 "the loop it is made at");
 }
 
 // The loops of a section, as cpu_schedule.c would write them for one kind of copy?

@@ -122,21 +122,31 @@ static int64_t step_within(const Make *m, int dim) {
 
 static bool looks_alike(const Make *m, int d, int e) {
     const CpuObject *p = &m->h->object[d], *q = &m->h->object[e];
-    return p->level == q->level && p->extent == q->extent && p->class == q->class &&
-           step_within(m, d) == step_within(m, e) && is_interleaved(m, d) == is_interleaved(m, e) &&
+    return !p->step && !q->step && p->level == q->level && p->extent == q->extent &&
+           p->class == q->class && step_within(m, d) == step_within(m, e) &&
+           is_interleaved(m, d) == is_interleaved(m, e) &&
            ask(m, CPU_KIND, d, -1) == ask(m, CPU_KIND, e, -1);
 }
 
-// A copy made before everything closes all loops of what comes before its reader.
-static bool has_root_copy(const Make *m, int stmt) {
+// A copy made before everything closes all loops of what comes before its reader, and one that
+// steps read those of what comes before all of the steps.
+static bool makes_root_copy(const Make *m, int stmt) {
     for (int i = 0; i < m->h->copies.n; i++) {
         int w = m->h->copies.at[i];
         int64_t min, max;
-        if (m->h->object[w].stmt != stmt || !space_exists(m->cs->space, m->c, w)) continue;
+        if (m->h->object[w].stmt != stmt || m->h->object[w].changes) continue;
+        if (!space_exists(m->cs->space, m->c, w)) continue;
         space_count(m->cs->space, m->c, m->cs->words->choice[CPU_DEPTH], w, -1, &min, &max);
         if (min == 0) return true;
     }
     return false;
+}
+
+static bool has_root_copy(const Make *m, int before, int stmt) {
+    int first = group_first(m->p, stmt), end = group_end(m->p, stmt);
+    bool any = false, inside = before >= first && before < end;
+    for (int i = first; i < end && !inside; i++) any |= makes_root_copy(m, i);
+    return any;
 }
 
 // The bar: lowering would share a loop with the next statement that the candidate keeps apart.
@@ -149,7 +159,7 @@ static int bar(const Make *m, int stmt, const CpuPath *nest) {
     while (shared < nest->n && shared < other.n &&
            ask(m, CPU_ORDER, nest->dim[shared], other.dim[shared]) == CPU_ORDER_MERGED)
         shared++;
-    if (has_root_copy(m, next)) return nest->n ? 0 : -1;
+    if (has_root_copy(m, stmt, next)) return nest->n ? 0 : -1;
     if (shared == nest->n || shared == other.n) return -1;
     return looks_alike(m, nest->dim[shared], other.dim[shared]) ? shared : -1;
 }
@@ -193,12 +203,15 @@ static void set_layout(const Make *m, Storage *out, const Access *a, const CpuPa
     out->ndims = n;
 }
 
+// The loops around a window. Inside of steps it is inside of all of them.
 static int depth_of(const Make *m, int window, const CpuPath *nest) {
-    int depth = 0;
+    int steps = 0;
+    while (steps < nest->n && m->h->object[nest->dim[steps]].step) steps++;
+    int depth = steps;
     while (window >= 0 && depth < nest->n &&
            ask(m, CPU_AT, window, nest->dim[depth]) == CPU_AT_INSIDE)
         depth++;
-    return depth;
+    return depth > steps || (window >= 0 && m->h->object[window].changes) ? depth : 0;
 }
 
 static Storage storage_of(const Make *m, int region, int window) {

@@ -6,6 +6,7 @@
 #include "space/bound.h"
 #include "space/cpu_space.h"
 #include "support/genprog.h"
+#include "support/gensteps.h"
 #include "support/shapes.h"
 
 #include <math.h>
@@ -127,6 +128,19 @@ TEST(decisions_never_lower_it_on_random_programs) {
         Case x;
         lab_begin(&x.lab);
         bool ok = open_space(&x, genprog(&x.lab, seed), seed % 3 ? 2 : 1) && walks(&x, seed);
+        lab_end(&x.lab);
+        if (!ok) return;
+    }
+}
+
+TEST(decisions_never_lower_it_on_programs_in_steps) {
+    int64_t rounds = check_rounds(500);
+    for (int64_t i = 0; i < rounds; i++) {
+        uint64_t seed = (uint64_t)i + 1;
+        Case x;
+        lab_begin(&x.lab);
+        const Program *p = lab_program(&x.lab, gensteps_text(&x.lab.arena, seed), NULL);
+        bool ok = open_space(&x, p, seed % 3 ? 2 : 1) && walks(&x, seed);
         lab_end(&x.lab);
         if (!ok) return;
     }

@@ -5,6 +5,7 @@
 
 #include "support/boundlab.h"
 #include "support/genprog.h"
+#include "support/gensteps.h"
 
 #include <math.h>
 #include <string.h>
@@ -211,7 +212,9 @@ TEST(random_programs_are_never_below_their_bounds) {
     for (int64_t i = 0; i < check_long_rounds(40); i++) {
         Lab lab;
         lab_begin(&lab);
-        const Program *p = genprog(&lab, (uint64_t)i + 1);
+        uint64_t seed = (uint64_t)i + 1;
+        const Program *p =
+            i % 3 ? genprog(&lab, seed) : lab_program(&lab, gensteps_text(&lab.arena, seed), NULL);
         const Family *f = family_at((int)(i % family_count()));
         if (CHECK(p)) try_program(f, &lab, p, 2, (uint64_t)i, &t);
         lab_end(&lab);

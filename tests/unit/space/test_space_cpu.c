@@ -7,6 +7,7 @@
 #include "space/cpu_space.h"
 #include "support/genprog.h"
 #include "support/gensched.h"
+#include "support/gensteps.h"
 #include "support/jitlab.h"
 #include "support/shapes.h"
 #include "verify/verify.h"
@@ -213,6 +214,12 @@ static void candidates_of(Program *(*generate)(Lab *, uint64_t)) {
 TEST(candidates_of_random_programs) { candidates_of(genprog); }
 
 TEST(candidates_of_random_chains) { candidates_of(genprog_chains); }
+
+static Program *steps_program(Lab *lab, uint64_t seed) {
+    return lab_program(lab, gensteps_text(&lab->arena, seed), NULL);
+}
+
+TEST(candidates_of_programs_in_steps) { candidates_of(steps_program); }
 
 TEST(candidates_of_known_shapes) {
     Totals totals = {0};

@@ -5,6 +5,7 @@
 #include "space/cpu.h"
 #include "space/cpu_space.h"
 #include "support/genprog.h"
+#include "support/gensteps.h"
 #include "support/shapes.h"
 #include "verify/verify.h"
 
@@ -19,16 +20,20 @@ typedef struct Walk {
     Cand *c, *again, *before;
 } Walk;
 
-static bool walk_begin(Walk *k, uint64_t seed, bool known) {
+// A program as people write them, a random one, or one whose statements run in steps.
+typedef enum Origin { KNOWN, RANDOM, STEPS, ORIGINS } Origin;
+
+static bool walk_begin(Walk *k, uint64_t seed, Origin from) {
     lab_begin(&k->lab);
-    if (known) {
+    if (from == KNOWN) {
         uint64_t state = seed;
         const Shape *shape = &shapes[check_random(&state) % (uint64_t)nshapes];
         int64_t values[3];
         for (int i = 0; i < 3; i++) values[i] = 1 + (int64_t)(check_random(&state) % 70);
         k->p = lab_program(&k->lab, shape->text, values);
     } else {
-        k->p = genprog(&k->lab, seed);
+        k->p = from == STEPS ? lab_program(&k->lab, gensteps_text(&k->lab.arena, seed), NULL)
+                             : genprog(&k->lab, seed);
     }
     CpuOptions o = {.threads = seed & 1 ? 2 : 1};
     machine_describe(&o.machine, ISA_AVX2);
@@ -129,7 +134,7 @@ TEST(decisions_commute_on_random_programs) {
     for (int64_t i = 0; i < check_rounds(200); i++) {
         uint64_t seed = (uint64_t)i + 1;
         Walk k;
-        bool ok = walk_begin(&k, seed, i % 2);
+        bool ok = walk_begin(&k, seed, i % ORIGINS);
         for (int r = 0; ok && r < 3; r++) {
             bool alive = descend(&k, &seed, f);
             ok = commutes(&k, f, alive, &seed) && (!alive || reads_back(&k));
@@ -203,7 +208,7 @@ TEST(lowering_merges_what_the_candidate_merges) {
     for (int64_t i = 0; i < check_rounds(1000); i++) {
         Walk k;
         uint64_t seed = (uint64_t)i;
-        bool ok = walk_begin(&k, (uint64_t)i + 1, i % 2);
+        bool ok = walk_begin(&k, (uint64_t)i + 1, i % ORIGINS);
         for (int r = 0; ok && r < 4 && k.p->stmts.n < 64; r++) {
             space_copy(k.cs->space, k.c, k.cs->space->root);
             // as much merged as there can be: the interesting case is rare at random
@@ -256,7 +261,7 @@ TEST(candidates_verify) {
     for (int64_t i = first; i < first + rounds; i++) {
         Walk k;
         uint64_t seed = (uint64_t)i * 77;
-        bool ok = walk_begin(&k, (uint64_t)i + 100000, i % 2);
+        bool ok = walk_begin(&k, (uint64_t)i + 100000, i % ORIGINS);
         for (int r = 0; ok && r < 10; r++) {
             space_copy(k.cs->space, k.c, k.cs->space->root);
             if (!space_complete(k.w, k.c, &seed)) {

@@ -17,6 +17,13 @@ static const char text[] = "def mm(float(M,K) A, float(K,N) B) -> (C) {\n"
                            "    o(m,n) = exp(x(m,n) - s(m))\n"
                            "}\n"
                            "def pick(float(N) x, int32(M) at) -> (o) { o(i) = x(at(i)) }\n"
+                           "def scan(float(T,N) x) -> (float(T,N) y) {\n"
+                           "    y(0,i) = x(0,i)\n"
+                           "    for t in 1:T {\n"
+                           "        s(t) +=! x(t,i) * y(t-1,i)\n"
+                           "        y(t,i) = max(y(t-1,i) - s(t), x(t,i))\n"
+                           "    }\n"
+                           "}\n"
                            "def vast(float(N) x) -> (o) {\n"
                            "    t(i,j) = x(i)*x(j)\n"
                            "    o(i) +=! t(j,i)*t(i,j)\n"
@@ -143,29 +150,30 @@ TEST(curves_show_what_was_measured) {
     lw_context_free(ctx);
 }
 
-// Every strategy, on a program whose results round and on one that reads through subscripts.
+// Every strategy, on a program whose results round, on one that reads through subscripts, and on
+// one whose statements run in steps.
 TEST(every_strategy_tunes) {
+    static const struct {
+        const char *name;
+        int64_t size[2];
+        int trials;
+    } programs[] = {{"row", {7, 65}, 12}, {"pick", {100, 30}, 6}, {"scan", {9, 70}, 6}};
     lw_context *ctx = lw_context_new(NULL);
-    lw_bound *row = bind(ctx, "row", (int64_t[]){7, 65}, 2);
-    lw_bound *pick = bind(ctx, "pick", (int64_t[]){100, 30}, 2);
-    for (const char *const *s = lw_tune_strategies(); *s; s++) {
-        Seen seen;
-        lw_tune_options o = options(&seen);
-        const lw_tune_result *r;
-        o.strategy = *s;
-        o.trials = 12;
-        o.seconds = 5;
-        if (!CHECK(lw_tune(ctx, row, &o, &r) == LW_OK)) printf("%s: %s", *s, lw_diag_text(ctx));
-        CHECK(!seen.count[LW_TRIAL_WRONG] && !seen.count[LW_TRIAL_CRASHED]);
-        o = options(&seen);
-        o.strategy = *s;
-        o.trials = 6;
-        o.seconds = 5;
-        if (!CHECK(lw_tune(ctx, pick, &o, &r) == LW_OK)) printf("%s: %s", *s, lw_diag_text(ctx));
-        CHECK(!seen.count[LW_TRIAL_WRONG] && !seen.count[LW_TRIAL_CRASHED]);
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        lw_bound *b = bind(ctx, programs[i].name, programs[i].size, 2);
+        for (const char *const *s = lw_tune_strategies(); b && *s; s++) {
+            Seen seen;
+            lw_tune_options o = options(&seen);
+            const lw_tune_result *r;
+            o.strategy = *s;
+            o.trials = programs[i].trials;
+            o.seconds = 5;
+            if (!CHECK(lw_tune(ctx, b, &o, &r) == LW_OK))
+                printf("%s by %s: %s", programs[i].name, *s, lw_diag_text(ctx));
+            CHECK(!seen.count[LW_TRIAL_WRONG] && !seen.count[LW_TRIAL_CRASHED]);
+        }
+        lw_bound_free(b);
     }
-    lw_bound_free(row);
-    lw_bound_free(pick);
     lw_context_free(ctx);
 }
 
