@@ -206,6 +206,10 @@ static const char *compute_at(const void *of, size_t i) {
     const Hardware *h = of;
     return (int)i < h->compute.n ? h->compute.at[i].name : NULL;
 }
+static const char *transfer_at(const void *of, size_t i) {
+    const Hardware *h = of;
+    return (int)i < h->transfer.n ? h->transfer.at[i].name : NULL;
+}
 static const char *stencil_at(const void *of, size_t i) {
     const Hardware *h = of;
     return (int)i < h->stencil.n ? h->stencil.at[i].name : NULL;
@@ -220,6 +224,12 @@ int hardware_memory(const Hardware *h, Name name) {
 int hardware_compute(const Hardware *h, Name name) {
     for (int i = 0; i < h->compute.n; i++)
         if (strcmp(h->compute.at[i].name, name) == 0) return i;
+    return -1;
+}
+
+int hardware_transfer(const Hardware *h, Name name) {
+    for (int i = 0; i < h->transfer.n; i++)
+        if (strcmp(h->transfer.at[i].name, name) == 0) return i;
     return -1;
 }
 
@@ -254,6 +264,13 @@ static int unit_of(HardwareReader *r, const HardwareWord *w, bool memory, const 
     if (i < 0)
         diag_suggest(r->diags, unknown(r, w, memory ? "memory unit" : "compute unit"), name,
                      other_at, &(OtherUnits){r->h, memory, self});
+    return i;
+}
+
+static int transfer_of(HardwareReader *r, const HardwareWord *w) {
+    const char *name = text_of(r, w);
+    int i = hardware_transfer(r->h, name);
+    if (i < 0) diag_suggest(r->diags, unknown(r, w, "transfer engine"), name, transfer_at, r->h);
     return i;
 }
 
@@ -503,12 +520,12 @@ static bool read_param(HardwareReader *r, const PassParam *p, const HardwareWord
         if (!ok) expected(r, value, "tags such as #tile,#inner");
         break;
     case PASS_MEMORY:
-    case PASS_COMPUTE: {
-        int unit = unit_of(r, value, p->kind == PASS_MEMORY, NULL);
-        v.number = unit;
-        ok = unit >= 0;
+    case PASS_COMPUTE:
+    case PASS_TRANSFER:
+        v.number = p->kind == PASS_TRANSFER ? transfer_of(r, value)
+                                            : unit_of(r, value, p->kind == PASS_MEMORY, NULL);
+        ok = v.number >= 0;
         break;
-    }
     case PASS_STENCIL: ok = stencils_are_good(r, value); break;
     case PASS_NAME:
         ok = is_name(value);

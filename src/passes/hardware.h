@@ -75,11 +75,12 @@ typedef enum PassKind {
     PASS_BYTES,
     PASS_REAL,
     PASS_FLAG,
-    PASS_TAGS,    // "#a,#b"
-    PASS_MEMORY,  // a memory unit
-    PASS_COMPUTE, // a compute unit
-    PASS_STENCIL, // names of stencils, "a,b"
-    PASS_NAME,    // one word
+    PASS_TAGS,     // "#a,#b"
+    PASS_MEMORY,   // a memory unit
+    PASS_COMPUTE,  // a compute unit
+    PASS_TRANSFER, // a transfer engine
+    PASS_STENCIL,  // names of stencils, "a,b"
+    PASS_NAME,     // one word
 } PassKind;
 
 typedef struct PassParam {
@@ -133,6 +134,7 @@ bool hardware_is(const char *text);
 
 int hardware_memory(const Hardware *h, Name name); // -1: none
 int hardware_compute(const Hardware *h, Name name);
+int hardware_transfer(const Hardware *h, Name name);
 const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len); // NULL: none
 
 // The descriptions in the library, those of machines/.

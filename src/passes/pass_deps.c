@@ -100,10 +100,6 @@ static const Node *with_deps(Deps *d, Tree *t, const Node *node, int depth, bool
 const Tree *pass_deps(PassRun *r, const Tree *t) {
     Deps d = {.arena = r->arena};
     facts_collect(&d.f, r->arena, t);
-    if (d.f.overflow) {
-        pass_left(r, NULL, "index expressions overflow");
-        return t;
-    }
     EditWork w = work_begin(t, "order", &(TreeEdit){.diags = &r->refused, .unchecked = true});
     w.t->root = children_with_deps(&d, w.t, t->root, 0);
     for (int i = 0; i < w.t->root->nchildren; i++) {
@@ -148,10 +144,6 @@ const Tree *pass_reorder(PassRun *r, const Tree *t) {
     const Block *root = t->root;
     Deps d = {.arena = r->arena};
     facts_collect(&d.f, r->arena, t);
-    if (d.f.overflow) {
-        pass_left(r, NULL, "index expressions overflow");
-        return t;
-    }
     int *order = arena_new_n(r->arena, int, root->nchildren + 1), first = r->notes.n;
     for (int i = 0; i < root->nchildren; i++) {
         int at = position_of(&d, root, order, i, i);

@@ -52,6 +52,13 @@ __attribute__((format(printf, 3, 4))) void pass_left(PassRun *r, const Block *b,
 TreeEdit pass_edit(PassRun *r);
 void pass_refused(PassRun *r, const Block *b);
 
+// --- Stencils, pass_stencil.c --------------------------------------------------------------------
+
+// The size of each index in the best match of the block with one of the stencils `use` ("": all);
+// why there is none, in words.
+const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char *use,
+                          int64_t *size);
+
 // --- Views ---------------------------------------------------------------------------------------
 
 // What a block touches of one buffer, as a function of the part of its ranges that is run.

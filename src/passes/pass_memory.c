@@ -68,7 +68,7 @@ static const Tree *cache_one(PassRun *r, const Tree *t, int loop, int64_t *room)
     int unit = (int)pass_int(r, "unit");
     CacheHow how = {.odd_above = pass_int(r, "odd")};
     if (unit >= 0) how.place = unit_place(r, t, r->h->memory.at[unit].name);
-    if (*pass_text(r, "move")) how.mover = unit_place(r, t, pass_text(r, "move"));
+    if (pass_int(r, "move") >= 0) how.mover = unit_place(r, t, pass_text(r, "move"));
     int64_t *one = arena_new_n(r->arena, int64_t, b->nindex);
     for (int i = 0; i < b->nindex; i++) one[i] = 1;
     const char *along = pass_text(r, "along");

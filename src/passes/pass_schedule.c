@@ -395,13 +395,14 @@ static const Tree *schedule_one(PassRun *r, const Tree *t, int loop, const Memor
 
 const Tree *pass_schedule(PassRun *r, const Tree *t) {
     LoopList list = pass_blocks(r, t, "reqs");
-    int unit = (int)pass_int(r, "unit");
-    const Transfer *engine = NULL;
-    for (int i = 0; i < r->h->transfer.n; i++)
-        if (strcmp(r->h->transfer.at[i].name, pass_text(r, "move")) == 0)
-            engine = &r->h->transfer.at[i];
+    int unit = (int)pass_int(r, "unit"), move = (int)pass_int(r, "move");
+    const Transfer *engine = move >= 0 ? &r->h->transfer.at[move] : NULL;
     if (unit < 0 || !engine) {
         pass_left(r, NULL, "it needs unit=MEMORY and move=ENGINE");
+        return t;
+    }
+    if (engine->to != unit && engine->from != unit) {
+        pass_left(r, NULL, "%s does not reach %s", engine->name, r->h->memory.at[unit].name);
         return t;
     }
     for (int i = 0; i < list.n; i++)

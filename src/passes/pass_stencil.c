@@ -32,6 +32,8 @@ typedef struct Match {
 
 typedef struct Matcher {
     PassRun *r;
+    const char *use; // names of stencils; "": all
+    bool strict, whole;
     const Tree *t;
     const Block *b;
     const TileViews *v;
@@ -57,7 +59,7 @@ static bool stride_fits(int rule, int64_t stride) {
 
 static bool index_fits(const Matcher *m, int index, const StencilIndex *s) {
     int64_t extent = m->b->index[index].extent;
-    if (pass_int(m->r, "strict") && s->size > 0 && extent % s->size != 0) return false;
+    if (m->strict && s->size > 0 && extent % s->size != 0) return false;
     if (!stride_fits(s->out.at[0], flat_stride(m, m->out, index))) return false;
     for (int k = 0; k < s->in_.n; k++)
         if (!stride_fits(s->in_.at[k], flat_stride(m, m->in[m->now.input[k]], index))) return false;
@@ -67,7 +69,7 @@ static bool index_fits(const Matcher *m, int index, const StencilIndex *s) {
 static int64_t size_of(const Matcher *m, const Match *match, int index) {
     int64_t extent = m->b->index[index].extent;
     int of = match->of[index];
-    bool stays = of < 0 && pass_int(m->r, "whole") && !index_is_output(m->v, index);
+    bool stays = of < 0 && m->whole && !index_is_output(m->v, index);
     return stays                                ? extent
            : of < 0                             ? 1
            : match->stencil->index[of].size < 0 ? extent
@@ -165,16 +167,31 @@ static const char *prepare(Matcher *m) {
 }
 
 static void match_all(Matcher *m) {
-    const char *use = pass_text(m->r, "use");
     Type type = m->t->buffers.at[m->in[0]->buffer].type;
     for (int i = 0; i < m->r->h->stencil.n; i++) {
         const Stencil *s = &m->r->h->stencil.at[i];
-        if (!is_wanted(use, s->name) || !s->nindex || s->index[0].in_.n > m->nin) continue;
+        if (!is_wanted(m->use, s->name) || !s->nindex || s->index[0].in_.n > m->nin) continue;
         if (s->type != TYPE_NONE && (Type)s->type != type) continue;
         m->now.stencil = s;
         for (int k = 0; k < MAX_BLOCK; k++) m->now.of[k] = -1;
         match_inputs(m, 0);
     }
+}
+
+// Finds the best match; why there is none, in words.
+static const char *matched(Matcher *m) {
+    m->v = tile_views(m->r->arena, m->t, m->b);
+    const char *why = prepare(m);
+    if (!why) match_all(m);
+    return why || m->found ? why : "no stencil matches";
+}
+
+const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char *use,
+                          int64_t *size) {
+    Matcher m = {.r = r, .t = t, .b = b, .use = use};
+    const char *why = matched(&m);
+    for (int i = 0; !why && i < b->nindex; i++) size[i] = size_of(&m, &m.best, i);
+    return why;
 }
 
 static Tags inner_tags(const Matcher *m) {
@@ -238,10 +255,10 @@ const Tree *pass_stencil(PassRun *r, const Tree *t) {
     LoopList list = pass_blocks(r, t, "reqs");
     for (int i = 0; i < list.n; i++) {
         const Block *b = tree_loop_at(t, list.at[i]);
-        Matcher m = {.r = r, .t = t, .b = b, .v = tile_views(r->arena, t, b)};
-        const char *why = prepare(&m);
-        if (!why) match_all(&m);
-        if (!why && !m.found) why = "no stencil matches";
+        Matcher m = {.r = r, .t = t, .b = b, .use = pass_text(r, "use")};
+        m.strict = pass_int(r, "strict") != 0;
+        m.whole = pass_int(r, "whole") != 0;
+        const char *why = matched(&m);
         if (why)
             pass_left(r, b, "%s", why);
         else

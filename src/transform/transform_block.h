@@ -84,6 +84,19 @@ typedef struct CacheHow {
 // than the indices around the children.
 const Tree *tree_block_cache(const Tree *t, int loop, const CacheHow *how, const TreeEdit *e);
 
+typedef struct PadHow {
+    const int64_t *extent; // per index of the block its new range, not below the old one
+    Place place;           // of the copies
+    Place mover;           // of the blocks that copy
+} PadHow;
+// for [i:10, k:6]: C[i] += A[i, k]*x[k]  ->
+// A'[12, 8] = A, else -0; x'[8] = x, else 1; C'[12] = 0; for [i:12, k:8]: C'[i] += A'[i, k]*x'[k];
+// for [i:10]: C[i] += C'[i]
+// A block of one statement. Legal when every iteration beyond the old ranges writes beyond the old
+// results, or combines the reduction's identity with one, exactly: the elements around the copies
+// have the values that make it so, transform_pad.c.
+const Tree *tree_block_pad(const Tree *t, int loop, const PadHow *how, const TreeEdit *e);
+
 // T[0] = A[i] + 1; C[i] = T[0]*2  ->  C[i] = (A[i] + 1)*2
 // `b` allocates the buffer of one element; its children `store` and `load` are the leaves that
 // assign it and read it. The caller answers for the value being the same there.

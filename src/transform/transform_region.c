@@ -6,21 +6,7 @@
 
 #include "base/checked.h"
 #include "transform/edit.h"
-
-// The box of a buffer that the children of a block touch, relative to indices around them.
-typedef struct TouchedBox {
-    EditWork *w;
-    const TreeFacts *f; // bounds of indices
-    const bool *below;  // per index id: of a block below
-    int buffer, rank;
-    const Affine *base[TREE_MAX_RANK]; // its corner
-    int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
-    int64_t step[TREE_MAX_RANK]; // between subscripts that occur; 0: one occurs
-    bool any, ok;
-    bool read, assigned, reduced;
-    bool starts; // an initialisation of an argument, which accumulating runs leave out
-    Reduce op;
-} TouchedBox;
+#include "transform/transform_region.h"
 
 // base + [min, max] of one subscript; false: it cannot be told.
 static bool spread(TouchedBox *g, const Affine *sub, const Affine **base, int64_t *min,
@@ -89,15 +75,19 @@ static void mark(const Node *node, bool *below) {
     for (int i = 0; b && i < b->nchildren; i++) mark(b->child[i], below);
 }
 
-static TouchedBox box_of(EditWork *w, const Block *b, int buffer) {
-    TreeFacts *f = arena_new(w->arena, TreeFacts);
+TouchedBox region_box(EditWork *w, const TreeFacts *f, const Node *const *node, int n, int buffer) {
     bool *below = arena_new_n(w->arena, bool, w->old->nindices + 1);
     TouchedBox g = {.w = w, .f = f, .below = below, .buffer = buffer, .ok = true};
-    facts_collect(f, w->arena, w->old);
     g.rank = w->old->buffers.at[buffer].rank;
-    for (int i = 0; i < b->nchildren; i++) mark(b->child[i], below);
-    for (int i = 0; i < b->nchildren; i++) include_node(&g, b->child[i]);
+    for (int i = 0; i < n; i++) mark(node[i], below);
+    for (int i = 0; i < n; i++) include_node(&g, node[i]);
     return g;
+}
+
+static TouchedBox box_of(EditWork *w, const Block *b, int buffer) {
+    TreeFacts *f = arena_new(w->arena, TreeFacts);
+    facts_collect(f, w->arena, w->old);
+    return region_box(w, f, b->child, b->nchildren, buffer);
 }
 
 // Accesses of the old buffer become accesses of the new one, counted from the box's corner.
@@ -118,20 +108,14 @@ static const Access *shift_access(void *user, Exprs *x, const Access *a) {
     return access_make(x, s->to, a->rank, sub);
 }
 
-// A buffer for the box, row-major.
-static int box_buffer(EditWork *w, const TouchedBox *g, const char *name, Place place, int64_t odd,
-                      Shift *s) {
-    Buffer b = w->old->buffers.at[g->buffer];
-    int64_t *size = arena_new_n(w->arena, int64_t, g->rank), step = 1;
-    int64_t *stride = arena_new_n(w->arena, int64_t, g->rank);
-    *s = (Shift){.from = g->buffer};
-    for (int d = g->rank - 1; d >= 0; d--) {
-        s->step[d] = max_i64(g->step[d], 1);
-        size[d] = (g->max[d] - g->min[d]) / s->step[d] + 1;
+int region_buffer(EditWork *w, int like, const char *name, Place place, const int64_t *size,
+                  int64_t odd) {
+    Buffer b = w->old->buffers.at[like];
+    int64_t *stride = arena_new_n(w->arena, int64_t, b.rank), step = 1;
+    for (int d = b.rank - 1; d >= 0; d--) {
         stride[d] = step;
         int64_t room = odd > 0 && size[d] >= odd && d > 0 ? size[d] | 1 : size[d];
         if (!checked_mul(step, max_i64(room, 1), &step)) step = INT64_MAX / 2;
-        s->minus[d] = affine_add_const(w->x, g->base[d], g->min[d]);
     }
     b.name = name_of(w->t->names, name);
     b.home = HOME_AUTO;
@@ -142,10 +126,23 @@ static int box_buffer(EditWork *w, const TouchedBox *g, const char *name, Place 
     b.place = place;
     b.bank_dim = -1;
     b.tags = (Tags){0};
-    return s->to = tree_buffer(w->t, &b);
+    return tree_buffer(w->t, &b);
 }
 
-static Block with_alloc(EditWork *w, const Block *b, int drop, int add) {
+// A buffer for the box, row-major.
+static int box_buffer(EditWork *w, const TouchedBox *g, const char *name, Place place, int64_t odd,
+                      Shift *s) {
+    int64_t *size = arena_new_n(w->arena, int64_t, g->rank);
+    *s = (Shift){.from = g->buffer};
+    for (int d = 0; d < g->rank; d++) {
+        s->step[d] = max_i64(g->step[d], 1);
+        size[d] = (g->max[d] - g->min[d]) / s->step[d] + 1;
+        s->minus[d] = affine_add_const(w->x, g->base[d], g->min[d]);
+    }
+    return s->to = region_buffer(w, g->buffer, name, place, size, odd);
+}
+
+Block region_block(EditWork *w, const Block *b, int drop, int add) {
     Block out = *b;
     int *alloc = arena_new_n(w->arena, int, b->nallocs + 1);
     out.nallocs = 0;
@@ -195,11 +192,11 @@ const Tree *tree_block_localize(const Tree *t, int loop, int buffer, const TreeE
     r->user = &s;
     const Node **child = arena_new_n(w.arena, const Node *, b->nchildren);
     rename_nodes(r, b->child, b->nchildren, child);
-    Block inner = with_alloc(&w, b, -1, made_buffer);
+    Block inner = region_block(&w, b, -1, made_buffer);
     const Node *made = &tree_block(w.t, &inner, child, b->nchildren)->node;
     work_replace(&w, &b->node, &made, 1);
     const Block *now = home_of(w.t->root, buffer);
-    Block outer = with_alloc(&w, now, buffer, -1);
+    Block outer = region_block(&w, now, buffer, -1);
     made = &tree_block(w.t, &outer, now->child, now->nchildren)->node;
     if (now == w.t->root)
         w.t->root = as_block(made);
@@ -213,55 +210,67 @@ const Tree *tree_block_localize(const Tree *t, int loop, int buffer, const TreeE
 
 typedef enum CopyKind { COPY_LOAD, COPY_STORE, COPY_START, COPY_ADD } CopyKind;
 
-// What partial results start from. That of a sum is -0: x + -0 is x, also for x = -0.
-static const Expr *start_of(EditWork *w, Type type, Reduce op) {
+const Expr *region_start(EditWork *w, Type type, Reduce op) {
     if (op == REDUCE_ADD && type_is_float(type)) return expr_float(w->x, type, -0.0);
     return expr_const(w->x, type, reduce_start(type, op));
 }
 
-// for [x, y]: T[x, y] = A[corner + (x, y)], or the reverse, inside of A where that is in doubt.
-static const Node *copy_block(EditWork *w, const TouchedBox *g, const Shift *s, CopyKind kind,
-                              Place mover) {
-    const Buffer *whole = &w->old->buffers.at[g->buffer], *part = &w->t->buffers.at[s->to];
+const Block *region_copy(EditWork *w, const TreeFacts *f, const CopyPart *part) {
+    const Buffer *whole = &w->old->buffers.at[part->buffer];
     const Affine *near[TREE_MAX_RANK], *far[TREE_MAX_RANK];
     VEC(const Affine *) inside = {0};
     Index index[TREE_MAX_RANK];
     int n = 0;
-    for (int d = 0; d < g->rank; d++) {
-        near[d] = affine_const(w->x, 0);
+    for (int d = 0; d < whole->rank; d++) {
+        const Affine *at = affine_const(w->x, 0);
         if (part->size[d] > 1) {
             const char *name = arena_printf(w->arena, "d%d", d);
             index[n] = tree_index(w->t, name_of(w->t->names, name), part->size[d]);
-            near[d] = affine_iter(w->x, index[n++].id);
+            at = affine_iter(w->x, index[n++].id);
         }
-        far[d] = affine_add(w->x, s->minus[d], affine_scale(w->x, near[d], s->step[d]));
+        near[d] = affine_add_const(w->x, at, part->at[d]);
+        if (part->value) continue;
+        far[d] = affine_add(w->x, part->corner[d], affine_scale(w->x, at, part->step[d]));
         int64_t lo, hi;
-        bool known = affine_bounds(s->minus[d], g->f->lo, g->f->hi, &lo, &hi);
+        bool known = affine_bounds(part->corner[d], f->lo, f->hi, &lo, &hi);
         const Affine *last =
             affine_add_const(w->x, affine_scale(w->x, far[d], -1), whole->size[d] - 1);
-        if (kind == COPY_START) continue;
         if (!known || lo < 0) vec_push(w->arena, &inside, far[d]);
-        if (!known || hi + (part->size[d] - 1) * s->step[d] >= whole->size[d])
+        if (!known || hi + (part->size[d] - 1) * part->step[d] >= whole->size[d])
             vec_push(w->arena, &inside, last);
     }
-    const Access *a = access_make(w->x, s->to, g->rank, near);
-    const Access *b = access_make(w->x, g->buffer, g->rank, far);
-    bool in = kind == COPY_LOAD || kind == COPY_START;
-    Leaf leaf = {.node.ndeps = -1, .stmt = -1, .write = in ? a : b};
-    leaf.op = kind == COPY_ADD ? g->op : REDUCE_ASSIGN;
-    leaf.value = kind == COPY_START ? start_of(w, whole->type, g->op)
-                                    : expr_read(w->x, whole->type, in ? b : a);
-    const char *const tag[] = {"cache_load", "cache_store", "cache_init", "cache_store"};
+    const Access *a = access_make(w->x, part->to, whole->rank, near);
+    const Access *b = part->value ? NULL : access_make(w->x, part->buffer, whole->rank, far);
+    Leaf leaf = {.node.ndeps = -1, .stmt = -1, .write = part->store ? b : a};
+    leaf.op = part->store ? part->op : REDUCE_ASSIGN;
+    leaf.value = part->value ? part->value : expr_read(w->x, whole->type, part->store ? a : b);
     Tag *tags = arena_new_n(w->arena, Tag, 2);
-    tags[0].name = name_of(w->t->names, "cache");
-    tags[1].name = name_of(w->t->names, tag[kind]);
+    for (int i = 0; i < 2; i++) tags[i].name = name_of(w->t->names, part->tag[i]);
     const Node *node = &tree_leaf(w->t, &leaf)->node;
     Block like = {.node = {.ndeps = -1, .tags = {2, tags}}, .kind = KIND_ANY, .nindex = n};
     like.index = index;
     like.constraint = inside.at;
     like.nconstraints = inside.n;
-    like.place = mover;
-    return &tree_block(w->t, &like, &node, 1)->node;
+    like.place = part->mover;
+    return tree_block(w->t, &like, &node, 1);
+}
+
+// The whole box of a copy.
+static const Node *copy_block(EditWork *w, const TouchedBox *g, const Shift *s, CopyKind kind,
+                              Place mover) {
+    static const char *const tag[] = {"cache_load", "cache_store", "cache_init", "cache_store"};
+    const Buffer *b = &w->t->buffers.at[s->to];
+    CopyPart part = {.buffer = g->buffer, .to = s->to, .size = b->size, .mover = mover};
+    part.corner = s->minus;
+    part.step = s->step;
+    part.tag[0] = "cache";
+    part.tag[1] = tag[kind];
+    part.store = kind == COPY_STORE || kind == COPY_ADD;
+    part.op = kind == COPY_ADD ? g->op : REDUCE_ASSIGN;
+    if (kind == COPY_START) part.value = region_start(w, b->type, g->op);
+    int64_t zero[TREE_MAX_RANK] = {0};
+    part.at = zero;
+    return &region_copy(w, g->f, &part)->node;
 }
 
 // One attempt, with or without reading the old content before assignments.
@@ -291,7 +300,7 @@ static const Tree *cached(const Tree *t, const Block *b, const CacheHow *how, bo
     n += b->nchildren;
     if (g.reduced || g.assigned)
         child[n++] = copy_block(&w, &g, &s, adds ? COPY_ADD : COPY_STORE, how->mover);
-    Block like = with_alloc(&w, b, -1, made_buffer);
+    Block like = region_block(&w, b, -1, made_buffer);
     const Node *made = &tree_block(w.t, &like, child, n)->node;
     work_replace(&w, &b->node, &made, 1);
     w.same_order = true;
@@ -338,7 +347,7 @@ const Tree *tree_forward(const Tree *t, const Block *b, int buffer, int store, i
     int n = 0;
     for (int i = 0; i < b->nchildren; i++)
         if (i != store) child[n++] = i == load ? &tree_leaf(w.t, &leaf)->node : b->child[i];
-    Block like = with_alloc(&w, b, buffer, -1);
+    Block like = region_block(&w, b, buffer, -1);
     const Node *made = &tree_block(w.t, &like, child, n)->node;
     if (b == t->root)
         w.t->root = as_block(made);

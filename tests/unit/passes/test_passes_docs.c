@@ -16,6 +16,7 @@ static const char *const kind_text[] = {
     [PASS_TAGS] = "tags",
     [PASS_MEMORY] = "memory unit",
     [PASS_COMPUTE] = "compute unit",
+    [PASS_TRANSFER] = "transfer engine",
     [PASS_STENCIL] = "stencils",
     [PASS_NAME] = "word",
 };

@@ -47,11 +47,15 @@ static const char *const lines[] = {
     "pass fuse always=yes\npass localize\npass scalarize",
     "pass reorder\npass fuse\npass localize",
     "pass scalarize",
+    "pass flatten\npass fuse always=yes\npass localize\npass prune\npass scalarize",
     "pass transpose",
     "pass cache unit=SRAM move=DMA",
     "pass cache reqs=#out out=no odd=%d",
     "pass cache reqs=#in in=no",
     "pass cache strided=yes unit=SRAM",
+    "pass pad to=4 most=9",
+    "pass pad to=%d least=2 most=60 unit=SRAM move=DMA\npass autotile even=yes max_product=12",
+    "pass pad reqs=#contraction most=20\npass stencil reqs=#contraction strict=yes outer=#out",
     "pass boundary least=0.%d",
     "pass boundary reqs=#contraction least=0",
     "pass constraints",
@@ -94,7 +98,7 @@ static void random_value(Text *out, uint64_t *state, const PassParam *p) {
     static const char *const tags[] = {
         "#in",    "#out",     "#in,#part",    "#contraction", "#eltwise",    "#copy",   "#zero",
         "#fused", "#stencil", "#stencil=mac", "#cache",       "#cache_load", "#kernel", NULL};
-    static const char *const names[] = {"p", "DMA", "stencil_n", "stencil_k", NULL};
+    static const char *const names[] = {"p", "stencil_n", "stencil_k", NULL};
     static const char *const stencils[] = {"mac", "dot", "flip", "dot,mac", NULL};
     double most = p->most - p->least < 64 ? p->most : p->least + 64;
     if (strcmp(p->name, "most") == 0) most = 4; // copies of a copy of a copy
@@ -109,6 +113,7 @@ static void random_value(Text *out, uint64_t *state, const PassParam *p) {
     case PASS_TAGS: text_add(out, one_of(state, tags)); break;
     case PASS_MEMORY: text_add(out, below(state, 2) ? "SRAM" : "DRAM"); break;
     case PASS_COMPUTE: text_add(out, below(state, 2) ? "PROC" : "BANK"); break;
+    case PASS_TRANSFER: text_add(out, "DMA"); break;
     case PASS_STENCIL: text_add(out, one_of(state, stencils)); break;
     case PASS_NAME: text_add(out, one_of(state, names)); break;
     }

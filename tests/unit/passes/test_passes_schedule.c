@@ -68,6 +68,10 @@ TEST(schedule_compresses_strides) {
 TEST(schedule_refuses) {
     check_one(product, "pass schedule reqs=#contraction\n",
               "schedule     left alone: it needs unit=MEMORY and move=ENGINE\n");
+    check_one(product,
+              "memory FAR\ntransfer AWAY from=DRAM to=FAR\n"
+              "pass schedule reqs=#contraction unit=SRAM move=AWAY\n",
+              "schedule     left alone: AWAY does not reach SRAM\n");
     check_one(product, "pass order\n" SCHEDULE,
               "order        done\n"
               "schedule     C: left alone: its order is decided\n");
@@ -98,6 +102,12 @@ TEST(schedule_refuses) {
                      "0: $a = load(A) 1: C = store($a) } }\n",
                      DMA "pass schedule unit=SRAM move=DMA\n"),
         "schedule     a: left alone: it has more than 12 indices\n");
+    CHECK_STR_EQ(said_of_text(&r,
+                              "block []:1 ( inout C[0]:assign fp32(4):(1) ) {\n"
+                              "0: block [i:4]:4 ( inout C[i]:assign fp32(1):(1) ) {\n"
+                              "0: $a = load(C) 1: C = store($a) } }\n",
+                              DMA "pass schedule unit=SRAM move=DMA\n"),
+                 "schedule     i: left alone: it reads what it writes\n");
     tr_end(&r);
 }
 
@@ -116,4 +126,31 @@ TEST(initialize_refuses) {
               "             C: B: 512 bytes\n"
               "             C: C: 512 bytes\n"
               "initialize   C: left alone: its results are stored in parts\n");
+    check_one(
+        product,
+        "pass autotile reqs=#contraction max_total=3000 acc=no outer=#tiles even=no\n"
+        "pass cache reqs=#tiles unit=SRAM move=DMA in=no\npass initialize\n",
+        "autotile     C: 6x4x64 of 64x8x64, cost 0.450932; 1x1x64 would cost 2.04025; 60 tiles "
+        "tried\n"
+        "cache        C: C: 96 bytes\n"
+        "initialize   C: left alone: its results are stored in parts, or under conditions\n");
+    TreeRun r;
+    tr_init(&r);
+#define FILL                                                                                       \
+    "block []:1 ( in A[0] fp32(4):(1) out C[0]:assign fp32(4):(1) ) {\n"                           \
+    "0: block [i:4]:4 ( out C[i]:assign fp32(1):(1) ) { 0: $0 = (fp32)0.0 1: C = store($0) }\n"
+    CHECK_STR_EQ(said_of_text(&r,
+                              FILL "1: block [i:4]:4 ( in A[i] fp32(1):(1) out C[i]:add "
+                                   "fp32(1):(1) ) { 0: $a = load(A) 1: C = store($a) "
+                                   "2: C = store($a) } }\n",
+                              "pass initialize\n"),
+                 "initialize   i: left alone: it is used in several places\n");
+    CHECK_STR_EQ(said_of_text(&r,
+                              FILL
+                              "1: block [i:2, j:2]:4 ( in A[i + j] fp32(1):(1) inout C[2*i]:add "
+                              "fp32(1):(1) ) { 0: $a = load(A) 1: C = store($a) } }\n",
+                              "pass initialize\n"),
+                 "initialize   i: left alone: not proven that every element is stored once\n");
+#undef FILL
+    tr_end(&r);
 }
