@@ -4,17 +4,19 @@ fewer operations. The order is the one that `einsum` chooses for these sizes."""
 from __future__ import annotations
 
 import copy
-from typing import Dict, List, Optional, Sequence, Tuple
+import heapq
+import math
+from typing import Dict, List, Optional, Sequence, Set, Tuple
 
 from . import _native
+from ._einsum import LETTERS
 from ._nodes import Const, Node, Op, Reduce, SetSize, has_names, order
 from ._sizes import Sizes, solve
 from ._symbols import Symbol
 from ._types import Error
 
-LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 NARROW = ("bool", "f16", "bf16")  # partial sums of these would be rounded
-MOST_FACTORS = 32
+MOST_FACTORS = 128  # of an einsum
 
 
 def _factors(node: Node, type: str) -> List[Node]:
@@ -39,9 +41,10 @@ def _candidate(node: Node) -> bool:
 
 def _path(factors: Sequence[Node], dims: Sequence[Symbol], sizes: Sizes) -> Optional[List[Tuple[int, ...]]]:
     """The steps of a cheaper order than one nest; None if there is none."""
-    if not all(sizes.values()) or len(sizes) > len(LETTERS):
+    labelled = dict.fromkeys(d for f in factors for d in f.dims)
+    if len(labelled) > len(LETTERS):
         return None
-    label = dict(zip(sizes, LETTERS))
+    label = dict(zip(labelled, LETTERS))
     groups = ["".join(label[d] for d in f.dims) for f in factors]
     text = "%s->%s" % (",".join(groups), "".join(label[d] for d in dims))
     double = (2, 64)  # an element type, as DLPack writes it
@@ -66,25 +69,81 @@ def _sized(x: Node, sizes: Sizes) -> Node:
     return x
 
 
+def _multiplied(taken: Sequence[Node], type: str) -> Node:
+    made = taken[0]
+    for f in taken[1:]:
+        made = Op("*", type, made, f)
+    return made
+
+
+class _Network:
+    """The factors of a product, which are contracted pair by pair until an einsum can hold them: always the pair whose result is smallest beside its operands."""
+
+    def __init__(self, factors: Sequence[Node], dims: Sequence[Symbol], sizes: Sizes) -> None:
+        self.sizes, self.output = sizes, set(dims)
+        self.factors: List[Node] = []
+        self.alive: Set[int] = set()
+        self.having: Dict[Symbol, Set[int]] = {}  # the factors of each dimension
+        self.pairs: List[Tuple[float, int, int]] = []  # a heap
+        for f in factors:
+            self.add(f)
+
+    def elements(self, dims: Sequence[Symbol]) -> float:
+        return math.prod(float(self.sizes[d]) for d in dims)
+
+    def left(self, a: int, b: int) -> List[Symbol]:
+        """The dimensions that the product of two factors keeps."""
+        both = dict.fromkeys(self.factors[a].dims + self.factors[b].dims)
+        return [d for d in both if d in self.output or self.having[d] - {a, b}]
+
+    def add(self, f: Node) -> None:
+        new = len(self.factors)
+        self.factors.append(f)
+        self.alive.add(new)
+        near: Set[int] = set()
+        for d in f.dims:
+            near |= self.having.setdefault(d, set())
+            self.having[d].add(new)
+        for other in near:
+            saved = self.elements(f.dims) + self.elements(self.factors[other].dims)
+            heapq.heappush(self.pairs, (self.elements(self.left(new, other)) - saved, other, new))
+
+    def contract(self, a: int, b: int, type: str) -> None:
+        kept = self.left(a, b)
+        made = _multiplied([self.factors[a], self.factors[b]], type)
+        over = [d for d in made.dims if d not in kept]
+        for i in (a, b):
+            self.alive.discard(i)
+            for d in self.factors[i].dims:
+                self.having[d].discard(i)
+        self.add(Reduce("+", made, over) if over else made)
+
+    def shorten(self, type: str) -> List[Node]:
+        while len(self.alive) > 1 and (len(self.alive) > MOST_FACTORS or sum(map(bool, self.having.values())) > len(LETTERS)):
+            pair = heapq.heappop(self.pairs)[1:] if self.pairs else tuple(sorted(self.alive)[:2])
+            if self.alive.issuperset(pair):
+                self.contract(pair[0], pair[1], type)
+        return [self.factors[i] for i in sorted(self.alive)]
+
+
 def _ordered(node: Node, product: Node, sizes: Sizes) -> Optional[Node]:
     """The sum over a product in a cheaper order; None if it stays as it is."""
     factors = _factors(product, node.type)
     scales = [f for f in factors if isinstance(f, Const)]
     factors = [f for f in factors if not isinstance(f, Const)]
-    if not 3 <= len(factors) <= MOST_FACTORS or not all(has_names(f.dims) for f in factors if f.dims):
-        return None
-    path = _path(factors, node.dims, sizes)
-    if path is None:
+    if len(factors) < 3 or not all(sizes.values()) or not all(has_names(f.dims) for f in factors if f.dims):
         return None
     left = [_sized(f, sizes) for f in factors]
     left = [_summed(f, left[:i] + left[i + 1:], node.dims) for i, f in enumerate(left)]
-    for step in path:
+    left = _Network(left, node.dims, sizes).shorten(node.type)
+    whole = len(left) == len(factors) and len(sizes) <= len(LETTERS)
+    path = _path(factors if whole else left, node.dims, sizes)
+    if path is None and whole:
+        return None
+    for step in path or [tuple(range(len(left)))]:
         taken = [left[i] for i in step]
         left = [f for i, f in enumerate(left) if i not in step]
-        made = taken[0]
-        for f in taken[1:]:
-            made = Op("*", node.type, made, f)
-        left.append(_summed(made, left, node.dims))
+        left.append(_summed(_multiplied(taken, node.type), left, node.dims))
     result = left[0]
     for scale in scales:
         result = Op("*", node.type, result, scale)

@@ -22,7 +22,7 @@
 #include <string.h>
 
 enum {
-    MAX_OPERANDS = PATH_MAX, // as in NumPy
+    MAX_OPERANDS = PATH_MAX,
     FIRST_MORE =
         0xC0,   // the labels after Z and z: this character and the next ones, as in opt_einsum
     MORE = 'A', // their number

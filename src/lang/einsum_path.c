@@ -4,6 +4,7 @@
 #include <string.h>
 
 enum { TRIALS = 24, GROUPS = 4 }; // greedy orders of a group, whose best is refined
+enum { MANY = 32 };               // operands, beyond which there are fewer of them
 
 double path_size(const PathProblem *p, DimSet set) {
     double size = 1;
@@ -326,12 +327,19 @@ static Path refine(Arena *arena, const PathProblem *p, Path path, int most_terms
     return made;
 }
 
+// The time of a greedy order grows with the cube of the operands.
+static int trials_of(int operands) {
+    int times = operands > MANY ? operands / MANY * operands / MANY * operands / MANY : 1;
+    return times < TRIALS ? TRIALS / times : 1;
+}
+
 Path path_find(Arena *arena, const PathProblem *p) {
     if (p->n < 2) return path_all(arena, p);
     if (p->n > PATH_OPTIMAL) {
-        Path best = refine(arena, p, search_greedy(arena, p, 0, TRIALS), SMALL_PART);
+        int trials = trials_of(p->n);
+        Path best = refine(arena, p, search_greedy(arena, p, 0, trials), SMALL_PART);
         for (int i = 1; i < GROUPS; i++) {
-            Path other = refine(arena, p, search_greedy(arena, p, i * TRIALS, TRIALS), SMALL_PART);
+            Path other = refine(arena, p, search_greedy(arena, p, i * trials, trials), SMALL_PART);
             if (other.flops < best.flops) best = other;
         }
         return finish(refine(arena, p, best, PART));

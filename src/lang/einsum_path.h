@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PATH_OPTIMAL = 12, PATH_MAX = 32, PATH_DIMS = 128 };
+enum { PATH_OPTIMAL = 12, PATH_MAX = 128, PATH_DIMS = 128 };
 
 typedef unsigned __int128 DimSet; // dimension d is bit d
 #define DIM(d) ((DimSet)1 << (d))

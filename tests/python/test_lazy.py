@@ -2,6 +2,7 @@
 
 import gc
 import pickle
+import random
 import sys
 import threading
 import tracemalloc
@@ -329,3 +330,38 @@ def test_long_products_are_contracted_in_the_cheapest_order():
     # one nest stays one nest where pairs gain nothing
     e = lw.Tensor(np.ones(8))
     assert (e.to(i) * e.to(i) * e.to(i)).sum(i).program.count("+=!") == 1
+
+
+def network(rng, n):
+    """A sum over the product of n random factors, and its numbers."""
+    bonds = [(i, i + 1) for i in range(n - 1)] + [tuple(rng.sample(range(n), 2)) for _ in range(n // 8)]
+    sizes = [rng.choice([1, 2, 2, 3]) for _ in bonds]
+    of = [[k for k, bond in enumerate(bonds) if i in bond] for i in range(n)]
+    arrays = [np.random.default_rng(rng.getrandbits(32)).integers(-1, 2, [sizes[k] for k in ks]).astype("f8") for ks in of]
+    names = [lw.symbols("b%d" % k) for k in range(len(bonds))]
+    kept = names[:1] if rng.random() < 0.5 else []
+    x = lw.Tensor(np.array(0.5))
+    for i in rng.sample(range(n), n):
+        x = x * (lw.Tensor(arrays[i]).to(*[names[k] for k in of[i]]) if of[i] else lw.Tensor(arrays[i]))
+    operands = [part for array, ks in zip(arrays, of) for part in (array, ks)]
+    want = 0.5 * (arrays[0] if n == 1 else lw.einsum(*operands, [0] if kept else []))
+    return x.sum(*[s for s in x.symbols if s not in kept]), want
+
+
+def test_products_of_any_number_of_factors():
+    rng = random.Random(4)
+    for n in [3, 12, 31, 33, 60, 90] + [rng.randint(2, 90) for _ in range(10 // SCALE)]:
+        got, want = network(rng, n)
+        np.testing.assert_array_equal(got.numpy(), want)
+
+
+def test_chains_longer_than_an_einsum():
+    for n in (40, 129, 300):
+        s = lw.symbols(" ".join("d%d" % i for i in range(n + 1)))
+        mats = [np.random.default_rng(i).integers(-1, 2, (2, 2)).astype("i8") for i in range(n)]
+        x, want = lw.Tensor(mats[0]).to(s[0], s[1]), mats[0]
+        for i in range(1, n):
+            x, want = x * lw.Tensor(mats[i]).to(s[i], s[i + 1]), want @ mats[i]
+        np.testing.assert_array_equal(x.sum(*s[1:-1]).numpy(), want)  # integers wrap alike in any order
+    with pytest.raises(lw.Error, match="dimensions, the limit is 16"):
+        x.sum(s[1]).numpy()

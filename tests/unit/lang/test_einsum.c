@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { MAX_OPERANDS = 40, MAX_ELEMENTS = 4096 };
+enum { MAX_OPERANDS = PATH_MAX + 1, MAX_ELEMENTS = 4096 };
 
 typedef struct Case {
     const char *spec;
@@ -238,9 +238,9 @@ TEST(einsum_refuses_outputs) {
 
 TEST(einsum_limits) {
     char shapes[512] = "", spec[512] = "";
-    for (int i = 0; i < 33; i++) strcat(shapes, i ? ";" : ""), strcat(spec, i ? "," : "");
-    REFUSED(spec, shapes, DIAG_EINSUM_LIMIT_OPERANDS, 0, 32);
-    RESULT(spec + 1, shapes + 1, 1); // 32 are fine
+    for (int i = 0; i < 129; i++) strcat(shapes, i ? ";" : ""), strcat(spec, i ? "," : "");
+    REFUSED(spec, shapes, DIAG_EINSUM_LIMIT_OPERANDS, 0, 128);
+    RESULT(spec + 1, shapes + 1, 1); // 128 are fine
     REFUSED("abcdefghijklmnop,q", "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1;1", DIAG_EINSUM_LIMIT_RANK, 0,
             18);
     REFUSED("abcdefghijklmnopq", "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", DIAG_EINSUM_LIMIT_RANK, 0,
@@ -412,6 +412,37 @@ static void check_path(Lab *lab, const PathProblem *p, const Path *path) {
     CHECK_F64_EQ(again.flops, path->flops);
     CHECK(again.step[again.n - 1].result == p->output);
     CHECK(p->limit <= 0 || path->largest <= p->limit);
+}
+
+// The matrices of a chain are operands n - 1 to 0, dimension i lies between matrices i - 1 and i.
+static double chain_cost(const double *size, int n) {
+    static double cost[PATH_MAX][PATH_MAX + 1];
+    for (int length = 1; length <= n; length++)
+        for (int a = 0, b = length; b <= n; a++, b++) {
+            cost[a][b] = length == 1 ? 0 : INFINITY;
+            for (int k = a + 1; k < b; k++)
+                cost[a][b] =
+                    fmin(cost[a][b], cost[a][k] + cost[k][b] + 2 * size[a] * size[k] * size[b]);
+        }
+    return cost[0][n];
+}
+
+TEST(einsum_order_of_many_operands) {
+    uint64_t random = 5;
+    for (int64_t round = 0; round < check_rounds(4); round++) {
+        Lab *lab = lab_new();
+        int n = 33 + (int)(check_random(&random) % (PATH_MAX - 33));
+        DimSet *has = arena_new_n(&lab->arena, DimSet, n);
+        double *size = arena_new_n(&lab->arena, double, n + 1);
+        for (int i = 0; i <= n; i++) size[i] = (double)(1 + check_random(&random) % 50);
+        for (int i = 0; i < n; i++) has[n - 1 - i] = DIM(i) | DIM(i + 1);
+        PathProblem p = {n, has, DIM(0) | DIM(n), size, 0, 16, 32};
+        Path path = path_find(&lab->arena, &p);
+        check_path(lab, &p, &path);
+        double best = chain_cost(size, n);
+        CHECK(path.flops >= best * (1 - 1e-12) && path.flops <= 1.1 * best);
+        lab_free(lab);
+    }
 }
 
 TEST(einsum_order_is_the_cheapest) {
