@@ -145,7 +145,7 @@ def _result_type(arrays: List[Any], dtype: Any, casting: str) -> Any:
         raise Error("casting is %r; it can be %s" % (casting, ", ".join(map(repr, CASTING))))
     dtype = np.result_type(*arrays) if dtype is None else np.dtype(dtype)
     for i, array in enumerate(arrays):
-        if not np.can_cast(array.dtype, dtype, casting=casting):  # type: ignore[arg-type]
+        if not np.can_cast(array, dtype, casting=casting):  # type: ignore[arg-type]
             raise TypeError("operand %d of type %s cannot be cast to %s according to the rule '%s'" % (i, array.dtype, dtype, casting))
     return dtype
 

@@ -1,12 +1,14 @@
 """lw.einsum against numpy.einsum: numbers, types, keywords, orders of contraction."""
 
+import os
 import random
+import subprocess
 import sys
 
 import loopwright as lw
 import numpy as np
 import pytest
-from conftest import SCALE
+from conftest import ROOT, SCALE
 
 TYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64"]
 
@@ -63,6 +65,13 @@ def test_random_specifications_agree_with_numpy():
         if len(operands) > 1:
             assert np.array_equal(lw.einsum(spec, *operands, optimize=path), want), (spec, path)
     assert refused < 1000 // SCALE + 60 and orders > 0
+
+
+def test_numpys_own_tests():
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "tests/python/numpy_einsum.py")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    if done.returncode == 77:
+        pytest.skip(done.stdout.strip())
+    assert done.returncode == 0, done.stdout
 
 
 def test_integers_wrap_as_in_numpy():
