@@ -52,7 +52,7 @@ __all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "
 
 def __getattr__(name: str) -> Any:
     """The parts that are loaded when they are first used."""
-    if name not in ("db", "jax", "nn", "rl", "torch"):
+    if name not in ("db", "edit", "jax", "nn", "rl", "torch"):
         raise AttributeError("module 'loopwright' has no attribute '%s'" % name)
     import importlib
 
