@@ -1,11 +1,9 @@
 """A learning agent against random search: both arrange the loops of a matrix product, with the same number of measured steps.
 
-    python rl.py [TRIALS] [SEEDS]
-
 Prints the best GFLOP/s over the trials, averaged over the seeds, and draws them into rl.png if matplotlib is there.
 """
 
-import sys
+import argparse
 
 import numpy as np
 from loopwright import rl
@@ -46,8 +44,11 @@ def draw(lines, path):
 
 
 def main():
-    trials, seeds = (int(x) for x in (sys.argv[1:] + ["2000", "3"][len(sys.argv) - 1:])[:2])
-    lines, (schedule, rate) = curves(trials, seeds)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("trials", type=int, nargs="?", default=2000, help="measured steps (2000)")
+    parser.add_argument("seeds", type=int, nargs="?", default=3, help="runs to average (3)")
+    given = parser.parse_args()
+    lines, (schedule, rate) = curves(given.trials, given.seeds)
     show(lines)
     print("best, %.1f GFLOP/s: %s" % (rate, schedule.strip()))
     draw(lines, "rl.png")

@@ -1,10 +1,15 @@
 """Tuning: a faster schedule for these shapes, found by measuring, and its curve."""
 
-import sys
+import argparse
 
 import numpy as np
 
 import loopwright as lw
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("seconds", type=float, nargs="?", default=1.0, help="of search (1)")
+parser.add_argument("figure", nargs="?", help="draw the curve into this file, by matplotlib")
+given = parser.parse_args()
 
 T = lw.define("""
 def fcrelu(float(B,M) I, float(N,M) W, float(N) b) -> (O) {
@@ -13,10 +18,10 @@ def fcrelu(float(B,M) I, float(N,M) W, float(N) b) -> (O) {
 }""")
 I, W, b = np.ones((32, 200), "f4"), np.ones((48, 200), "f4"), np.ones(48, "f4")
 
-result = lw.tune(T.fcrelu, I, W, b, seconds=float(sys.argv[1]) if len(sys.argv) > 1 else 1.0)  # Ctrl-C ends it with the best so far
+result = lw.tune(T.fcrelu, I, W, b, seconds=given.seconds)  # Ctrl-C ends it with the best so far
 print("chosen without search: %.1f us" % (result.chosen * 1e6))
 print("tuned: %.1f us after %d trials; no schedule takes less than %.1f us" % (result.seconds * 1e6, result.trials, result.bound * 1e6))
 print(result.schedule)
 print("right:", float(T.fcrelu(I, W, b)[0, 0]) == 201)  # later calls use it
-if len(sys.argv) > 2:
-    result.plot().savefig(sys.argv[2])
+if given.figure:
+    result.plot().savefig(given.figure)

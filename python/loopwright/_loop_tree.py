@@ -6,11 +6,11 @@ import html
 from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ._native import Function
+from ._native import LoopTree as NativeLoopTree
 from ._roofline import Roofline
 from ._types import Error
 
 if TYPE_CHECKING:
-    from ._native import LoopTree as NativeLoopTree
     from ._tree import Tree
 
 KINDS: Dict[str, int] = {"serial": 0, "any": 1, "parallel": 2, "unroll": 3, "vector": 4, "vectorize": 4, "parallelize": 2}
@@ -46,9 +46,12 @@ class Loops:
     """What LoopTree and Tree share: nodes with their costs, and how they are shown."""
 
     __slots__ = ("_native", "_nodes")
+    _made: Tuple[type, str]  # of the extension module, and the method that gives it
 
     def __init__(self, native: Any) -> None:
-        self._native = native
+        if not isinstance(native, self._made[0]):
+            raise TypeError("a %s comes from %s of a function, not from %r" % (type(self).__name__, self._made[1], native))
+        self._native: Any = native
         self._nodes: Optional[Tuple[Node, ...]] = None
 
     @property
@@ -134,6 +137,7 @@ class LoopTree(Loops):
 
     __slots__ = ()
     _native: NativeLoopTree
+    _made = NativeLoopTree, "loop_tree()"
 
     # --- Asking ---------------------------------------------------------------------------------
 

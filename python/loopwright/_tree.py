@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Optional, Tuple, Union
+from typing import Any, Optional, Tuple, Union
 
 from ._loop_tree import KINDS, Loops, Node, Ref
 from ._native import Function, parse
+from ._native import Tree as NativeTree
 from ._types import Error
-
-if TYPE_CHECKING:
-    from ._native import Tree as NativeTree
 
 
 class Tree(Loops):
@@ -37,6 +35,7 @@ class Tree(Loops):
 
     __slots__ = ()
     _native: NativeTree
+    _made = NativeTree, "tree()"
 
     @property
     def stripe(self) -> str:

@@ -71,9 +71,10 @@ def _display(wanted: Optional[bool], budget: float) -> Any:
 
 
 def tune(what: Union[_native.Function, Tensor], *args: Any, seconds: float = 1, trials: int = 0, strategy: Optional[str] = None, again: bool = False,
-         display: Optional[bool] = None, **keywords: Any) -> TuneResult:
+         device: Optional[str] = None, display: Optional[bool] = None, **keywords: Any) -> TuneResult:
     """Searches for a faster schedule of a function with arguments, or of a lazy tensor, by measuring, and shows the progress: in a terminal as a line, in a
-    notebook as a bar; `display` True or False overrides that. Later calls use the schedule. Ctrl-C ends the search with the best so far.
+    notebook as a bar; `display` True or False overrides that. Later calls use the schedule. Ctrl-C ends the search with the best so far. `device` tunes for a GPU, "cuda:0", or
+    for its emulator, "emulate"; the command uses the result with `run --device`.
 
     >>> import numpy as np, loopwright as lw
     >>> f = lw.define("def f(float(N) x) -> (y) { y(i) = 2 * x(i) }").f
@@ -82,7 +83,7 @@ def tune(what: Union[_native.Function, Tensor], *args: Any, seconds: float = 1, 
     True
     """
     shown = _display(display, seconds)
-    options = dict(seconds=seconds, trials=trials, strategy=strategy, again=again, progress=shown)
+    options = dict(seconds=seconds, trials=trials, strategy=strategy, again=again, device=device, progress=shown)
     try:
         if isinstance(what, Tensor):
             return what.tune(**options)

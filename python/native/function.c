@@ -393,11 +393,12 @@ static PyMethodDef methods[] = {
      "schedule(text) -> Function\n\nThe same function with its loops as the text, or a LoopTree, "
      "says; None: as the compiler chooses."},
     {"tune", KEYWORDS(function_tune), METH_VARARGS | METH_KEYWORDS,
-     "tune(*args, seconds=1, trials=0, strategy=None, again=False, progress=None, **keywords) -> "
-     "TuneResult\n\nSearches for a faster schedule by measuring. Later calls with arguments of "
-     "these shapes use it. Ctrl-C ends the search with the best so far. `again` searches even if "
-     "the database has the result; `progress(elapsed, trials, seconds, bound, gflops)` is called "
-     "now and then. loopwright.tune() shows the progress."},
+     "tune(*args, seconds=1, trials=0, strategy=None, again=False, device=None, progress=None, "
+     "**keywords) -> TuneResult\n\nSearches for a faster schedule by measuring. Later calls with "
+     "arguments of these shapes use it. Ctrl-C ends the search with the best so far. `again` "
+     "searches even if the database has the result; `device` tunes for a GPU, \"cuda:0\", or for "
+     "its emulator, \"emulate\"; `progress(elapsed, trials, seconds, bound, gflops)` is called now "
+     "and then. loopwright.tune() shows the progress."},
     {"explain", KEYWORDS(explain), METH_VARARGS | METH_KEYWORDS,
      "explain(*args, **keywords) -> str\n\nSchedule, loops with their costs, and a report on the "
      "code, for these arguments or those of the last call; the program before there was one."},

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+enum { HELD = 4 }; // options that are objects
+
 typedef struct Search {
     PyThreadState *thread;
     PyObject *progress; // borrowed; NULL: none
@@ -111,32 +113,35 @@ static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o, 
     if (PyErr_Occurred()) return NULL;
     if (status) return raise_last(st, status);
     PyObject *result = result_of(st, r);
-    if (result && f->schedule == Py_None && !keep(f, c, r->schedule)) Py_CLEAR(result);
+    bool later = f->schedule == Py_None && !o->device; // calls run on this processor
+    if (result && later && !keep(f, c, r->schedule)) Py_CLEAR(result);
     if (result && !warn_last(st, 1)) Py_CLEAR(result);
     return result;
 }
 
+// Takes the text `name` out of the keywords, into *held; NULL: it is not there, or there is an
+// exception.
+static const char *take_text(PyObject *keywords, const char *name, PyObject **held) {
+    PyObject *given = take(keywords, name);
+    *held = given && given != Py_None ? PyUnicode_AsUTF8String(given) : NULL;
+    Py_XDECREF(given);
+    return *held ? PyBytes_AsString(*held) : NULL;
+}
+
 // The options that are not numbers; false with an exception. What they point to is in `held`.
-static bool take_options(PyObject *keywords, lw_tune_options *o, PyObject *held[3]) {
+static bool take_options(PyObject *keywords, lw_tune_options *o, PyObject *held[HELD]) {
     held[0] = take(keywords, "progress");
-    held[1] = take(keywords, "strategy");
-    held[2] = take(keywords, "again");
-    if (PyErr_Occurred()) return false;
+    held[1] = take(keywords, "again");
     if (held[0] == Py_None) Py_CLEAR(held[0]);
-    if (held[1] == Py_None) Py_CLEAR(held[1]);
-    if (held[1]) {
-        PyObject *bytes = PyUnicode_AsUTF8String(held[1]);
-        Py_DECREF(held[1]);
-        held[1] = bytes;
-        o->strategy = bytes ? PyBytes_AsString(bytes) : NULL;
-    }
-    o->again = held[2] && PyObject_IsTrue(held[2]) > 0;
+    o->again = held[1] && PyObject_IsTrue(held[1]) > 0;
+    if (!PyErr_Occurred()) o->strategy = take_text(keywords, "strategy", &held[2]);
+    if (!PyErr_Occurred()) o->device = take_text(keywords, "device", &held[3]);
     return !PyErr_Occurred();
 }
 
 PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords) {
     Function *f = (Function *)self;
-    PyObject *rest = keywords ? PyDict_Copy(keywords) : NULL, *result = NULL, *held[3] = {NULL};
+    PyObject *rest = keywords ? PyDict_Copy(keywords) : NULL, *result = NULL, *held[HELD] = {NULL};
     lw_tune_options o = {.struct_size = sizeof o, .data = true};
     double seconds = 1, trials = 0;
     Frame c = {.f = NULL};
@@ -151,7 +156,7 @@ PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords) {
         lw_bound_free(b);
     }
     frame_close(&c);
-    for (int i = 0; i < 3; i++) Py_XDECREF(held[i]);
+    for (int i = 0; i < HELD; i++) Py_XDECREF(held[i]);
     Py_XDECREF(rest);
     return result;
 }

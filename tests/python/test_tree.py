@@ -110,3 +110,9 @@ def test_random_walks_keep_the_result(text, shapes):
             got = tree.function(*arrays)
         np.testing.assert_array_equal(got, want, err_msg=str(tree))
     assert applied > 40 // SCALE and refused > 20 // SCALE
+
+
+@pytest.mark.parametrize("kind", [lw.Tree, lw.LoopTree])
+def test_trees_come_from_functions(kind):
+    with pytest.raises(TypeError, match=r"comes from \w+\(\) of a function, not from 'x'"):
+        kind("x")

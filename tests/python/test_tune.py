@@ -187,3 +187,16 @@ except OSError:
     command, env = child(code, tmp_path, LW_DB=str(tmp_path / "other.db"))
     done = subprocess.run(command, env=env, cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     assert done.stdout == "True 1 mm\n", done.stdout + done.stderr
+
+
+def test_tuning_for_a_device_leaves_calls_alone():
+    f = lw.define(MM).mm
+    A, B = np.ones((8, 8), "f4"), np.ones((8, 8), "f4")
+    result = lw.tune(f, A, B, trials=3, device="emulate", again=True, display=False)
+    assert result.trials > 0 and result.schedule
+    assert "thread" not in f.explain(A, B), "calls run on this processor"
+    assert (f(A, B) == 8).all()
+    with pytest.raises(lw.Error, match="nowhere"):
+        f.tune(A, B, device="nowhere", seconds=0.1)
+    with pytest.raises(TypeError):
+        f.tune(A, B, device=3, seconds=0.1)
