@@ -33,6 +33,7 @@ static void see_subscript(const ChooseStmt *n, ChooseRef *r, const Affine *sub, 
         for (int i = 0; i < n->s->niters; i++) {
             if (!atom_uses(atom, i)) continue;
             r->uses[i] = true;
+            r->reduced |= n->s->iter[i].reduction;
             if (atom->kind == ATOM_ITER) {
                 if (!checked_fma(sub->term[t].coef, pitch, &r->stride[i])) r->hard[i] = true;
             } else

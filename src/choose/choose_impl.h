@@ -21,6 +21,7 @@ typedef struct ChooseRef {
     bool stepped;         // each subscript moves with one iterator of several values
     bool crooked;         // its vectors do not begin at cache lines
     bool gathers;         // lanes can compute where it is hard: a vector is gathered
+    bool reduced;         // it moves with a reduction
     bool once;            // it is the only access to its tensor, which nothing writes from here on
     int twin;             // the other read of its tensor, different in one subscript; 0: none
     int own;              // the iterator in that subscript

@@ -433,10 +433,9 @@ static int shared_operands(const ChooseStmt *n, const ChooseTile *t) {
     int count = 0;
     for (int r = 1; r < n->nrefs; r++) {
         const bool *uses = n->ref[r].uses;
-        bool shared = uses[t->v], changes = false;
+        bool shared = n->ref[r].reduced && uses[t->v];
         for (int k = 0; k < 2; k++) shared &= t->row[k] < 0 || !uses[t->row[k]];
-        for (int i = 0; i < n->s->niters; i++) changes |= n->s->iter[i].reduction && uses[i];
-        count += shared && changes;
+        count += shared;
     }
     return count;
 }
@@ -457,9 +456,10 @@ static bool has_room(const Chooser *c, const ChooseStmt *n, const ChooseTile *t)
     // Short sums in lanes are straight-line code, where sums are values like others.
     bool loops = !t->horizontal || sums * ceil_div(t->length, n->lanes) > c->m->unroll_limit;
     if (!loops && sums > cost->horizontal_sums) return false;
+    if (sums > most || sums <= cost->free_sums) return sums <= most;
     int64_t vectors = t->vectors * max_i64(shared_operands(n, t), 1);
     int64_t held = (t->horizontal ? t->rows[0] : vectors) + 1; // that rows share, and a broadcast
-    return sums <= most && (sums + held < c->m->vector_registers || sums <= cost->free_sums);
+    return sums + held < c->m->vector_registers;
 }
 
 // Does some operand have the same stride along the iterator as along a window's reduction?
