@@ -13,6 +13,7 @@
 #include "run/exec.h"
 #include "support/proglab.h"
 #include "sched/schedule.h"
+#include "target/target.h"
 
 enum { N = 2048, TIMES = 400 };
 
@@ -51,7 +52,7 @@ static Kernel *compile(Lab *lab, ExecArena *arena, const char *text, const Machi
     Schedule *s = schedule_parse(&lab->arena, &lab->names, &source, &lab->diags);
     Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
     Code code;
-    if (!code_x86(&lab->arena, t, m, &code, &lab->diags)) return NULL;
+    if (!target_compile(&target_x86, &lab->arena, t, m, &code, NULL, &lab->diags)) return NULL;
     return (Kernel *)exec_entry(exec_add(arena, code.bytes, code.size));
 }
 

@@ -6,6 +6,7 @@
 #include "peers/peer.h"
 #include "choose/choose.h"
 #include "tree/cost.h"
+#include "target/target.h"
 
 #include <float.h>
 #include <math.h>
@@ -84,7 +85,8 @@ static bool compile(Ours *o, Arena *arena, const Tree **tree, Code *code, ExecBl
     for (int i = 0; i < o->program->ninputs + o->program->noutputs; i++)
         view[i] = view_of(o, arena, i);
     if (*tree && o->stride[0]) *tree = tree_for_views(arena, *tree, view);
-    if (!*tree || !code_x86(arena, *tree, &o->machine, code, &o->diags)) return false;
+    if (!*tree || !target_compile(&target_x86, arena, *tree, &o->machine, code, NULL, &o->diags))
+        return false;
     *block = exec_add(o->exec, code->bytes, code->size);
     return *block != NULL;
 }

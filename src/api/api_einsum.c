@@ -70,7 +70,7 @@ static lw_status open_module(Call *call, const char *spec, const DLTensor *const
         .call = call, .mod = mod, .einsum = true, .noperands = (int)count, .operands = list};
     if (!take_order(call, options, &c.order)) return LW_ERROR;
     lw_status status = pipeline(&c, STEP_PARSE);
-    if (!status && plan) *plan = show_plan(call->arena, &c.plan);
+    if (!status && plan) *plan = show_plan(call->arena, &c.einsum_plan);
     return status;
 }
 

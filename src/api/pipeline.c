@@ -19,7 +19,7 @@
 
 static bool is_needed(const Compilation *c, Step s);
 static lw_status run_step(Compilation *c, Step s, lw_status (*step)(Compilation *));
-static bool try_again(Compilation *c);
+static bool try_again(Compilation *c, Step from);
 
 lw_status pipeline(Compilation *c, Step until) {
     RUN(STEP_PARSE, step_parse) // text → Program; the front-end infers ranges and sizes
@@ -32,11 +32,14 @@ lw_status pipeline(Compilation *c, Step until) {
             RUN(STEP_CHOOSE, step_choose) // or given as text, or chosen by a cost model; the second
                                           // try chooses only orders and marks, which always lower
             RUN(STEP_LOWER, step_lower)   // Program + Schedule → Tree
-        } while (try_again(c));
-        RUN(STEP_VERIFY, step_verify)     // debug builds: the Tree computes the Program
-        RUN(STEP_GENERATE, step_generate) // Tree → Plan → Code; gen_code plans again without what
-                                          // proved impossible: lanes of a loop, a register tile
-    } while (try_again(c));
+        } while (try_again(c, STEP_CHOOSE));
+        RUN(STEP_VERIFY, step_verify) // debug builds: the Tree computes the Program
+        do {
+            RUN(STEP_PLAN, step_plan) // Tree → Plan: lanes, threads, register tiles; another try
+                                      // does without those that proved impossible
+            RUN(STEP_GENERATE, step_generate) // Plan → Code
+        } while (try_again(c, STEP_PLAN));
+    } while (try_again(c, STEP_LOOK_UP));
     RUN(STEP_INSTALL, step_install) // Code → executable pages or a device; the kernel is kept
     RUN(STEP_RUN, step_run)         // on views
     return LW_OK;
@@ -70,18 +73,18 @@ double compile_us(const Compilation *c) {
 
 static bool is_compiling(Step s) { return s >= STEP_LOOK_UP && s <= STEP_INSTALL; }
 
-// Steps that are done are skipped, and so are compiling steps that the back-end does not need, or
-// all of them if the kernel is there.
+// Skips the steps that are done, the steps between a failure and its next try, compiling steps that
+// the back-end does not need, and all compiling steps if the kernel is there.
 static bool is_needed(const Compilation *c, Step s) {
-    if (s < c->first || (is_compiling(s) && c->kernel)) return false;
+    if (s < c->first || c->again || (is_compiling(s) && c->kernel)) return false;
     if (s == STEP_FIND) return c->backend && c->backend->needs >= STEP_INSTALL;
     return !is_compiling(s) || !c->backend || s <= c->backend->needs;
 }
 
-static bool try_again(Compilation *c) {
-    bool again = c->again;
-    c->again = false;
-    return again;
+static bool try_again(Compilation *c, Step from) {
+    if (c->again != from) return false;
+    c->again = 0;
+    return true;
 }
 
 static lw_status no_such_step(Call *call);
@@ -147,6 +150,9 @@ static void print_result(Text *out, const Compilation *c, Step s) {
         break;
     case STEP_LOWER: tree_show(out, c->tree, false); break;
     case STEP_VERIFY: text_add(out, answers[c->verified]); break;
+    case STEP_PLAN:
+        if (c->machine->target->print_plan) c->machine->target->print_plan(out, c->plan);
+        break;
     case STEP_GENERATE:
         c->machine->target->list(out, &c->code, &c->listing, show_tree(out->arena, c->tree));
         break;

@@ -16,6 +16,7 @@
     STEP(CHOOSE, choose)                                                                           \
     STEP(LOWER, lower)                                                                             \
     STEP(VERIFY, verify)                                                                           \
+    STEP(PLAN, plan)                                                                               \
     STEP(GENERATE, generate)                                                                       \
     STEP(INSTALL, install)                                                                         \
     STEP(RUN, run)
@@ -39,7 +40,7 @@ typedef struct Compilation {
     Step first;             // the steps before it are done
     const Backend *backend; // that runs the result; NULL: nothing runs
     double us[STEP_COUNT];  // time of the compiling steps, LOOK_UP to INSTALL, all tries together
-    bool again;             // the step failed in a way that another try may mend
+    Step again;             // the step to go back to for another try; 0: none
 
     // parse: mod->source in `language` → mod->functions
     lw_language language;
@@ -55,7 +56,7 @@ typedef struct Compilation {
     int noperands;
     const EinsumOperand *operands;
     EinsumOptions order; // in which they are multiplied
-    EinsumPlan plan;
+    EinsumPlan einsum_plan;
 
     // bind: bound->function, bound->values → bound->program and its description
     lw_bound *bound;
@@ -88,6 +89,9 @@ typedef struct Compilation {
     const Tree *tree;
     VerifyAnswer verified; // in debug builds, and when LW_DUMP asks for it
 
+    // plan: how the target compiles the Tree (Target.plan); NULL: not planned yet
+    void *plan;
+
     // generate
     bool listed; // fill `listing`
     Code code;
@@ -117,7 +121,8 @@ lw_status step_look_up(Compilation *c); // step_schedule.c
 lw_status step_choose(Compilation *c);
 lw_status step_lower(Compilation *c);
 lw_status step_verify(Compilation *c);
-lw_status step_generate(Compilation *c); // step_code.c
+lw_status step_plan(Compilation *c); // step_code.c
+lw_status step_generate(Compilation *c);
 lw_status step_install(Compilation *c);
 lw_status step_run(Compilation *c); // backend.c
 

@@ -85,28 +85,48 @@ lw_status step_find(Compilation *c) {
     return LW_OK;
 }
 
-// --- Generating ----------------------------------------------------------------------------------
+// --- Planning and generating ---------------------------------------------------------------------
 
 // A Schedule of the database that the target declines is ignored, like any that does not apply.
 static void decline_tuned(Compilation *c, const DiagList *why) {
     diag_report(c->call->diags, nowhere, DIAG_DB_IGNORED, c->bound->program->name,
                 why->items.at[0]->text);
-    c->no_database = c->again = true;
+    c->no_database = true;
+    c->again = STEP_LOOK_UP;
+}
+
+// The Tree was declined, which `quiet` tells of a tuned Schedule, and the caller's list of others.
+static lw_status declined(Compilation *c, const DiagList *quiet) {
+    c->plan = NULL;
+    if (!c->tuned) return LW_ERROR;
+    decline_tuned(c, quiet);
+    return LW_OK;
+}
+
+// Plans once, and again for each plan that the generator could not keep.
+lw_status step_plan(Compilation *c) {
+    Call *call = c->call;
+    const Target *target = c->machine->target;
+    Arena *arena = c->listed ? call->arena : call->scratch;
+    DiagList quiet = {.arena = call->arena};
+    if (!c->plan) {
+        if (!target->has_grid && warn_grid(c)) return LW_ERROR;
+        c->tree = tree_for_views(arena, c->tree, c->views);
+    }
+    c->plan = target->plan(arena, c->tree, c->machine, c->plan, c->tuned ? &quiet : call->diags);
+    return c->plan ? LW_OK : declined(c, &quiet);
 }
 
 lw_status step_generate(Compilation *c) {
     Call *call = c->call;
-    const Target *target = c->machine->target;
     bool listed = c->listed || is_dumped(call->ctx, STEP_GENERATE);
-    Arena *arena = c->listed ? call->arena : call->scratch;
     DiagList quiet = {.arena = call->arena};
-    if (!target->has_grid && warn_grid(c)) return LW_ERROR;
-    c->tree = tree_for_views(arena, c->tree, c->views);
-    if (target->compile(arena, c->tree, c->machine, &c->code, listed ? &c->listing : NULL,
-                        c->tuned ? &quiet : call->diags))
-        return LW_OK;
-    if (!c->tuned) return LW_ERROR;
-    decline_tuned(c, &quiet);
+    switch (c->machine->target->generate(c->plan, &c->code, listed ? &c->listing : NULL,
+                                         c->tuned ? &quiet : call->diags)) {
+    case CODE_DONE: break;
+    case CODE_REPLAN: c->again = STEP_PLAN; break;
+    case CODE_DECLINED: return declined(c, &quiet);
+    }
     return LW_OK;
 }
 

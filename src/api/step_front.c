@@ -108,7 +108,7 @@ lw_status step_parse(Compilation *c) {
     Module *m;
     if (c->einsum)
         m = just(arena, einsum_parse(arena, &mod->names, &mod->source, c->noperands, c->operands,
-                                     &c->order, &c->plan, diags));
+                                     &c->order, &c->einsum_plan, diags));
     else if (c->language == LW_LANG_TC)
         m = tc_parse(arena, &mod->names, &mod->source, diags);
     else if (c->language == LW_LANG_GRAPH)

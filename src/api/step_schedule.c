@@ -148,7 +148,8 @@ static lw_status lower_schedule(Compilation *c) {
     DiagList *diags = chosen && !c->plain ? &quiet : call->diags;
     c->tree = tree_lower(call->arena, c->program, c->schedule, diags);
     if (!c->tree && chosen && !c->plain) {
-        c->plain = c->again = true;
+        c->plain = true;
+        c->again = STEP_CHOOSE;
         return LW_OK;
     }
     return c->tree && (chosen || views_fit(c)) ? LW_OK : LW_ERROR;

@@ -94,9 +94,24 @@ typedef struct Code {
     int tricks[TRICK_COUNT];
 } Code;
 
-// Compiles for `machine`. False, with a diagnostic, when the Tree holds something this back-end
-// declines.
-bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags);
+// --- The two steps: Tree -> Plan -> Code ---------------------------------------------------------
+
+// Loops, lanes, threads and register tiles of a Tree on one machine; plan/plan.h.
+typedef struct Plan Plan;
+
+// NULL, with a diagnostic, when the Tree holds something that the planner declines. `before`: a
+// Plan that the generator answered with CODE_REPLAN, or NULL.
+Plan *gen_plan(Arena *arena, const Tree *tree, const Machine *machine, Plan *before,
+               DiagList *diags);
+// The nodes with the decisions about each, pointers, and declined optimisations.
+void plan_print(Text *out, const Plan *plan);
+
+// What the generator (code_x86, listing.h) answers.
+typedef enum CodeAnswer {
+    CODE_DONE,
+    CODE_REPLAN, // the Plan relies on lanes or a tile that proved impossible; the next one does not
+    CODE_DECLINED, // the Tree holds something that the generator declines; it is reported
+} CodeAnswer;
 
 // KernelEnv.apply for kernels made here.
 void code_apply(int op, int from, int to, int n, void *values);

@@ -1,8 +1,8 @@
 // A kernel's instructions as text, and the ports that they occupy. Made beside the code on request;
 // otherwise it costs nothing.
 //
-//     code_x86_listed ──▶ Code, Listing ──┬─ listing_print   assembly text between the Tree's lines
-//                                         └─ listing_loops   machine loops, counted by unit
+//     code_x86 ──▶ Code, Listing ──┬─ listing_print   assembly text between the Tree's lines
+//                                  └─ listing_loops   machine loops, counted by unit
 #ifndef LW_CODE_LISTING_H
 #define LW_CODE_LISTING_H
 
@@ -32,12 +32,9 @@ typedef struct Listing {
     VEC(ListedCall) calls; // each once
 } Listing;
 
-// As code_x86, and fills `listing` (NULL: none).
-bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
-                     Listing *listing, DiagList *diags);
-
-// The first half of code_x86 alone, to be timed.
-void code_x86_plan(Arena *arena, const Tree *tree, const Machine *machine);
+// Turns a Plan (gen_plan), which cannot be used again, into code for x86-64. `listing`: NULL, or
+// filled.
+CodeAnswer code_x86(Plan *plan, Code *out, Listing *listing, DiagList *diags);
 
 // The line of the Tree's text that the byte at `offset` belongs to; 0: none.
 int code_line(const Code *code, uint32_t offset);

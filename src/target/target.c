@@ -30,3 +30,14 @@ const char *const *target_isas(const char *name) {
     const Target *t = target_by_name(name);
     return t ? t->isa : NULL;
 }
+
+bool target_compile(const Target *t, Arena *arena, const Tree *tree, const Machine *m, Code *out,
+                    Listing *listing, DiagList *diags) {
+    CodeAnswer answer = CODE_REPLAN;
+    for (void *plan = NULL; answer == CODE_REPLAN;) {
+        plan = t->plan(arena, tree, m, plan, diags);
+        if (!plan) return false;
+        answer = t->generate(plan, out, listing, diags);
+    }
+    return answer == CODE_DONE;
+}

@@ -3,7 +3,7 @@
 //     const Target *t = target_host();                         // this processor's
 //     t->detect(&machine, t->nisas);
 //     const Schedule *s = t->choose(arena, program, &options);
-//     t->compile(arena, tree_lower(arena, program, s, diags), &machine, &code, NULL, diags);
+//     target_compile(t, arena, tree_lower(arena, program, s, diags), &machine, &code, NULL, diags);
 //     t->load(&loader, &code, NULL, &loaded);
 //     loaded.entry(buffers, scratch, &env);
 //
@@ -124,11 +124,13 @@ typedef struct Target {
     const Schedule *(*choose)(Arena *arena, const Program *p, const ChooseOptions *o);
     const TargetSpace *space;
 
-    // The code. False, with a diagnostic, when the Tree holds something that the target declines.
+    // The code, in two steps. `plan` maps the Tree to lanes, threads and registers, or to the
+    // kernels of a device; NULL, with a diagnostic, when the Tree holds something that the target
+    // declines. `before`: a plan that `generate` answered with CODE_REPLAN, or NULL.
+    void *(*plan)(Arena *arena, const Tree *tree, const Machine *m, void *before, DiagList *diags);
+    void (*print_plan)(Text *out, const void *plan); // NULL: it has no text
     // `listing`: NULL, or filled for `list` and `emit`.
-    bool (*compile)(Arena *arena, const Tree *tree, const Machine *m, Code *out, Listing *listing,
-                    DiagList *diags);
-    void (*plan)(Arena *arena, const Tree *tree, const Machine *m); // compile's first part, to time
+    CodeAnswer (*generate)(void *plan, Code *out, Listing *listing, DiagList *diags);
     // The code as text between the lines of the Tree's text.
     void (*list)(Text *out, const Code *code, const Listing *listing, const char *tree_text);
     bool (*emit)(Arena *arena, EmitKind kind, const EmitInput *in, EmitOutput *out,
@@ -144,6 +146,9 @@ const Target *target_host(void);                          // the target that run
 const Target *target_by_name(const char *name);           // NULL: none
 const Target *target_with_isa(const char *isa, int *out); // *out: its number there; NULL: none
 int target_isa(const Target *t, const char *isa);         // its number, or -1
+// Both steps, with as many plans as it takes. False: the Tree is declined, with a diagnostic.
+bool target_compile(const Target *t, Arena *arena, const Tree *tree, const Machine *m, Code *out,
+                    Listing *listing, DiagList *diags);
 // The instruction sets of a target by its name, ended by NULL; NULL: there is no such target.
 const char *const *target_isas(const char *name);
 

@@ -58,17 +58,29 @@ static const Schedule *choose(Arena *arena, const Program *p, const ChooseOption
 
 // --- The code ------------------------------------------------------------------------------------
 
-// The bytes are a packed DeviceProgram.
-static bool compile(Arena *arena, const Tree *tree, const Machine *m, Code *out, Listing *listing,
-                    DiagList *diags) {
-    PtxOptions options = {.sm = capability[m->isa]};
-    PtxCode code;
-    (void)listing;
+typedef struct GpuPlan {
+    GpuProgram *program;
+    int sm;
+} GpuPlan;
+
+static void *plan(Arena *arena, const Tree *tree, const Machine *m, void *before, DiagList *diags) {
+    (void)before;
     const char *name = tree->program && tree->program->name ? tree->program->name : "kernel";
-    if (!ptx_make(arena, tree_expand(tree), name, &options, &code, diags)) return false;
+    GpuPlan plan = {gpu_map(arena, tree_expand(tree), name, diags), capability[m->isa]};
+    return plan.program ? arena_copy(arena, &plan, sizeof plan) : NULL;
+}
+
+// The bytes are a packed DeviceProgram.
+static CodeAnswer generate(void *gpu_plan, Code *out, Listing *listing, DiagList *diags) {
+    (void)listing;
+    const GpuPlan *p = gpu_plan;
+    Arena *arena = p->program->arena;
+    PtxCode code;
+    if (!ptx_print(p->program, &(PtxOptions){.sm = p->sm}, &code, diags)) return CODE_DECLINED;
     *out = (Code){.scratch = 0};
-    out->bytes = device_program_pack(arena, ptx_program(arena, &code, tree->nargs), &out->size);
-    return true;
+    DeviceProgram *program = ptx_program(arena, &code, p->program->tree->nargs);
+    out->bytes = device_program_pack(arena, program, &out->size);
+    return CODE_DONE;
 }
 
 const Target target_nvidia = {
@@ -80,5 +92,6 @@ const Target target_nvidia = {
     .has_grid = true,
     .choose = choose,
     .space = &gpu_target_space,
-    .compile = compile,
+    .plan = plan,
+    .generate = generate,
 };

@@ -53,6 +53,16 @@ static const TargetSpace cpu_target_space = {make_space, space_schedule, space_r
 
 // --- The code ------------------------------------------------------------------------------------
 
+static void *plan(Arena *arena, const Tree *tree, const Machine *m, void *before, DiagList *diags) {
+    return gen_plan(arena, tree, m, before, diags);
+}
+
+static void print_plan(Text *out, const void *p) { plan_print(out, p); }
+
+static CodeAnswer generate(void *p, Code *out, Listing *listing, DiagList *diags) {
+    return code_x86(p, out, listing, diags);
+}
+
 static void list(Text *out, const Code *code, const Listing *listing, const char *tree_text) {
     listing_print(out, code, listing, tree_text, &(ListingStyle){.stem = "L"});
 }
@@ -106,8 +116,9 @@ const Target target_x86 = {
     .probes = &probes,
     .choose = choose_schedule,
     .space = &cpu_target_space,
-    .compile = code_x86_listed,
-    .plan = code_x86_plan,
+    .plan = plan,
+    .print_plan = print_plan,
+    .generate = generate,
     .list = list,
     .emit = emit,
     .load = load,

@@ -193,7 +193,7 @@ static int64_t shared_out(Tune *t, const Schedule *s) {
     Code code;
     const Tree *lowered = tree_lower(arena, t->p, s, &quiet);
     const Tree *tree = lowered ? tree_for_views(arena, lowered, t->views) : NULL;
-    return tree && t->machine.target->compile(arena, tree, &t->machine, &code, NULL, &quiet)
+    return tree && target_compile(t->machine.target, arena, tree, &t->machine, &code, NULL, &quiet)
                ? code.shared
                : -1;
 }
@@ -254,7 +254,7 @@ static const Tree *lower_job(Tune *t, Arena *arena, const Job *job) {
 
 static bool compile_tree(Tune *t, Arena *arena, const Tree *lowered, Code *out, DiagList *diags) {
     const Tree *tree = tree_for_views(arena, lowered, t->views);
-    return t->machine.target->compile(arena, tree, &t->machine, out, NULL, diags);
+    return target_compile(t->machine.target, arena, tree, &t->machine, out, NULL, diags);
 }
 
 bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out) {

@@ -5,6 +5,7 @@
 #include "choose/choose.h"
 #include "sched/lower.h"
 #include "sched/schedule.h"
+#include "target/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,7 +105,7 @@ BoundVerdict boundlab_try(BoundLab *x, const Schedule *schedule, double *gap) {
     double bound = bound_seconds(x->model, c, NULL);
     if (!schedule) schedule = cpu_schedule(arena, x->cs, x->c);
     const Tree *tree = tree_lower(arena, x->program, schedule, &quiet);
-    if (!tree || !code_x86_listed(arena, tree, &x->machine, &code, &listing, &quiet))
+    if (!tree || !target_compile(&target_x86, arena, tree, &x->machine, &code, &listing, &quiet))
         return BOUND_DECLINED;
     LabData got = lab_data(x->lab, x->program, 1);
     if (!run(x, &code, &listing, &got)) return BOUND_DECLINED;

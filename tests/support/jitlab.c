@@ -9,6 +9,7 @@
 #include "run/pool.h"
 #include "support/arguments.h"
 #include "support/trampoline.h"
+#include "target/target.h"
 
 JitCount jit_count;
 int64_t jit_tricks[TRICK_COUNT];
@@ -87,7 +88,7 @@ static void apply(int op, int from, int to, int n, void *values) {
 }
 
 bool jit_kernel_new(Lab *lab, const Tree *t, const Machine *m, JitKernel *k) {
-    if (!code_x86(&lab->arena, t, m, &k->code, &lab->diags)) return false;
+    if (!target_compile(&target_x86, &lab->arena, t, m, &k->code, NULL, &lab->diags)) return false;
     k->arena = exec_arena_new();
     k->block = exec_add(k->arena, k->code.bytes, k->code.size);
     for (int i = 0; i < TRICK_COUNT; i++) jit_tricks[i] += k->code.tricks[i];

@@ -697,8 +697,13 @@ MicroResult micro_run(Lab *lab, const Tree *t, const MicroTarget *target, const 
     GenIsa isa = isa_of(target);
     MicroUnit u = {.target = target, .arena = &lab->arena};
     Code code;
-    if (!gen_code(&lab->arena, t, &target->machine, &isa, &u, &code, &lab->diags))
-        return MICRO_DECLINED;
+    Plan *plan = NULL;
+    CodeAnswer answer = CODE_REPLAN;
+    while (answer == CODE_REPLAN) {
+        plan = gen_plan(&lab->arena, t, &target->machine, plan, &lab->diags);
+        answer = plan ? gen_code(plan, &isa, &u, &code, &lab->diags) : CODE_DECLINED;
+    }
+    if (answer == CODE_DECLINED) return MICRO_DECLINED;
     int64_t scratch = code.scratch + (threads - 1) * code.thread_scratch;
     Arguments args = arguments_new(&lab->arena, data, flags, scratch, low);
     Run run = {.u = &u,

@@ -153,13 +153,18 @@ static void describe(Machine *m, int isa) {
     m->target = &text_target;
 }
 
+static void *plan(Arena *arena, const Tree *tree, const Machine *m, void *before, DiagList *diags) {
+    return gen_plan(arena, tree, m, before, diags);
+}
+
 // The instructions with labels instead of distances: the text that a driver would load.
-static bool compile(Arena *arena, const Tree *tree, const Machine *m, Code *out, Listing *listing,
-                    DiagList *diags) {
+static CodeAnswer generate(void *plan, Code *out, Listing *listing, DiagList *diags) {
     TextOwn own;
+    Arena *arena = ((Plan *)plan)->arena;
     Text t = {.arena = arena};
     (void)listing;
-    if (!gen_code(arena, tree, m, &text_isa, &own, out, diags)) return false;
+    CodeAnswer answer = gen_code(plan, &text_isa, &own, out, diags);
+    if (answer != CODE_DONE) return answer;
     const int32_t(*insn)[2] = (const void *)out->bytes;
     int n = (int)(out->size / sizeof *insn);
     bool *label = arena_new_n(arena, bool, n + 1);
@@ -174,7 +179,7 @@ static bool compile(Arena *arena, const Tree *tree, const Machine *m, Code *out,
     }
     out->bytes = (const uint8_t *)text_str(&t);
     out->size = t.len;
-    return true;
+    return CODE_DONE;
 }
 
 static void list(Text *out, const Code *code, const Listing *listing, const char *tree_text) {
@@ -189,6 +194,6 @@ const Target text_target = {.name = "text",
                             .detect = describe,
                             .describe = describe,
                             .choose = choose_schedule,
-                            .compile = compile,
-                            .plan = gen_plan,
+                            .plan = plan,
+                            .generate = generate,
                             .list = list};

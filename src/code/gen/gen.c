@@ -1,4 +1,4 @@
-// Plan -> code: registers and slots, the function, and retries. See gen.h.
+// Plan -> code: registers and slots, the function. See gen.h.
 #include "code/gen/gen.h"
 
 #include <string.h>
@@ -115,22 +115,18 @@ static bool looks_up(const PNode *n) {
     return found;
 }
 
-static Gen gen_new(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa,
-                   const Refusals *refused) {
-    Plan *p = code_plan(arena, tree, machine, refused);
-    for (int i = 0; i < tree->buffers.n && looks_up(p->root); i++)
-        code_stream(p, i, NULL, 0, 0); // where data lies that addresses are computed from
-    Gen g = {.arena = arena,
+static Gen gen_new(Plan *p, const GenIsa *isa, void *user) {
+    Gen g = {.arena = p->arena,
              .p = p,
-             .m = machine,
+             .m = p->machine,
              .isa = isa,
-             .result.declined = p->declined,
+             .user = user,
              .result.no_vector = -1,
              .result.no_tile = -1};
-    g.scratch = machine->vector_registers - (isa ? isa->scratch : 0);
-    g.here.value = arena_new_n(arena, int64_t, p->nloops + 1);
-    g.here.count_slot = arena_new_n(arena, int, p->nloops + 1);
-    seg_init(&g.straight.segment, arena, tree->buffers.n);
+    g.scratch = p->machine->vector_registers - isa->scratch;
+    g.here.value = arena_new_n(p->arena, int64_t, p->nloops + 1);
+    g.here.count_slot = arena_new_n(p->arena, int, p->nloops + 1);
+    seg_init(&g.straight.segment, p->arena, p->tree->buffers.n);
     return g;
 }
 
@@ -159,21 +155,33 @@ static int count_leaves(const Tree *tree) {
     return n;
 }
 
-static Refusals nothing_refused(Arena *arena, const Tree *tree) {
-    return (Refusals){arena_new_n(arena, bool, tree->nindices + 1),
-                      arena_new_n(arena, uint8_t, count_leaves(tree) + 1)};
+static Refusals *nothing_refused(Arena *arena, const Tree *tree) {
+    Refusals *refused = arena_new(arena, Refusals);
+    *refused = (Refusals){arena_new_n(arena, bool, tree->nindices + 1),
+                          arena_new_n(arena, uint8_t, count_leaves(tree) + 1)};
+    return refused;
 }
 
-void gen_plan(Arena *arena, const Tree *tree, const Machine *machine) {
-    Refusals refused = nothing_refused(arena, tree);
-    gen_new(arena, tree, machine, NULL, &refused);
+static void report_declined(DiagList *diags, const char *what) {
+    diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, what);
 }
 
-// False: a vector loop or a tile proved impossible; `refused` then lists it.
-static bool is_possible(const Gen *g, Refusals *refused) {
-    if (g->result.no_vector >= 0) refused->vector[g->result.no_vector] = true;
-    if (g->result.no_tile >= 0) refused->tile[g->result.no_tile] = (uint8_t)g->result.why_no_tile;
-    return g->result.no_vector < 0 && g->result.no_tile < 0;
+Plan *gen_plan(Arena *arena, const Tree *tree, const Machine *machine, Plan *before,
+               DiagList *diags) {
+    Refusals *refused = before ? before->refused : nothing_refused(arena, tree);
+    Plan *p = code_plan(arena, tree, machine, refused);
+    for (int i = 0; i < tree->buffers.n && looks_up(p->root); i++)
+        code_stream(p, i, NULL, 0, 0); // where data lies that addresses are computed from
+    if (p->declined) report_declined(diags, p->declined);
+    return p->declined ? NULL : p;
+}
+
+// False: a vector loop or a tile proved impossible, which the next plan does without.
+static bool is_possible(const Gen *g) {
+    const GenResult *r = &g->result;
+    if (r->no_vector >= 0) g->p->refused->vector[r->no_vector] = true;
+    if (r->no_tile >= 0) g->p->refused->tile[r->no_tile] = (uint8_t)r->why_no_tile;
+    return r->no_vector < 0 && r->no_tile < 0;
 }
 
 static void describe(const Gen *g, Code *out) {
@@ -190,23 +198,18 @@ static void describe(const Gen *g, Code *out) {
     out->tricks[TRICK_COLLAPSE] = g->p->collapsed;
 }
 
-bool gen_code(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa, void *user,
-              Code *out, DiagList *diags) {
-    Refusals refused = nothing_refused(arena, tree);
-    for (;;) { // repeated without each vector loop or tile that proves impossible
-        Gen g = gen_new(arena, tree, machine, isa, &refused);
-        g.user = user;
-        asm_init(&g.a, arena_raw(arena, 16384), 16384);
-        g.a.grow = grow;
-        g.a.user = &g;
-        *out = (Code){0};
-        if (!g.result.declined) make_function(&g, out);
-        if (!is_possible(&g, &refused)) continue;
-        if (g.result.declined) {
-            diag_report(diags, (Range){0, 0}, DIAG_CODE_DECLINED, g.result.declined);
-            return false;
-        }
-        describe(&g, out);
-        return true;
+CodeAnswer gen_code(Plan *plan, const GenIsa *isa, void *user, Code *out, DiagList *diags) {
+    Gen g = gen_new(plan, isa, user);
+    asm_init(&g.a, arena_raw(g.arena, 16384), 16384);
+    g.a.grow = grow;
+    g.a.user = &g;
+    *out = (Code){0};
+    make_function(&g, out);
+    if (!is_possible(&g)) return CODE_REPLAN;
+    if (g.result.declined) {
+        report_declined(diags, g.result.declined);
+        return CODE_DECLINED;
     }
+    describe(&g, out);
+    return CODE_DONE;
 }

@@ -6,7 +6,7 @@
 // registers: 0.. are the region's pins, then free ones; the last ones belong to the instruction
 // set.
 //
-//   gen.c       registers and slots, the function, retries without lanes or tiles that failed
+//   gen.c       registers and slots, the function; lanes and tiles that prove impossible
 //   region.c    regions: which elements stay in registers, where they are loaded and stored
 //   tail.c      code for each way in which splits that do not divide can end
 //   interior.c  code without tests where all conditions of a region hold
@@ -146,11 +146,8 @@ struct Gen {
 };
 
 // gen.c
-// Compiles the Tree for `machine` with an instruction set. False, with a diagnostic, when the Tree
-// holds something that the generator declines.
-bool gen_code(Arena *arena, const Tree *tree, const Machine *machine, const GenIsa *isa, void *user,
-              Code *out, DiagList *diags);
-void gen_plan(Arena *arena, const Tree *tree, const Machine *machine); // its first step alone
+// The code of a Plan (gen_plan, code.h) with an instruction set. The Plan cannot be used again.
+CodeAnswer gen_code(Plan *plan, const GenIsa *isa, void *user, Code *out, DiagList *diags);
 void gen_emit(void *gen, const Micro *m); // one micro-operation; a MicroIsa.emit
 void gen_line(Gen *g, int line);          // what follows belongs to this line of the Tree's text
 

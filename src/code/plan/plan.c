@@ -627,7 +627,7 @@ static void place_buffers(Plan *p) {
     p->scratch = shared + own;
 }
 
-Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused) {
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, Refusals *refused) {
     Plan *p = arena_new(arena, Plan);
     *p = (Plan){.arena = arena, .tree = tree, .machine = machine, .refused = refused};
     int nb = tree->buffers.n;

@@ -197,11 +197,11 @@ typedef struct Permutation {
     uint8_t from[LIMIT_LANES];
 } Permutation;
 
-typedef struct Plan {
+struct Plan {
     Arena *arena;
     const Tree *tree;
     const Machine *machine;
-    const Refusals *refused;
+    Refusals *refused;
     PNode *root; // a guard without conditions
     int nloops;
     PNode **loop;          // by number
@@ -226,7 +226,7 @@ typedef struct Plan {
     CodeLoss spill;                // why the last candidate was no region
     VEC(CodeLoss) losses;          // of lanes and threads
     const char *declined;          // why, when the Tree cannot be compiled
-} Plan;
+};
 
 // plan_parallel.c: loops that become parallel, and memory that is private to their threads.
 void plan_parallel(Plan *p);
@@ -249,7 +249,7 @@ void plan_regions(Plan *p, PNode **nodes, int n);
 // sums side by side, so that each is split further.
 void plan_adapt(Plan *p, PNode **nodes, int n);
 
-Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, const Refusals *refused);
+Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, Refusals *refused);
 
 const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n);
 // The stream for a buffer with these real-loop terms.

@@ -46,6 +46,8 @@ typedef struct PtxCode {
 
 // False, with a diagnostic, where the Tree has something that PTX cannot say: a function without an
 // implementation on this target.
+bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList *diags);
+// Maps the Tree (gpu_map) and prints it.
 bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
               PtxCode *out, DiagList *diags);
 // The C header of the text as a file: a function that launches the kernels.

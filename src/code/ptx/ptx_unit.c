@@ -188,11 +188,9 @@ static bool kernel_write(PtxModule *u, KernelWriter *w, PtxLaunch *launch) {
     return !w->failed;
 }
 
-bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
-              PtxCode *out, DiagList *diags) {
-    if (refused(t, diags)) return false;
-    GpuProgram *g = gpu_map(arena, t, name, diags);
-    if (!g) return false;
+bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList *diags) {
+    Arena *arena = g->arena;
+    if (refused(g->tree, diags)) return false;
     PtxLaunch *launch = arena_new_n(arena, PtxLaunch, g->kernel.n);
     PtxModule u = {.kernels.arena = arena};
     for (int i = 0; i < g->kernel.n; i++) {
@@ -221,4 +219,10 @@ bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *o
                      .checks = u.checks,
                      .program = g};
     return true;
+}
+
+bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
+              PtxCode *out, DiagList *diags) {
+    GpuProgram *g = gpu_map(arena, t, name, diags);
+    return g && ptx_print(g, options, out, diags);
 }

@@ -274,16 +274,7 @@ static const GenIsa isa = {
     .forget = forget,
 };
 
-bool code_x86(Arena *arena, const Tree *tree, const Machine *machine, Code *out, DiagList *diags) {
-    return gen_code(arena, tree, machine, &isa, NULL, out, diags);
-}
-
-bool code_x86_listed(Arena *arena, const Tree *tree, const Machine *machine, Code *out,
-                     Listing *listing, DiagList *diags) {
-    if (listing) *listing = (Listing){.arena = arena};
-    return gen_code(arena, tree, machine, &isa, listing, out, diags);
-}
-
-void code_x86_plan(Arena *arena, const Tree *tree, const Machine *machine) {
-    gen_plan(arena, tree, machine);
+CodeAnswer code_x86(Plan *plan, Code *out, Listing *listing, DiagList *diags) {
+    if (listing) *listing = (Listing){.arena = plan->arena};
+    return gen_code(plan, &isa, listing, out, diags);
 }

@@ -22,6 +22,15 @@ for i in 8
     C[i] += A[i, k]*x[k]
 # verify
 verified
+$ LW_DUMP=plan loopwright run mv.tc --size M=8,K=160 --isa avx2 --schedule naive 2>&1 >/dev/null
+# plan
+for i in 8                                      # machine loop
+  C[i] = 0.0                                    # region of 2 nodes
+  for k in 160                                  # machine loop, 8 copies of the body
+    C[i] += A[i, k]*x[k]
+pointer 0: C + 4*i
+pointer 1: A + 640*i + 4*k
+pointer 2: x + 4*k
 $ LW_DUMP=all loopwright run mv.tc --size M=8,K=16 --backend interp 2>&1 >/dev/null | grep "^#"
 # parse
 # bind
@@ -31,8 +40,9 @@ $ LW_DUMP=all loopwright run mv.tc --size M=8,K=16 --isa avx2 2>&1 >/dev/null | 
 # choose
 # lower
 # verify
+# plan
 # generate
-$ LW_DUMP=lower,plan loopwright run mv.tc --size M=8,K=16
+$ LW_DUMP=lower,plane loopwright run mv.tc --size M=8,K=16
 --- stderr
-error: LW_DUMP is 'lower,plan'; it can be all, or these with commas between: parse, bind, find, look_up, choose, lower, verify, generate, install, run
+error: LW_DUMP is 'lower,plane'; it can be all, or these with commas between: parse, bind, find, look_up, choose, lower, verify, plan, generate, install, run
 --- exit 1

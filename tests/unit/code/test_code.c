@@ -4,6 +4,7 @@
 #include "code/code.h"
 #include "support/proglab.h"
 #include "sched/schedule.h"
+#include "target/target.h"
 
 // Division of an index by an index has no instruction sequence here.
 TEST(code_says_what_it_declines) {
@@ -35,7 +36,7 @@ TEST(code_says_what_it_declines) {
     const Node *loops[] = {&tree_loop(t, KIND_SERIAL, i, children, 1)->node};
     t->root = tree_block(t, &(Block){.node = {.kind = NODE_BLOCK, .ndeps = -1}}, loops, 1);
     Code code;
-    CHECK(!code_x86(&lab.arena, t, &m, &code, &lab.diags));
+    CHECK(!target_compile(&target_x86, &lab.arena, t, &m, &code, NULL, &lab.diags));
     CHECK_STR_EQ(lab_errors(&lab), "error: the code generator declines this program: division of "
                                    "indices by a variable\n");
     lab_end(&lab);
@@ -82,7 +83,7 @@ TEST(code_knows_the_lines_of_its_tree) {
     Machine m;
     Code code;
     machine_describe(&m, ISA_AVX512);
-    CHECK(code_x86(&lab.arena, t, &m, &code, &lab.diags));
+    CHECK(target_compile(&target_x86, &lab.arena, t, &m, &code, NULL, &lab.diags));
     bool seen[32] = {false};
     CHECK(code.nlines > 0 && code.lines[0].offset == 0);
     for (int i = 0; i < code.nlines; i++) {

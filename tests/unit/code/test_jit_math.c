@@ -13,6 +13,7 @@
 #include "support/jitlab.h"
 #include "support/proglab.h"
 #include "sched/schedule.h"
+#include "target/target.h"
 
 enum { CHUNK = 4099 }; // whole vectors and a tail
 
@@ -73,7 +74,9 @@ static void jit_begin(Jit *j, const char *text) {
         Machine m;
         machine_detect(&m, isa);
         Code code;
-        if (m.isa != isa || !CHECK(code_x86(&j->lab.arena, t, &m, &code, &j->lab.diags))) continue;
+        if (m.isa != isa ||
+            !CHECK(target_compile(&target_x86, &j->lab.arena, t, &m, &code, NULL, &j->lab.diags)))
+            continue;
         CHECK_INT_EQ(code.scratch, 0);
         j->block[isa] = exec_add(j->arena, code.bytes, code.size);
         j->at[isa] = (Kernel *)exec_entry(j->block[isa]);

@@ -9,6 +9,7 @@
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "sched/schedule.h"
+#include "target/target.h"
 
 #include <Zydis/Zydis.h>
 #include <stdio.h>
@@ -92,11 +93,12 @@ TEST(listings_agree_with_zydis) {
             Code code, plain;
             Listing listing;
             machine_describe(&m, (Isa)isa);
-            if (!code_x86_listed(&lab.arena, t, &m, &code, &listing, &lab.diags)) continue;
+            if (!target_compile(&target_x86, &lab.arena, t, &m, &code, &listing, &lab.diags))
+                continue;
             check_listing(&code, &listing);
             instructions += listing.insns.n;
             // Listening changes nothing.
-            CHECK(code_x86(&lab.arena, t, &m, &plain, &lab.diags));
+            CHECK(target_compile(&target_x86, &lab.arena, t, &m, &plain, NULL, &lab.diags));
             CHECK(plain.size == code.size && !memcmp(plain.bytes, code.bytes, code.size));
         }
         lab_end(&lab);
@@ -115,7 +117,8 @@ static const Listing *list(Lab *lab, const char *program, const char *schedule, 
     Listing *l = arena_new(&lab->arena, Listing);
     Machine m;
     machine_describe(&m, ISA_AVX512);
-    if (!CHECK(t && code_x86_listed(&lab->arena, t, &m, code, l, &lab->diags))) return NULL;
+    if (!CHECK(t && target_compile(&target_x86, &lab->arena, t, &m, code, l, &lab->diags)))
+        return NULL;
     check_listing(code, l);
     return l;
 }
@@ -194,7 +197,7 @@ static bool add_function(FILE *file, uint64_t seed, int isa, int number, Expecte
     machine_describe(&m, (Isa)isa);
     char name[16];
     snprintf(name, sizeof name, "f%d", number);
-    bool ok = t && code_x86_listed(&lab.arena, t, &m, &code, &listing, &lab.diags) &&
+    bool ok = t && target_compile(&target_x86, &lab.arena, t, &m, &code, &listing, &lab.diags) &&
               aot_make(&lab.arena, t, &m, name, &code, &listing, &aot, &lab.diags);
     if (ok) {
         Text text = {.arena = &lab.arena}, tree = {.arena = &lab.arena};

@@ -7,6 +7,7 @@
 #include "run/pool.h"
 #include "support/jitlab.h"
 #include "sched/schedule.h"
+#include "target/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +90,7 @@ static bool run_case(const Case *c, Isa isa) {
     Source src = {"s.lws", c->schedule, (uint32_t)strlen(c->schedule)};
     const Schedule *s = p ? schedule_parse(&lab.arena, p->names, &src, &lab.diags) : NULL;
     Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
-    bool ok = CHECK(t && code_x86(&lab.arena, t, &m, &code, &lab.diags));
+    bool ok = CHECK(t && target_compile(&target_x86, &lab.arena, t, &m, &code, NULL, &lab.diags));
     if (!ok) printf("%s%s", c->schedule, lab_errors(&lab));
     ok =
         ok && CHECK(code.parallel == c->parallel) && CHECK((code.thread_scratch > 0) == c->private);
@@ -238,7 +239,7 @@ TEST(which_iterations_are_shared_out) {
         Source src = {"s.lws", loops[i].schedule, (uint32_t)strlen(loops[i].schedule)};
         const Schedule *s = schedule_parse(&lab.arena, p->names, &src, &lab.diags);
         const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
-        CHECK(t && code_x86(&lab.arena, t, &m, &code, &lab.diags));
+        CHECK(t && target_compile(&target_x86, &lab.arena, t, &m, &code, NULL, &lab.diags));
         LabData d = lab_data(&lab, p, 3);
         ExecArena *exec = exec_arena_new();
         ExecBlock *block = exec_add(exec, code.bytes, code.size);
@@ -264,7 +265,8 @@ TEST(a_parallel_loop_without_threads) {
     Source src = {"s.lws", text, (uint32_t)strlen(text)};
     const Schedule *s = schedule_parse(&lab.arena, p->names, &src, &lab.diags);
     const Tree *t = tree_lower(&lab.arena, p, s, &lab.diags);
-    CHECK(code_x86(&lab.arena, t, &m, &code, &lab.diags) && code.parallel == 1);
+    CHECK(target_compile(&target_x86, &lab.arena, t, &m, &code, NULL, &lab.diags) &&
+          code.parallel == 1);
     LabData want = lab_data(&lab, p, 3), got = lab_copy(&lab, p, &want);
     lab_run(&lab, p, &want);
     ExecArena *exec = exec_arena_new();

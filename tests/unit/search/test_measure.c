@@ -10,6 +10,7 @@
 #include "choose/choose.h"
 #include "support/proglab.h"
 #include "sched/schedule.h"
+#include "target/target.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -55,7 +56,8 @@ static bool compile(void *user, Arena *arena, const Job *job, JobCode *out) {
     const Program *p = other ? x->other : x->p;
     const Schedule *s = other ? schedule_complete(arena, p, NULL) : job_schedule(x, job, &diags);
     const Tree *t = s ? tree_lower(arena, p, s, &diags) : NULL;
-    if (!t || !code_x86(arena, t, &x->machine, &code, &diags)) return false;
+    if (!t || !target_compile(&target_x86, arena, t, &x->machine, &code, NULL, &diags))
+        return false;
     *out = (JobCode){code.bytes, code.size, code.scratch, code.thread_scratch};
     return true;
 }

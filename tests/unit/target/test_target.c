@@ -58,7 +58,7 @@ TEST(a_row_is_enough_to_run_a_program) {
     if (!CHECK(p)) return;
     const Schedule *s = t->choose(&lab.arena, p, &(ChooseOptions){.machine = &m, .serial = true});
     const Tree *tree = tree_for_views(&lab.arena, tree_lower(&lab.arena, p, s, &lab.diags), NULL);
-    CHECK(t->compile(&lab.arena, tree, &m, &code, &listing, &lab.diags));
+    CHECK(target_compile(t, &lab.arena, tree, &m, &code, &listing, &lab.diags));
     Text text = {.arena = &lab.arena};
     t->list(&text, &code, &listing, "");
     CHECK(text.len > 0);
@@ -81,7 +81,7 @@ static const char *tree_code(Lab *lab, const Tree *tree) {
     Code code;
     Text text = {.arena = &lab->arena};
     t->detect(&m, t->nisas);
-    if (!t->compile(&lab->arena, tree, &m, &code, NULL, &lab->diags)) return NULL;
+    if (!target_compile(t, &lab->arena, tree, &m, &code, NULL, &lab->diags)) return NULL;
     t->list(&text, &code, NULL, NULL);
     return text_str(&text);
 }
