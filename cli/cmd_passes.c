@@ -7,8 +7,10 @@
 
 static lw_passes_options options_of(const Cli *cli, const lw_schedule_text *machine) {
     lw_passes_options o = {.struct_size = sizeof o, .machine = *machine, .until = cli->until};
-    bool stripe = cli->stage && strcmp(cli->stage, "stripe") == 0;
-    o.stage = stripe ? LW_STAGE_STRIPE : LW_STAGE_TREE;
+    const char *stage = cli->stage ? cli->stage : "tree";
+    o.stage = strcmp(stage, "stripe") == 0     ? LW_STAGE_STRIPE
+              : strcmp(stage, "schedule") == 0 ? LW_STAGE_SCHEDULE
+                                               : LW_STAGE_TREE;
     o.each = cli->each;
     o.explain = cli->explain;
     o.cost = cli->cost && !cli->html; // the page has footprints of its own
@@ -54,8 +56,12 @@ static int show_passes(Cli *cli, const lw_function *f, const lw_schedule_text *m
 
 static int check_options(Cli *cli) {
     if (!cli->machine) return cli_misuse(cli, "which machine? --machine avx512, or a file");
-    if (cli->stage && strcmp(cli->stage, "tree") != 0 && strcmp(cli->stage, "stripe") != 0)
-        return cli_misuse(cli, "--stage takes tree or stripe here, not '%s'", cli->stage);
+    bool schedule = cli->stage && strcmp(cli->stage, "schedule") == 0;
+    if (cli->stage && !schedule && strcmp(cli->stage, "tree") != 0 &&
+        strcmp(cli->stage, "stripe") != 0)
+        return cli_misuse(cli, "--stage takes tree, stripe or schedule here, not '%s'", cli->stage);
+    if (schedule && (cli->each || cli->explain || cli->html || cli->json))
+        return cli_misuse(cli, "--stage schedule prints the Schedule of the last loops only");
     if (cli->html != (cli->output != NULL))
         return cli_misuse(cli, cli->html ? "--html needs -o FILE" : "-o is for --html");
     return EXIT_OK;

@@ -577,7 +577,8 @@ typedef struct lw_passes_options {
     size_t struct_size;
     lw_schedule_text machine; // a description
     const char *until;        // label of the last pass to run; NULL: all
-    lw_stage stage;           // LW_STAGE_TREE or LW_STAGE_STRIPE: the form of the loops
+    lw_stage stage;           // LW_STAGE_TREE or LW_STAGE_STRIPE: the form of the loops;
+                              // LW_STAGE_SCHEDULE: the Schedule that makes the last ones
     bool each;                // the loops after every pass that changed them
     bool explain;             // what each pass did to which block, and why
     bool cost;                // with LW_STAGE_TREE: as in lw_show_options

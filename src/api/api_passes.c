@@ -202,6 +202,18 @@ static void json_text(Text *out, const char *s) {
     text_char(out, '"');
 }
 
+const char *passes_schedule(Call *call, const Tree *t) {
+    Text text = {.arena = call->arena};
+    const char *why = NULL, *name = t->program ? t->program->name : "f";
+    const Schedule *s = schedule_of_tree(call->arena, t, &why);
+    if (!s) {
+        diag_report(call->diags, (Range){0, 0}, DIAG_PASS_NO_SCHEDULE, name, why);
+        return NULL;
+    }
+    schedule_print(&text, s);
+    return text_str(&text);
+}
+
 static const char *tree_text(Call *call, const Tree *t, const lw_passes_options *o) {
     Text text = {.arena = call->arena};
     if (o->stage == LW_STAGE_STRIPE)
@@ -309,9 +321,10 @@ static lw_status passes_body(Call *call, void *args) {
     lw_status status = run_passes(call, c->bound, &c->options.machine, &o, &passes);
     if (status) return status;
     Text text = {.arena = call->arena};
-    write_passes(call, c, &passes, &text);
-    c->text = text_str(&text);
-    return LW_OK;
+    bool schedule = c->options.stage == LW_STAGE_SCHEDULE;
+    if (!schedule) write_passes(call, c, &passes, &text);
+    c->text = schedule ? passes_schedule(call, passes.tree) : text_str(&text);
+    return c->text ? LW_OK : LW_ERROR;
 }
 
 lw_status lw_bound_passes(lw_context *ctx, const lw_bound *b, const lw_passes_options *options,
@@ -321,9 +334,14 @@ lw_status lw_bound_passes(lw_context *ctx, const lw_bound *b, const lw_passes_op
     if (!b) return call_null(ctx, "b");
     PassesCall c = {.bound = b};
     if (!options_copy(&c.options, sizeof c.options, options)) return call_unsized(ctx);
-    if (c.options.stage != LW_STAGE_STRIPE && c.options.stage != LW_STAGE_TREE)
-        return call_misuse(ctx, "'stage' is %d, and must be LW_STAGE_TREE or LW_STAGE_STRIPE",
-                           (int)c.options.stage);
+    lw_stage stage = c.options.stage;
+    if (stage != LW_STAGE_STRIPE && stage != LW_STAGE_TREE && stage != LW_STAGE_SCHEDULE)
+        return call_misuse(ctx,
+                           "'stage' is %d, and must be LW_STAGE_TREE, LW_STAGE_STRIPE or "
+                           "LW_STAGE_SCHEDULE",
+                           (int)stage);
+    if (stage == LW_STAGE_SCHEDULE && (c.options.each || c.options.explain || c.options.json))
+        return call_misuse(ctx, "LW_STAGE_SCHEDULE is the form of the last loops only");
     lw_status status = call_run(ctx, passes_body, &c);
     if (status == LW_OK) *out = c.text;
     return status;

@@ -26,10 +26,6 @@ static lw_status show_body(Call *call, void *args) {
     bool poly = s->stage == LW_STAGE_SCHEDULE_TREE || s->stage == LW_STAGE_DEPENDENCES;
     if (poly && stripe) return function_is_tree(call, s->bound->function);
     if (poly) return poly_show(call, s->bound, s->stage, &s->options.schedule, &s->text);
-    if (described && s->stage == LW_STAGE_SCHEDULE) {
-        diag_report(call->diags, (Range){0, 0}, DIAG_PASS_NO_SCHEDULE);
-        return LW_ERROR;
-    }
     stripe &= !described;
     if (s->stage == LW_STAGE_PTX)
         return gpu_show(call, s->bound, &s->options.schedule, s->options.isa, &s->text);
@@ -45,6 +41,10 @@ static lw_status show_body(Call *call, void *args) {
     Text text = {.arena = call->arena};
     if (s->stage == LW_STAGE_TEML) {
         s->text = teml_path(call->arena, tree, call->diags);
+        return s->text ? LW_OK : LW_ERROR;
+    }
+    if (s->stage == LW_STAGE_SCHEDULE && described) {
+        s->text = passes_schedule(call, tree);
         return s->text ? LW_OK : LW_ERROR;
     }
     if (s->stage == LW_STAGE_TREE && s->options.json)

@@ -181,6 +181,8 @@ bool is_description(const lw_schedule_text *text);
 // What the passes of a description without includes make of a Program; NULL after an error.
 const Tree *passes_tree(Arena *arena, const Program *p, const char *text, DiagList *diags);
 lw_status passes_lower(Compilation *c);
+// The text of the Schedule that makes the Tree; NULL after an error: there is none.
+const char *passes_schedule(Call *call, const Tree *t);
 // The first loop that asks for a grid of thread blocks; NULL: none.
 const struct Block *grid_loop(const Tree *t);
 // Warns of such a loop; LW_ERROR where warnings are errors.

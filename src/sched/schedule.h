@@ -161,6 +161,13 @@ Tree *tree_lower_mapped(Arena *arena, const Program *p, const Schedule *s, DiagL
 Tree *tree_lower_shared(Arena *scratch, TreePool *pool, const Program *p, const Schedule *s,
                         DiagList *diags);
 
+// The Schedule that lowers to the Tree, of statements of its Program, schedule_of.c; NULL, with
+// the reason in *why: there is none.
+const Schedule *schedule_of_tree(Arena *arena, const Tree *t, const char **why);
+// Whether two Trees of one Program have the same loops, memory and leaves; blocks of several
+// indices count as loops inside each other.
+bool tree_same_loops(Arena *arena, const Tree *a, const Tree *b);
+
 const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
 
 // The order in which lowering places n statements: among those whose predecessors are placed, the

@@ -67,10 +67,6 @@ $ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx2 --schedule naive
 loopwright run: --schedule and --machine both make the loops: give one of them
 usage: loopwright run FILE [options]; --help explains them
 --- exit 2
-$ loopwright show mm.tc --size M=8,N=8,K=4 --machine avx2 --stage schedule
---- stderr
-error: passes of a machine description make loops, not a schedule; show --stage tree or stripe
---- exit 1
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
 --- stderr
 error: the passes of 'avx2' have no label 'tiel'
