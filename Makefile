@@ -360,7 +360,7 @@ bench-space: $(BUILD)/bench/space
 	@$(HUGE_PAGES) $< $(ARGS)
 bench-bound: $(BUILD)/bench/bound $(BUILD)/bench/described
 	@$(HUGE_PAGES) $< $(ARGS)
-	@$(BUILD)/bench/described 20000
+	@$(BUILD)/bench/described
 bench-splits: $(BUILD)/bench/splits
 	@$(HUGE_PAGES) $< $(ARGS)
 bench-proofs: $(BUILD)/bench/proofs

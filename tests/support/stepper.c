@@ -1,16 +1,15 @@
-#define _GNU_SOURCE
 #include "support/stepper.h"
 
-#include <signal.h>
+#include "run/exec.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <ucontext.h>
 
 // --- Instructions as text ------------------------------------------------------------------------
 
 enum { NO_REG = -1, VECTORS = 0, GENERALS = 32, MASKS = 48, REGS = 56, OPERANDS = 4 };
 enum { FREE = WORK_COUNT, DIVIDE, SCALAR }; // in addition to Work
+enum { ALL_ONES = REGS };
 
 // A parsed instruction.
 typedef struct Insn {
@@ -19,7 +18,9 @@ typedef struct Insn {
     bool scalar_lane; // of one element
     bool loads, stores, fused;
     int bytes; // of its memory operand
-    int lanes; // of a gather whose mask is all ones: loads of `bytes` each; otherwise 1
+    int lanes; // of a gather or scatter, which accesses `bytes` for each; otherwise 1
+    int mask;  // of a gather or scatter; NO_REG: a vector that is all ones
+    int from;  // of an instruction that sets a mask register: ALL_ONES, or the general register
     int writes, nreads, reads[8];
     int base, index, scale;
     int64_t disp;
@@ -201,99 +202,252 @@ static Insn read_insn(const char *text, const char *before) {
     return in;
 }
 
-// A gather loads each lane by itself. Its mask is known if all ones were written into it just
-// before: `kxnorw k2, k2, k2`, or `vpcmpeqd ymm3, ymm3, ymm3` for AVX2.
-static int gathered_lanes(const Listing *l, const Insn *all, int i) {
+// The mask of an AVX2 gather is a vector: known if all ones were written into it just before, by
+// `vpcmpeqd ymm3, ymm3, ymm3`.
+static bool is_whole(const Listing *l, const Insn *all, int i) {
     enum { LOOK_BACK = 6 };
-    const char *text = l->insns.at[i].text, *first = strchr(text, ' ');
-    if ((!begins(text, "vgather") && !begins(text, "vpgather")) || !first) return 1;
-    int width = first[1] == 'z' ? 64 : first[1] == 'y' ? 32 : 16;
-    for (int k = i - 1; k >= 0 && k > i - LOOK_BACK; k--) {
-        const char *before = l->insns.at[k].text;
-        bool ones = begins(before, "kxnor") || begins(before, "vpcmpeqd");
-        for (int r = 0; ones && r < all[i].nreads; r++)
-            if (all[k].writes == all[i].reads[r]) return width / all[i].bytes;
-    }
-    return 1;
+    for (int k = i - 1; k >= 0 && k > i - LOOK_BACK; k--)
+        for (int r = 0; begins(l->insns.at[k].text, "vpcmpeqd") && r < all[i].nreads; r++)
+            if (all[k].writes == all[i].reads[r]) return true;
+    return false;
+}
+
+// A gather or scatter accesses each lane of its mask by itself: `vgatherdps zmm1 {k2}, dword ptr
+// [...]`, `vscatterdps dword ptr [...] {k2}, zmm1`. At least one, if the mask is not known.
+static void read_lanes(const Listing *l, Insn *all, int i) {
+    Insn *in = &all[i];
+    const char *text = l->insns.at[i].text, *data = strchr(text, ' ');
+    bool gathers = begins(text, "vgather") || begins(text, "vpgather");
+    bool scatters = begins(text, "vscatter") || begins(text, "vpscatter");
+    in->lanes = 1;
+    in->mask = NO_REG;
+    if ((!gathers && !scatters) || !data || !in->bytes) return;
+    data = scatters ? strrchr(text, ' ') : data;
+    for (int r = 0; r < in->nreads; r++)
+        if (in->reads[r] >= MASKS) in->mask = in->reads[r];
+    if (in->mask != NO_REG || is_whole(l, all, i))
+        in->lanes = (data[1] == 'z' ? 64 : data[1] == 'y' ? 32 : 16) / in->bytes;
+}
+
+// `kxnorw k2, k2, k2`, or `kmovd k2, edx`.
+static int mask_from(const char *text, const Insn *in) {
+    bool ones = begins(text, "kxnor") && in->nreads == 2 && in->reads[0] == in->reads[1];
+    if (ones) return ALL_ONES;
+    return begins(text, "kmov") && in->nreads == 1 && !in->memory ? in->reads[0] : NO_REG;
 }
 
 static Insn *read_listing(Arena *arena, const Listing *l) {
     Insn *all = arena_new_n(arena, Insn, l->insns.n + 1);
     for (int i = 0; i < l->insns.n; i++) {
         all[i] = read_insn(l->insns.at[i].text, i ? l->insns.at[i - 1].text : NULL);
-        all[i].lanes = gathered_lanes(l, all, i);
+        all[i].from = mask_from(l->insns.at[i].text, &all[i]);
+        read_lanes(l, all, i);
     }
     return all;
 }
 
-// --- Stepping ------------------------------------------------------------------------------------
+// --- Tracing -------------------------------------------------------------------------------------
 
-enum { TRAP_FLAG = 0x100 };
+// A copy of the kernel stores number and registers in front of every instruction:
+//
+//     constants and old code | recorder | lea rsp, [rsp-128]      below what the kernel may use
+//                                       | push NUMBER
+//                                       | call [recorder]         step_record
+//                                       | lea rsp, [rsp+136]
+//                                       | the instruction
+//                                       | ...
+//
+// Jumps lead to the copies; what else is addressed relative to the instruction stays in front.
 
-static struct {
-    const Insn *insn;
-    const int32_t *number; // by offset; -1: no instruction begins there
-    uintptr_t code;
-    size_t size;
-    Steps *steps;
-    volatile sig_atomic_t running;
-} stepped;
+enum { LOGGED = 17 }; // sixteen registers, and the number
 
-static uint64_t value_of(const ucontext_t *uc, int reg) {
-    static const int place[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
-                                  REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                                  REG_R12, REG_R13, REG_R14, REG_R15};
-    bool one = reg >= GENERALS && reg < MASKS;
-    return one ? (uint64_t)uc->uc_mcontext.gregs[place[reg - GENERALS]] : 0;
+typedef struct StepLog {
+    uint64_t *at, *end;
+} StepLog;
+
+StepLog step_log; // of step_record
+void step_record(void);
+
+__asm__(".text\n"
+        "step_record:\n"
+        "  pushfq\n"
+        "  push %rax\n"
+        "  push %rcx\n"
+        "  mov step_log(%rip), %rcx\n"
+        "  cmp step_log+8(%rip), %rcx\n"
+        "  je 1f\n"
+        "  mov %rdx, 16(%rcx)\n"
+        "  mov %rbx, 24(%rcx)\n"
+        "  mov %rbp, 40(%rcx)\n"
+        "  mov %rsi, 48(%rcx)\n"
+        "  mov %rdi, 56(%rcx)\n"
+        "  mov %r8, 64(%rcx)\n"
+        "  mov %r9, 72(%rcx)\n"
+        "  mov %r10, 80(%rcx)\n"
+        "  mov %r11, 88(%rcx)\n"
+        "  mov %r12, 96(%rcx)\n"
+        "  mov %r13, 104(%rcx)\n"
+        "  mov %r14, 112(%rcx)\n"
+        "  mov %r15, 120(%rcx)\n"
+        "  mov 8(%rsp), %rax\n"
+        "  mov %rax, (%rcx)\n"
+        "  mov (%rsp), %rax\n"
+        "  mov %rax, 8(%rcx)\n"
+        "  lea 168(%rsp), %rax\n" // three pushes, a return address, NUMBER, and 128 bytes
+        "  mov %rax, 32(%rcx)\n"
+        "  mov 32(%rsp), %rax\n"
+        "  mov %rax, 128(%rcx)\n"
+        "  add $136, %rcx\n"
+        "  mov %rcx, step_log(%rip)\n"
+        "1: pop %rcx\n"
+        "  pop %rax\n"
+        "  popfq\n"
+        "  ret\n");
+
+static void put_i32(uint8_t *at, int64_t value) {
+    int32_t v = (int32_t)value;
+    memcpy(at, &v, sizeof v);
 }
 
-static uint64_t address_of(const ucontext_t *uc, const Insn *in) {
-    if (!in->memory) return 0;
-    return value_of(uc, in->base) + value_of(uc, in->index) * (uint64_t)in->scale +
-           (uint64_t)in->disp;
+typedef struct Tracer {
+    uint8_t *bytes;
+    uint32_t size, slot; // so far; where the recorder's address is
+    uint32_t *moved;     // where the copy of each instruction begins
+    const int32_t *number;
+} Tracer;
+
+static void put(Tracer *t, const void *bytes, size_t n) {
+    memcpy(t->bytes + t->size, bytes, n);
+    t->size += (uint32_t)n;
 }
 
-// Before each instruction while the flag is set.
-static void on_trap(int sig, siginfo_t *info, void *context) {
-    (void)sig, (void)info;
-    ucontext_t *uc = context;
-    uintptr_t at = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP] - stepped.code;
-    Steps *s = stepped.steps;
-    if (!stepped.running || s->n == s->room) {
-        s->cut |= stepped.running != 0;
-        uc->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
-        return;
+static void put_record(Tracer *t, int number) {
+    static const uint8_t code[] = {0x48, 0x8d, 0x64, 0x24, 0x80, 0x68, 0, 0,
+                                   0,    0,    0xff, 0x15, 0,    0,    0, 0,
+                                   0x48, 0x8d, 0xa4, 0x24, 0x88, 0,    0, 0};
+    put(t, code, sizeof code);
+    put_i32(t->bytes + t->size - 18, number);
+    put_i32(t->bytes + t->size - 12, (int64_t)t->slot - (t->size - 8));
+}
+
+// The instruction. A short jump becomes a long one.
+static void put_copy(Tracer *t, const uint8_t *code, const ListedInsn *in) {
+    const uint8_t *from = code + in->offset;
+    uint8_t longer[] = {0x0f, (uint8_t)(from[0] + 0x10), 0, 0, 0, 0}, always[5] = {0xe9};
+    if (in->size == 2 && (from[0] & 0xf0) == 0x70)
+        put(t, longer, sizeof longer);
+    else if (in->size == 2 && from[0] == 0xeb)
+        put(t, always, sizeof always);
+    else
+        put(t, from, in->size);
+}
+
+// The last four bytes, or those before an immediate operand, that hold the distance to its label.
+static uint32_t field_of(const uint8_t *code, const ListedInsn *in) {
+    int64_t distance = (int64_t)in->target - (in->offset + in->size);
+    for (uint32_t after = 0; after + 4 < in->size; after++) {
+        int32_t value;
+        memcpy(&value, code + in->offset + in->size - 4 - after, sizeof value);
+        if (value == distance) return 4 + after;
     }
-    int32_t number = at < stepped.size ? stepped.number[at] : -1;
-    Step step = {UINT32_MAX, 0};
-    if (number >= 0) step = (Step){(uint32_t)number, address_of(uc, &stepped.insn[number])};
-    s->at[s->n++] = step;
+    return 4; // of a short jump that is a long one now
 }
 
-int step_kernel(const Listing *l, Kernel *entry, size_t size, void *const *buffers, void *scratch,
-                const KernelEnv *env, Arena *arena, Steps *steps) {
-    struct sigaction act = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO}, old;
-    int32_t *number = arena_new_n(arena, int32_t, size + 1);
-    for (size_t i = 0; i <= size; i++) number[i] = -1;
+static void put_target(Tracer *t, const uint8_t *code, const ListedInsn *in, uint32_t end) {
+    int32_t to = t->number[in->target];
+    int64_t target = to >= 0 ? t->moved[to] : (uint32_t)in->target;
+    put_i32(t->bytes + end - field_of(code, in), target - end);
+}
+
+static Tracer trace_copy(Arena *arena, const Code *code, const Listing *l) {
+    enum { SLOT = 64, EACH = 24 + 6 };
+    size_t n = (size_t)l->insns.n, front = (code->size + 63) / 64 * 64;
+    int32_t *number = arena_new_n(arena, int32_t, code->size + 1);
+    Tracer t = {.bytes = arena_new_n(arena, uint8_t, front + SLOT + code->size + EACH * n),
+                .moved = arena_new_n(arena, uint32_t, n + 1),
+                .number = number};
+    for (size_t i = 0; i <= code->size; i++) number[i] = -1;
     for (int i = 0; i < l->insns.n; i++) number[l->insns.at[i].offset] = i;
-    void *place;
-    memcpy(&place, &entry, sizeof place);
-    stepped.insn = read_listing(arena, l);
-    stepped.number = number;
-    stepped.code = (uintptr_t)place;
-    stepped.size = size;
-    stepped.steps = steps;
-    steps->n = 0;
-    steps->cut = false;
-    sigaction(SIGTRAP, &act, &old);
-    stepped.running = 1;
-    __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; orq $0x100, (%%rsp); popfq\n"
-                     "lea 128(%%rsp), %%rsp" ::
-                         : "cc", "memory"); // not in the red zone
-    int status = entry(buffers, scratch, env);
-    stepped.running = 0;
-    __asm__ volatile("nop; nop" ::: "memory"); // the trap that ends it
-    sigaction(SIGTRAP, &old, NULL);
+    void (*recorder)(void) = step_record;
+    memcpy(t.bytes, code->bytes, code->size);
+    memcpy(t.bytes + front, &recorder, sizeof recorder);
+    t.slot = (uint32_t)front;
+    t.size = (uint32_t)front + SLOT;
+    for (int i = 0; i < l->insns.n; i++) {
+        t.moved[i] = t.size;
+        put_record(&t, i);
+        put_copy(&t, code->bytes, &l->insns.at[i]);
+    }
+    for (int i = 0; i < l->insns.n; i++)
+        if (l->insns.at[i].label >= 0)
+            put_target(&t, code->bytes, &l->insns.at[i],
+                       i + 1 < l->insns.n ? t.moved[i + 1] : t.size);
+    return t;
+}
+
+static uint64_t value_of(const uint64_t *log, int reg) {
+    return reg >= GENERALS && reg < MASKS ? log[reg - GENERALS] : 0;
+}
+
+// What is known of the mask registers.
+typedef struct MaskValues {
+    uint64_t at[REGS - MASKS];
+} MaskValues;
+
+// Of a mask that is computed, one lane is assumed.
+static void set_mask(MaskValues *m, const Insn *in, const uint64_t *log) {
+    if (in->writes < MASKS) return;
+    bool copied = in->from >= MASKS && in->from < REGS;
+    m->at[in->writes - MASKS] = in->from == ALL_ONES ? UINT64_MAX
+                                : in->from == NO_REG ? 1
+                                : copied             ? m->at[in->from - MASKS]
+                                                     : value_of(log, in->from);
+}
+
+static Step step_of(const Insn *insn, const uint64_t *log, MaskValues *masks) {
+    if (log[LOGGED - 1] == UINT64_MAX) return (Step){UINT32_MAX, 1, 0};
+    const Insn *in = &insn[log[LOGGED - 1]];
+    Step s = {.insn = (uint32_t)log[LOGGED - 1], .lanes = in->lanes};
+    if (in->lanes > 1 && in->mask != NO_REG) {
+        uint64_t used = masks->at[in->mask - MASKS] & (UINT64_MAX >> (64 - in->lanes));
+        s.lanes = __builtin_popcountll(used);
+    }
+    set_mask(masks, in, log);
+    if (in->memory)
+        s.address = value_of(log, in->base) + value_of(log, in->index) * (uint64_t)in->scale +
+                    (uint64_t)in->disp;
+    return s;
+}
+
+// code_apply, which loads, computes and stores each lane.
+static void traced_apply(int op, int type, int to, int n, void *values) {
+    for (int i = 0; i < 3 * n && step_log.at < step_log.end; i++, step_log.at += LOGGED)
+        step_log.at[LOGGED - 1] = UINT64_MAX;
+    code_apply(op, type, to, n, values);
+}
+
+int step_kernel(const Code *code, const Listing *l, void *const *buffers, void *scratch,
+                Arena *arena, Steps *steps) {
+    static uint64_t log[MANY_STEPS][LOGGED];
+    Tracer t = trace_copy(arena, code, l);
+    const Insn *insn = read_listing(arena, l);
+    MaskValues masks = {0};
+    KernelEnv env = {.threads = 1, .apply = traced_apply};
+    ExecArena *exec = exec_arena_new();
+    ExecBlock *block = exec ? exec_add(exec, t.bytes, t.size) : NULL;
+    int status = KERNEL_FORKED;
+    step_log = (StepLog){log[0], log[0] + (size_t)MANY_STEPS * LOGGED};
+    if (block) {
+        void *entry = (uint8_t *)exec_entry(block) + t.moved[0];
+        Kernel *kernel;
+        memcpy(&kernel, &entry, sizeof entry);
+        status = kernel(buffers, scratch, &env);
+        exec_release(block);
+    }
+    exec_arena_free(exec);
+    steps->cut = step_log.at == step_log.end;
+    steps->n = (step_log.at - log[0]) / LOGGED;
+    for (int64_t i = 0; i < steps->n; i++) steps->at[i] = step_of(insn, log[i], &masks);
     return status;
 }
 
@@ -330,14 +484,14 @@ static double memory_ready(Play *p, uint64_t address, int bytes) {
     return ready;
 }
 
-static void occupy(Play *p, const Insn *in) {
+static void occupy(Play *p, const Insn *in, int lanes) {
     const double *rate = p->f->work[in->full];
     double each = 1 / rate[WORK_ANY];
     p->issue += !in->fused;
-    p->loads += in->loads ? in->lanes : 0;
-    p->stores += in->stores;
-    if (in->loads) p->in += in->bytes * in->lanes;
-    if (in->stores) p->out += in->bytes;
+    p->loads += in->loads ? lanes : 0;
+    p->stores += in->stores ? lanes : 0;
+    if (in->loads) p->in += in->bytes * lanes;
+    if (in->stores) p->out += in->bytes * lanes;
     p->scalar += in->what == SCALAR && !in->fused;
     if (in->what == FREE || in->what == SCALAR) return;
     p->work[WORK_ANY] += each;
@@ -369,7 +523,7 @@ static void play_one(Play *p, const Insn *in, const Step *s, int64_t i, bool fma
         *cell_of(p, w) = (Cell){w, end};
     if (end > p->last) p->last = end;
     p->done[i % WINDOW] = p->last; // in order
-    occupy(p, in);
+    occupy(p, in, s->lanes);
 }
 
 double step_seconds(Arena *arena, const Listing *l, const Steps *steps, const Family *f,
