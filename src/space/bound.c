@@ -235,20 +235,33 @@ static void see_chain(Eval *e) {
     add_term(e, BOUND_CHAIN, t / e->cores);
 }
 
+// The iterations of a loop that compute `run` vector operations again: neighbouring ones that are
+// unrolled into one block of straight-line code share their results.
+static double blocks_of(const Eval *e, const LoopState *l, double run) {
+    static const double part = (double)LIMIT_BODY_PART / LIMIT_BODY_WHOLE;
+    double limit = (double)e->b->unrolled;
+    double marked = limit * (l->kind & CPU_KIND_UNROLL ? LIMIT_MARKED_UNROLL : 1);
+    if (run * l->least <= marked) return 1;
+    return l->least / most_of(1, least_of(LIMIT_BODY_COPIES, part * limit / run));
+}
+
 // How often each iteration is computed, on average: a statement inside a loop of its reader is
 // computed again in each iteration of that loop.
 static double times_computed(Eval *e, uint8_t place) {
-    const BoundStmt *s = e->s;
+    const BoundStmt *s = e->s, *reader = s->reader >= 0 ? &e->b->stmt[s->reader] : NULL;
+    LoopState state[PROGRAM_MAX_ITERS * CPU_MAX_LEVELS];
     if (!(place & (CPU_PLACE_INLINE | CPU_PLACE_AT))) return 1;
-    double times = s->needed / s->count;
-    for (int i = 0; place == CPU_PLACE_AT && s->reader >= 0 && i < e->b->stmt[s->reader].nloops;
-         i++) {
-        const BoundLoop *l = &e->b->stmt[s->reader].loop[i];
-        LoopState state;
-        if (!s->at[i] || e->v[s->at[i]] != CPU_AT_INSIDE || s->read_along >> l->iter & 1) continue;
-        see_loop(e, &e->b->stmt[s->reader], l, &state);
-        if (!e->dead) times *= state.least;
+    double times = s->needed / s->count, run = s->needed * s->lane;
+    if (place != CPU_PLACE_AT || !reader) return times;
+    for (int i = 0; i < reader->nloops && !e->dead; i++) {
+        see_loop(e, reader, &reader->loop[i], &state[i]);
+        bool inside = s->at[i] && e->v[s->at[i]] & CPU_AT_INSIDE;
+        if (inside && s->read_along >> reader->loop[i].iter & 1) run /= state[i].most;
     }
+    for (int i = 0; i < reader->nloops && !e->dead; i++)
+        if (s->at[i] && e->v[s->at[i]] == CPU_AT_INSIDE &&
+            !(s->read_along >> reader->loop[i].iter & 1))
+            times *= blocks_of(e, &state[i], run);
     return times;
 }
 

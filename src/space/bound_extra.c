@@ -23,12 +23,12 @@ static bool surely_inside(const Eval *e, int outer, int inner) {
 
 // --- Lanes ---------------------------------------------------------------------------------------
 
-// Can some iterations of a loop over `iter` be in one block of straight-line code?
-static bool may_repeat(const Eval *e, int iter) {
+// Can some iterations of a loop over one of the iterators be in one block of straight-line code?
+static bool may_repeat(const Eval *e, uint32_t iters) {
     const BoundStmt *s = e->s;
     for (int i = 0; i < s->nloops; i++) {
         double inside = LIMIT_TRANSPOSE * s->lane;
-        if (s->loop[i].iter != iter || e->loop[i].most <= 1) continue;
+        if (!(iters >> s->loop[i].iter & 1) || e->loop[i].most <= 1) continue;
         for (int k = 0; k < s->nloops; k++)
             if (surely_inside(e, i, k)) inside *= e->loop[k].least;
         double most = (double)e->b->unrolled;
@@ -75,12 +75,12 @@ static void see_lanes(Eval *e) {
     for (int i = 0; i < s->nreads + s->nwrites; i++) {
         const BoundRef *r = i < s->nreads ? &s->read[i] : &s->write[i - s->nreads];
         uint32_t strided = i < s->nreads ? surely_strided(e, r) : r->strided;
-        int unit = r->unit;
+        uint32_t unit = r->unit;
         // Partial results of one element are contiguous.
-        if (i == s->nreads && has_parts(e)) strided = r->iters, unit = s->loop[s->split].iter;
+        if (i == s->nreads && has_parts(e)) strided = r->iters, unit = 1u << s->loop[s->split].iter;
         e->single[i] = e->transposed[i] = 0;
         if (!(strided & e->lanes)) continue;
-        if (unit >= 0 && may_repeat(e, unit))
+        if (may_repeat(e, unit))
             e->transposed[i] = strided;
         else
             e->single[i] = strided;

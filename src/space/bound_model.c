@@ -112,11 +112,10 @@ static void see_strides(const Stmt *s, const Access *a, const double *pitch, Bou
                 stride[atom->index] += (double)a->sub[d]->term[t].coef * pitch[d];
         }
     }
-    r->unit = -1;
     for (int i = 0; i < s->niters; i++) {
         if (!(plain >> i & 1)) continue;
         if (fabs(stride[i]) == r->bytes)
-            r->unit = i;
+            r->unit |= 1u << i;
         else if (fabs(stride[i]) > LIMIT_COMB * r->bytes)
             r->strided |= 1u << i;
     }

@@ -26,6 +26,7 @@ typedef struct Piece {
     bool beside;                    // a parallel loop may be around it, so that runs are concurrent
     double together;                // runs in one block of straight-line code, at most
     uint32_t still;                 // reads that may be hoisted out of the loop around that block
+    bool shares; // the runs in such a block may share values, which are spilled instead of operands
 } Piece;
 
 // --- One piece -----------------------------------------------------------------------------------
@@ -139,17 +140,19 @@ typedef struct Ports {
 static Ports port_seconds(const Eval *e, const Piece *x, const Cost *c, const Shares *h) {
     const BoundStmt *s = e->s;
     double out = s->nwrites ? c->total[s->nreads] * h->result : 0, back = c->back * h->result;
-    double in = h->in, room = c->room * h->result / h->held;
-    double each = most_of(0, in - h->still) / x->together;
+    double in = x->shares ? h->in / x->together : h->in, room = c->room * h->result / h->held;
+    double each = most_of(0, h->in - h->still) / x->together;
     in -= least_of(h->still, spare(e, x, c, h->held, c->room, back * h->held / h->result));
     if (!keeps_results(e, x, c, h->held)) {
         in += back;
     } else if (is_alone(x)) {
         in += most_of(0, back - room);
         out -= room;
-    } else { // registers save most if each lane takes a load
-        double single = h->single + (h->result > h->held ? back : 0);
+    } else { // registers save most if each lane takes a load; once loaded, a vector may be spilled
+        double fresh = h->single / x->together;
+        double single = fresh + (h->result > h->held ? back : 0);
         double saved = least_of(single, c->room * s->lanes);
+        in -= (h->single - fresh) * (1 - s->lane);
         in += back - saved - (c->room - saved * s->lane);
         out -= room;
     }
@@ -181,10 +184,10 @@ static double l1_seconds(const Eval *e, const Piece *x, const Cost *c, double sh
     int p = e->parallel;
     double i = b->in[p][LEVEL_L1], o = b->out[p][LEVEL_L1], own = e->extra.bytes;
     double room = c->room * b->vector_bytes, back = c->back * e->s->result_bytes;
-    double in = c->in, out = c->out, still = 0;
+    double in = x->shares ? c->in / x->together : c->in, out = c->out, still = 0;
     for (int r = 0; r < e->s->nreads; r++)
         if (x->still >> r & 1) still += c->total[r] * e->s->read[r].bytes;
-    double each = most_of(0, in - still) / x->together;
+    double each = most_of(0, c->in - still) / x->together;
     double loads = in - least_of(still, spare(e, x, c, share, room, back)) + back, saved;
     if (!keeps_results(e, x, c, share)) {
         saved = least_of(still, room) * i;
@@ -392,6 +395,17 @@ static uint32_t still_reads(const BoundStmt *s, uint32_t around) {
     return still;
 }
 
+// May iterations along one of the iterators compute the same values from several reads, or from all
+// of them?
+static bool shares_values(const BoundStmt *s, uint32_t around) {
+    for (; around; around &= around - 1) {
+        int same = 0;
+        for (int r = 0; r < s->nreads; r++) same += !(s->read[r].iters & around & -around);
+        if (same > 1 || (same && same == s->nreads)) return true;
+    }
+    return false;
+}
+
 // Returns the iterations of a piece, at least.
 static double make_piece(const Eval *e, const Lattice *l, int at, Inner inner[][CPU_MAX_LEVELS + 1],
                          Piece *x) {
@@ -418,6 +432,7 @@ static double make_piece(const Eval *e, const Lattice *l, int at, Inner inner[][
     for (int i = 0; i < e->s->niters && !is_alone(x); i++)
         if (taken_of(l->piece[at], i) < e->s->nlevels[i]) around |= 1u << i;
     x->still = still_reads(e->s, around);
+    x->shares = !is_alone(x) && shares_values(e->s, around);
     return least;
 }
 
@@ -471,8 +486,8 @@ static double transpose_seconds(const Eval *e, const Piece *x, const Cost *c, ui
         bool still = !result && x->still >> r & 1;
         if (result ? kept : still || !is_alone(x)) n -= c->room, back -= c->room;
         if (still) fewest = 0;
-        // In straight-line code results may stay on the stack as vectors until the reduction ends.
-        n = result ? least_of(n, fewest) : most_of(n, fewest);
+        // In straight-line code vectors may stay on the stack: results until the reduction ends.
+        n = result ? least_of(n, fewest) : is_alone(x) ? most_of(n, fewest) : fewest;
         back = result ? most_of(0, least_of(back, c->back * s->lane / x->together)) : 0;
         double single =
             s->lanes * (result ? most_of(n * e->each[1], back * e->each[0]) : n * e->each[0]);
@@ -701,6 +716,7 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
     x->often = whole / all;
     x->together = most_of(1, e->straight / (few * s->lane));
     x->still = still_reads(s, at < 0 ? 0 : ~0u);
+    x->shares = !is_alone(x) && shares_values(s, (1u << s->niters) - 1);
 }
 
 void bound_nest(Eval *e) {
