@@ -72,6 +72,7 @@ static bool has_parts(const Eval *e) {
 
 static void see_lanes(Eval *e) {
     const BoundStmt *s = e->s;
+    e->joined = s->nwrites && (s->write->temp || has_parts(e) || may_repeat(e, s->write->unit));
     for (int i = 0; i < s->nreads + s->nwrites; i++) {
         const BoundRef *r = i < s->nreads ? &s->read[i] : &s->write[i - s->nreads];
         uint32_t strided = i < s->nreads ? surely_strided(e, r) : r->strided;

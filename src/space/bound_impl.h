@@ -226,6 +226,7 @@ typedef struct Eval {
     // Per access, reads and then the write: iterators in whose lanes each element takes a load or a
     // store; and those in whose lanes a transpose in registers may replace these.
     uint32_t single[MANY_REFS + 1], transposed[MANY_REFS + 1];
+    bool joined; // the results of several horizontal reductions may be stored as a vector
     uint32_t absent, somewhere; // accesses to temporaries that may vanish, or be small
     Extra extra;
     double pipes[WORK_COUNT + 1]; // seconds of each, of all statements; the last is the divider

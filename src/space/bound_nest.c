@@ -132,6 +132,13 @@ typedef struct Shares {
     double held;   // registers per element of the result
 } Shares;
 
+// Loads or stores per element of the result with these lanes.
+static double result_share(const Eval *e, uint32_t lanes) {
+    const BoundRef *w = e->s->write;
+    bool across = e->joined && lanes & ~w->iters;
+    return across || lanes & w->iters & ~e->single[e->s->nreads] ? e->s->lane : 1;
+}
+
 // Seconds of loads and stores.
 typedef struct Ports {
     double load, store;
@@ -170,10 +177,8 @@ static Ports all_ports(const Eval *e, const Piece *x, const Cost *c) {
         if (!whole && e->single[r] & e->lanes) h.single += c->total[r];
         if (x->still >> r & 1) h.still += c->total[r] * (whole ? s->lane : 1);
     }
-    if (s->nwrites && s->write->iters & e->lanes) {
-        h.held = s->lane;
-        h.result = e->lanes & s->write->iters & ~e->single[s->nreads] ? s->lane : 1;
-    }
+    if (s->nwrites && s->write->iters & e->lanes) h.held = s->lane;
+    if (s->nwrites) h.result = result_share(e, e->lanes);
     return port_seconds(e, x, c, &h);
 }
 
@@ -454,6 +459,7 @@ static void set_ways(const Eval *e, Lattice *l) {
         for (int r = 0; r < s->nreads + s->nwrites; r++) {
             const BoundRef *ref = r < s->nreads ? &s->read[r] : &s->write[r - s->nreads];
             l->share[w][r] = ref->iters & lanes & ~e->single[r] ? s->lane : 1;
+            if (r == s->nreads) l->share[w][r] = result_share(e, lanes);
             if (e->single[r] & lanes) l->single[w] |= 1u << r;
             if (e->transposed[r] & lanes) l->transposed[w] |= 1u << r;
         }

@@ -35,8 +35,8 @@ typedef enum BoundVerdict {
 bool boundlab_open(BoundLab *x, Lab *lab, const Program *p, const Family *f);
 // A random implementation in `c`; half of them near the chosen one. False: a dead end.
 bool boundlab_sample(BoundLab *x, uint64_t *random);
-// Checks the candidate in `c`, or a schedule. Prints errors. *gap: its time divided by its bound, if
-// that is more than the nanosecond of a call.
+// Checks the candidate in `c`, or a schedule. Prints errors. *gap: its time divided by its bound,
+// if that is more than the nanosecond of a call.
 BoundVerdict boundlab_try(BoundLab *x, const Schedule *schedule, double *gap);
 
 #endif

@@ -1,10 +1,10 @@
 // The instructions that a kernel executes, and their least time on a described processor.
 //
 // A copy of the kernel that records every instruction with the address that it accesses runs on
-// this machine. Then the trace is simulated with a family's numbers: no cache misses, no mispredicted
-// branches, registers renamed, moves free, every pipe busy whenever there is work, a window of 512
-// instructions. No processor of the family is faster, and the simulation shares only the table of
-// families with space/bound.c: a bound above it is wrong.
+// this machine. Then the trace is simulated with a family's numbers: no cache misses, no
+// mispredicted branches, registers renamed, moves free, every pipe busy whenever there is work, a
+// window of 512 instructions. No processor of the family is faster, and the simulation shares only
+// the table of families with space/bound.c: a bound above it is wrong.
 #ifndef SUPPORT_STEPPER_H
 #define SUPPORT_STEPPER_H
 

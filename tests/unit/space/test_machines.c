@@ -250,6 +250,11 @@ static const struct {
      "program f {\n input A: f64[5, 39]\n output T: f64[16, 39, 1]\n"
      " T: for i0 in 0:16, i1 in 0:39, i2 in 0:1\n T[i0, i1, i2] = A[i2, i0]*A[i2, i2 + 1]\n}\n",
      "T: i2 i1/33 i1/3:u i1:u i0:v\n"},
+    // Sixteen horizontal reductions are stored as two vectors.
+    {"skylake-server",
+     "program f {\n input A: f32[]\n output T: f64[9, 1, 16]\n"
+     " T: for i0 in 0:16, i1 in 0:5, i2 in 0:9, i3 in 0:1\n T[i2, i3, i0] +=! f64(A[])\n}\n",
+     "T: i0/7 i2/3 i3 i2 i0:u i1:v\n"},
     // The sums do not depend on i1.
     {"zen2",
      "program f {\n input A: f32[32]\n input B: f32[32]\n inout T: f32[3]\n"
