@@ -194,13 +194,20 @@ static void skew_constraints(Lower *l, const Inst *inst, int at, const Affine *c
     }
 }
 
+// The outermost loop of a skewed iterator: it runs over a range that contains all values, which are
+// checked one by one.
+static bool is_widened(const Inst *inst, int at) {
+    const PlanLoop *loop = &inst->plan.loop[at];
+    return loop->level == 0 && inst->info->skew && inst->info->skew[loop->iter];
+}
+
 void plan_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx, TreeItem *out) {
     const PlanLoop *loop = inst->plan.loop;
     int iter = loop[at].iter;
     bool complete = loop[at].complete;
     if (!complete && loop[at].extent <= 1) return;
     for (int j = 0; j < at + complete; j++) { // cur - 1 - Σ coef/unit · index >= 0
-        if (loop[j].iter != iter || !loop[j].ragged) continue;
+        if (loop[j].iter != iter || !loop[j].ragged || is_widened(inst, j)) continue;
         Term term[TREE_MAX_DEPTH];
         int n = 0;
         for (int k = j; k <= at; k++)

@@ -66,7 +66,7 @@ for t in 2
   for i in 4 where 4*t - 8*i + 22 >= 0
     for t.1 in 2 where 4*t + 2*t.1 - 8*i + 20 >= 0
       for t.2 in 2 where 4*t + 2*t.1 + t.2 - 8*i + 19 >= 0
-        for i.1 in 8 where 26 - 8*i - i.1 >= 0 and 8*i + i.1 - 4*t - 2*t.1 - t.2 >= 0 and 4*t + 2*t.1 + t.2 - 8*i - i.1 + 19 >= 0
+        for i.1 in 8 where 8*i + i.1 - 4*t - 2*t.1 - t.2 >= 0 and 4*t + 2*t.1 + t.2 - 8*i - i.1 + 19 >= 0
 $ loopwright show @/examples/tc/heat1d.tc --size N=20,T=8 --stage schedule --schedule tile.lws
 U.1: t/4 i/8 t/2 t i
     skew i by t
