@@ -492,6 +492,9 @@ LW_API lw_status lw_schedule_swap(lw_context *ctx, const lw_schedule *s, int a, 
                                   lw_schedule **out);
 LW_API lw_status lw_schedule_move(lw_context *ctx, const lw_schedule *s, int loop, int to,
                                   lw_schedule **out);
+// The loops over the iterator of `loop` run ahead by `factor` times that of `by`; 0: no longer.
+LW_API lw_status lw_schedule_skew(lw_context *ctx, const lw_schedule *s, int loop, int by,
+                                  int64_t factor, lw_schedule **out);
 LW_API lw_status lw_schedule_annotate(lw_context *ctx, const lw_schedule *s, int loop,
                                       lw_loop_kind kind, lw_schedule **out);
 // loop -1: the whole tensor.
@@ -552,6 +555,8 @@ LW_API lw_status lw_tree_annotate(lw_context *ctx, const lw_tree *t, int loop, l
                                   lw_tree **out);
 LW_API lw_status lw_tree_tile(lw_context *ctx, const lw_tree *t, int loop, int64_t outer,
                               int64_t inner, lw_tree **out);
+LW_API lw_status lw_tree_skew(lw_context *ctx, const lw_tree *t, int loop, int by, int64_t factor,
+                              lw_tree **out);
 LW_API lw_status lw_tree_peel(lw_context *ctx, const lw_tree *t, int loop, int64_t n,
                               lw_tree **out);
 LW_API lw_status lw_tree_stage(lw_context *ctx, const lw_tree *t, const char *buffer, int loop,

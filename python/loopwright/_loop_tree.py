@@ -190,8 +190,8 @@ class LoopTree(Loops):
 
     # --- Actions --------------------------------------------------------------------------------
 
-    def _act(self, action: str, loop: int = -1, n: int = 0, statement: Optional[str] = None, text: Optional[str] = None) -> "LoopTree":
-        return LoopTree(self._native.act(action, loop, n, statement, text))
+    def _act(self, action: str, loop: int = -1, n: int = 0, statement: Optional[str] = None, text: Optional[str] = None, m: int = 0) -> "LoopTree":
+        return LoopTree(self._native.act(action, loop, n, statement, text, m))
 
     def edit(self, script: str) -> "LoopTree":
         """Runs an edit script: "split m 64; swap; vectorize n". Errors are located in it."""
@@ -212,6 +212,10 @@ class LoopTree(Loops):
     def move(self, ref: Ref, to: Ref) -> "LoopTree":
         """Moves a loop to the place of another one; the loops between make room."""
         return self._act("move", self._number(ref), self._number(to))
+
+    def skew(self, ref: Ref, by: Ref, factor: int) -> "LoopTree":
+        """Lets the loops over the iterator of a loop run ahead by `factor` times that of another loop; 0: no longer."""
+        return self._act("skew", self._number(ref), self._number(by), m=factor)
 
     def annotate(self, ref: Ref, kind: str) -> "LoopTree":
         """Runs a loop as "serial", "parallel", "unroll", "vectorize" or "any"."""

@@ -126,6 +126,10 @@ class Tree(Loops):
         """Splits a loop and the one inside, and interchanges."""
         return self._do("tile", self._at(ref), outer, inner)
 
+    def skew(self, ref: Ref, by: Ref, factor: int) -> "Tree":
+        """Lets a loop run ahead by `factor` times the index of a loop around it."""
+        return self._do("skew", self._at(ref), self._at(by), factor)
+
     def peel(self, ref: Ref, n: int) -> "Tree":
         """Makes two loops of one, the first with `n` iterations."""
         return self._do("peel", self._at(ref), n)

@@ -139,9 +139,9 @@ static PyObject *edit(PyObject *object, PyObject *script) {
     return result(self, status, s);
 }
 
-// act(action, loop, n, statement, text): what the action does not need is ignored.
+// act(action, loop, n, statement, text, m): what the action does not need is ignored.
 static lw_status act_on(LoopTree *t, const char *action, int loop, long long n,
-                        const char *statement, const char *text, lw_schedule **s) {
+                        const char *statement, const char *text, long long m, lw_schedule **s) {
     lw_context *ctx = t->st->ctx;
 #define IS(name) (strcmp(action, name) == 0)
     if (IS("goto")) return lw_schedule_goto(ctx, t->s, loop, s);
@@ -150,6 +150,7 @@ static lw_status act_on(LoopTree *t, const char *action, int loop, long long n,
     if (IS("merge")) return lw_schedule_merge(ctx, t->s, loop, s);
     if (IS("swap")) return lw_schedule_swap(ctx, t->s, loop, (int)n, s);
     if (IS("move")) return lw_schedule_move(ctx, t->s, loop, (int)n, s);
+    if (IS("skew")) return lw_schedule_skew(ctx, t->s, loop, (int)n, m, s);
     if (IS("annotate")) return lw_schedule_annotate(ctx, t->s, loop, (lw_loop_kind)n, s);
     if (IS("copy")) return lw_schedule_copy_input(ctx, t->s, statement, text, loop, s);
     if (IS("drop")) return lw_schedule_drop_copy(ctx, t->s, statement, text, s);
@@ -167,12 +168,12 @@ static lw_status act_on(LoopTree *t, const char *action, int loop, long long n,
 static PyObject *act(PyObject *object, PyObject *args) {
     const char *action, *statement = NULL, *text = NULL;
     int loop = -1;
-    long long n = 0;
+    long long n = 0, m = 0;
     lw_schedule *s = NULL;
-    if (!PyArg_ParseTuple(args, "s|iLzz", &action, &loop, &n, &statement, &text)) return NULL;
+    if (!PyArg_ParseTuple(args, "s|iLzzL", &action, &loop, &n, &statement, &text, &m)) return NULL;
     LoopTree *self = (LoopTree *)object;
     PyThreadState *thread = PyEval_SaveThread();
-    lw_status status = act_on(self, action, loop, n, statement, text, &s);
+    lw_status status = act_on(self, action, loop, n, statement, text, m, &s);
     PyEval_RestoreThread(thread);
     return result(self, status, s);
 }

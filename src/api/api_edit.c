@@ -279,6 +279,12 @@ lw_status lw_schedule_move(lw_context *ctx, const lw_schedule *s, int loop, int 
     return on_loops(ctx, s, (Action){.id = ACTION_MOVE}, loop, to == -1 ? -2 : to, out);
 }
 
+lw_status lw_schedule_skew(lw_context *ctx, const lw_schedule *s, int loop, int by, int64_t factor,
+                           lw_schedule **out) {
+    Action a = {.id = ACTION_SKEW, .n = factor};
+    return on_loops(ctx, s, a, loop, by == -1 ? -2 : by, out);
+}
+
 lw_status lw_schedule_annotate(lw_context *ctx, const lw_schedule *s, int loop, lw_loop_kind kind,
                                lw_schedule **out) {
     if ((unsigned)kind >= KIND_COUNT) {

@@ -210,6 +210,26 @@ static void other_loops(Call *call, const TreeEditCall *c, const char *verb, Nea
         }
 }
 
+// The loop inside, skewed first: the smallest factor that makes it legal.
+static void skewed_first(Call *call, const TreeEditCall *c, const char *verb, Nearest *n) {
+    enum { MOST = 4 };
+    int outer = ref_of(c->from, c->node).loop, inner = ref_of(c->from, c->node + 1).loop;
+    for (int k = 0; k < 2 * MOST && inner >= 0; k++) {
+        int64_t factor = k % 2 ? -1 - k / 2 : 1 + k / 2;
+        DiagList found = {.arena = call->scratch};
+        TreeEdit e = {.diags = &found};
+        TreeAction a = c->action;
+        a.node = ref_of(c->from, c->node);
+        const Tree *t = tree_fork(call->scratch, c->from->tree);
+        t = tree_skew(t, inner, outer, factor, &e);
+        if (!t || !tree_act(t, &a, &e)) continue;
+        text_printf(&n->out, "%s%s after a skew of '%s' (node %d) by %lld times '%s'",
+                    n->named++ ? "; " : "", verb, loop_name(c->from, c->node + 1), c->node + 1,
+                    (long long)factor, loop_name(c->from, c->node));
+        return;
+    }
+}
+
 static void other_cuts(Call *call, const TreeEditCall *c, Nearest *n) {
     const Block *b = as_block(c->from->nodes.node[c->node]);
     TreeEditCall other = *c;
@@ -226,10 +246,16 @@ static void note_nearest(Call *call, const TreeEditCall *c) {
     Nearest n = {.out.arena = call->arena};
     if (!d || (d->id != DIAG_EDIT_ORDER && d->id != DIAG_EDIT_VERIFY)) return;
     switch (c->action.id) {
-    case TRANSFORM_INTERCHANGE: other_loops(call, c, "interchange", &n); break;
+    case TRANSFORM_INTERCHANGE:
+        skewed_first(call, c, "interchange", &n);
+        other_loops(call, c, "interchange", &n);
+        break;
     case TRANSFORM_FUSE: other_loops(call, c, "fuse", &n); break;
     case TRANSFORM_JAM: other_loops(call, c, "unroll_and_jam", &n); break;
-    case TRANSFORM_TILE: other_loops(call, c, "tile", &n); break;
+    case TRANSFORM_TILE:
+        skewed_first(call, c, "tile", &n);
+        other_loops(call, c, "tile", &n);
+        break;
     case TRANSFORM_ANNOTATE: other_loops(call, c, kind_name[c->action.n], &n); break;
     case TRANSFORM_DISTRIBUTE: other_cuts(call, c, &n); break;
     case TRANSFORM_INTERLEAVE: {
@@ -337,6 +363,12 @@ lw_status lw_tree_annotate(lw_context *ctx, const lw_tree *t, int loop, lw_loop_
 lw_status lw_tree_tile(lw_context *ctx, const lw_tree *t, int loop, int64_t outer, int64_t inner,
                        lw_tree **out) {
     return on_loop(ctx, t, TRANSFORM_TILE, loop, outer, inner, out);
+}
+lw_status lw_tree_skew(lw_context *ctx, const lw_tree *t, int loop, int by, int64_t factor,
+                       lw_tree **out) {
+    TreeEditCall c = {.from = t, .action = {.id = TRANSFORM_SKEW, .n = factor}};
+    c.node = loop, c.other = by;
+    return edit(ctx, c, out);
 }
 lw_status lw_tree_peel(lw_context *ctx, const lw_tree *t, int loop, int64_t n, lw_tree **out) {
     return on_loop(ctx, t, TRANSFORM_PEEL, loop, n, 0, out);

@@ -178,6 +178,31 @@ const Schedule *schedule_increase_reuse(const Schedule *s, Name label) {
     return schedule_stage(s, label, section->stage < section->nloops ? section->stage + 1 : -1);
 }
 
+// The terms of a skew without those of `by`, and with a new one.
+static SchedSkew skew_with(Arena *arena, const SchedSkew *old, Name by, int64_t coef) {
+    SkewTerm *term = arena_new_n(arena, SkewTerm, old->nterms + 1);
+    SchedSkew k = {.iter = old->iter, .term = term};
+    for (int i = 0; i < old->nterms; i++)
+        if (old->term[i].iter != by) term[k.nterms++] = old->term[i];
+    if (coef) term[k.nterms++] = (SkewTerm){by, coef};
+    return k;
+}
+
+const Schedule *schedule_skew(const Schedule *s, Name label, Name iter, Name by, int64_t coef) {
+    SchedStmt *section = section_of(s, label);
+    SchedSkew *all = arena_new_n(s->arena, SchedSkew, section->nskews + 1), fresh = {.iter = iter};
+    int n = 0;
+    for (int i = 0; i < section->nskews; i++) {
+        all[n] = section->skew[i];
+        if (all[n].iter == iter) fresh = all[n];
+        n += all[n].iter != iter;
+    }
+    all[n] = skew_with(s->arena, &fresh, by, coef);
+    section->nskews = n + (all[n].nterms > 0);
+    section->skew = all;
+    return with_section(s, section);
+}
+
 // --- Tensors -----------------------------------------------------------------------------------
 
 const Schedule *schedule_copy(const Schedule *s, Name label, const SchedCopy *copy) {

@@ -215,6 +215,22 @@ static const Schedule *reorder(Act *t) {
     return changed ? t->s : no(t, "no statement runs in both loops");
 }
 
+static const Schedule *skew(Act *t) {
+    Spot loop = t->a->loop, other = t->a->other, part;
+    int to, changed = 0;
+    for (int i = 0; next_part(t, loop, &i, &part);) {
+        if (!other_part(t, other, part.label, &to)) continue;
+        const FullOrder *order = loops_order(t->x, part.label);
+        Name iter = order->loop[part.at].iter, by = order->loop[to].iter;
+        if (iter == by) return no(t, "both are loops over one iterator");
+        write_out(t, part.label);
+        t->s = schedule_skew(t->s, part.label, iter, by, t->a->n);
+        changed++;
+    }
+    t->cursor = loop;
+    return changed ? t->s : no(t, "no statement runs in both loops");
+}
+
 static const Schedule *annotate(Act *t, Kind kind) {
     Spot loop = loop_of(t), part;
     for (int i = 0; next_part(t, loop, &i, &part);) {
@@ -327,6 +343,7 @@ static const Schedule *changed(Act *t) {
     case ACTION_MERGE: return merge(t);
     case ACTION_SWAP:
     case ACTION_MOVE: return reorder(t);
+    case ACTION_SKEW: return skew(t);
     case ACTION_ANNOTATE: return annotate(t, t->a->kind);
     case ACTION_PARALLELIZE: return annotate(t, KIND_PARALLEL);
     case ACTION_UNROLL: return annotate(t, KIND_UNROLL);
@@ -355,10 +372,11 @@ bool loops_act(Loops *x, const Action *a, DiagList *diags) {
     Loops now = {.arena = x->arena, .p = x->p};
     DiagList quiet = {.arena = x->arena};
     if (!loops_open(&now, s, &quiet)) {
-        const char *why = "it cannot be lowered";
+        const Diag *why = NULL;
         for (int i = quiet.items.n - 1; i >= 0; i--)
-            if (quiet.items.at[i]->severity == SEVERITY_ERROR) why = quiet.items.at[i]->text;
-        refuse(diags, a, why);
+            if (quiet.items.at[i]->severity == SEVERITY_ERROR) why = quiet.items.at[i];
+        refuse(diags, a, why ? why->text : "it cannot be lowered");
+        if (why) diags->items.at[diags->items.n - 1]->notes = why->notes;
         return false;
     }
     if (loops_find(&now, t.cursor) >= 0) now.cursor = t.cursor;

@@ -205,6 +205,8 @@ const Schedule *schedule_move(const Schedule *s, Name label, int from, int to);
 const Schedule *schedule_swap(const Schedule *s, Name label, int a, int b);
 const Schedule *schedule_mark(const Schedule *s, Name label, int at, Kind kind);
 const Schedule *schedule_stage(const Schedule *s, Name label, int at);
+// Iterator `iter` runs ahead by coef times `by`; 0: no longer.
+const Schedule *schedule_skew(const Schedule *s, Name label, Name iter, Name by, int64_t coef);
 const Schedule *schedule_reorder(const Schedule *s, const FullOrder *order); // the whole order
 const Schedule *schedule_decrease_reuse(const Schedule *s, Name label);
 const Schedule *schedule_increase_reuse(const Schedule *s, Name label);

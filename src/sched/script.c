@@ -120,6 +120,7 @@ static void operand(LoopScript *t, char what, Action *a, int *loops, int *number
         // fallthrough
     case 'L': *spot = loop(t), ++*loops; break;
     case 'n': *n = script_number(&t->text), ++*numbers; break;
+    case 'd': *n = script_signed(&t->text), ++*numbers; break;
     case 'k': a->kind = script_kind(&t->text); break;
     case 's':
         if (script_end(&t->text) || script_next_is_number(&t->text)) break;

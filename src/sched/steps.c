@@ -211,29 +211,6 @@ static const char *instance(const StepPair *p, const Inst *inst, const int64_t *
     return text_str(&t);
 }
 
-// The skew of a loop by the steps that would make no distance negative; NULL: none that is small.
-static const char *cure(const StepPair *p, int at) {
-    enum { MOST = 8 };
-    int iter = p->a->plan.loop[at].iter, t = p->level;
-    const Stmt *s = p->a->info->s;
-    if (p->a != p->b || iter == t || (p->a->info->skew && p->a->info->skew[t])) return NULL;
-    for (int f = 1; f <= MOST; f++) {
-        StmtInfo info = *p->a->info;
-        Inst with = *p->a;
-        const Affine *skew[PROGRAM_MAX_ITERS] = {0};
-        for (int i = 0; info.skew && i < s->niters; i++) skew[i] = info.skew[i];
-        const Affine *by = affine_scale(p->l->x, affine_iter(p->l->x, t), f);
-        skew[iter] = skew[iter] ? affine_add(p->l->x, skew[iter], by) : by;
-        info.skew = skew;
-        with.info = &info;
-        StepPair again = {p->l, &with, &with, p->x, p->y, p->level, p->writes, true};
-        if (meet_at(&again, at, NEGATIVE, NULL)) continue;
-        if (f == 1) return s->iter[t].name;
-        return arena_printf(p->l->arena, "%d*%s", f, s->iter[t].name);
-    }
-    return NULL;
-}
-
 static const char *loop_text(const StepPair *p, int at) {
     const PlanLoop *loop = &p->a->plan.loop[at];
     LoopRef ref = {.iter = p->a->info->s->iter[loop->iter].name,
@@ -253,6 +230,8 @@ static Range loop_range(const StepPair *p, int at) {
     }
     return (Range){0, 0};
 }
+
+static const char *cure(const StepPair *p, int at);
 
 static void refuse(const StepPair *p, int at, DiagId id, const DepWitness *w) {
     Lower *l = p->l;
@@ -320,6 +299,45 @@ static bool each_pair(Lower *l, const Inst *a, const Inst *b, int from, int upto
         }
     return true;
 }
+
+// --- Cures -------------------------------------------------------------------------------------
+
+static bool is_not_negative(const StepPair *p, void *user) {
+    return !meet_at(p, *(const int *)user, NEGATIVE, NULL);
+}
+
+// The skew of a loop of one statement by its steps, `factor` times, instead of the one it has.
+static const Affine *skewed_by(const StepPair *p, int iter, int64_t factor) {
+    const StmtInfo *info = p->a->info;
+    const Affine *old = info->skew ? info->skew[iter] : NULL;
+    for (int i = 0; old && i < old->n; i++)
+        if (old->term[i].atom->index == p->level) factor -= old->term[i].coef;
+    const Affine *more = affine_scale(p->l->x, affine_iter(p->l->x, p->level), factor);
+    return old ? affine_add(p->l->x, old, more) : more;
+}
+
+// The smallest such skew under which no distance along loop `at` is negative, as a term; NULL: none
+// that is small.
+static const char *cure(const StepPair *p, int at) {
+    enum { MOST = 8 };
+    int iter = p->a->plan.loop[at].iter, t = p->level;
+    const Stmt *s = p->a->info->s;
+    if (p->a != p->b || iter == t || (p->a->info->skew && p->a->info->skew[t])) return NULL;
+    for (int f = 1; f <= MOST; f++) {
+        StmtInfo info = *p->a->info;
+        Inst with = *p->a;
+        const Affine *skew[PROGRAM_MAX_ITERS] = {0};
+        for (int i = 0; info.skew && i < s->niters; i++) skew[i] = info.skew[i];
+        skew[iter] = skewed_by(p, iter, f);
+        info.skew = skew;
+        with.info = &info;
+        if (!each_pair(p->l, &with, &with, t, t, is_not_negative, &at)) continue;
+        return f == 1 ? s->iter[t].name : arena_printf(p->l->arena, "%d*%s", f, s->iter[t].name);
+    }
+    return NULL;
+}
+
+// --- Loops of one statement ----------------------------------------------------------------------
 
 static bool keeps_own(const StepPair *p, void *user) {
     (void)user;

@@ -33,6 +33,7 @@ const Tree *tree_act(const Tree *t, const TreeAction *a, const TreeEdit *e) {
     case TRANSFORM_JAM: return tree_unroll_and_jam(t, loop, a->n, e);
     case TRANSFORM_ANNOTATE: return tree_annotate(t, loop, (Kind)a->n, e);
     case TRANSFORM_TILE: return tree_tile(t, loop, a->n, a->m, e);
+    case TRANSFORM_SKEW: return tree_skew(t, loop, a->other.loop, a->n, e);
     case TRANSFORM_PEEL: return tree_peel(t, loop, a->n, e);
     case TRANSFORM_STAGE: return tree_stage(t, a->buffer, loop, e);
     case TRANSFORM_UNSTAGE: return tree_unstage(t, a->buffer, loop, e);
@@ -150,9 +151,7 @@ static void operand(TreeScript *s, char what, TreeAction *a, int *numbers) {
     case 'x':
     case 'f': a->node = node(s, what); break;
     case 'm': a->other = node(s, 'l'); break;
-    case 'd':
-        a->n = script_accept(&s->text, '-') ? -script_number(&s->text) : script_number(&s->text);
-        break;
+    case 'd': a->n = script_signed(&s->text); break;
     case 'n': *n = script_number(&s->text), ++*numbers; break;
     case 'k': a->n = (int64_t)script_kind(&s->text); break;
     case 'b': a->buffer = buffer(s); break;

@@ -99,6 +99,10 @@ int64_t script_number(Script *t) {
     return n;
 }
 
+int64_t script_signed(Script *t) {
+    return script_accept(t, '-') ? -script_number(t) : script_number(t);
+}
+
 int script_choice(Script *t, const char *what, DiagId id, Candidate *candidate, Range *range) {
     Name w = script_word(t, range);
     const char *one;

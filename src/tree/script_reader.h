@@ -27,6 +27,7 @@ bool script_next(Script *t);           // to the next action; false: there is no
 Name script_word(Script *t, Range *range); // NULL: no word comes next
 bool script_next_is_number(Script *t);
 int64_t script_number(Script *t);
+int64_t script_signed(Script *t); // with or without '-'
 // A word of a list; -1: it is none of them, which is reported as `id` with the nearest.
 int script_choice(Script *t, const char *what, DiagId id, Candidate *candidate, Range *range);
 Kind script_kind(Script *t);

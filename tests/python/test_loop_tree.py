@@ -164,3 +164,17 @@ def test_many_threads_edit_one_tree():
     [t.start() for t in threads]
     [t.join() for t in threads]
     assert not faults
+
+
+def test_a_skew_makes_an_exchange_legal():
+    heat = "def h(float(N) A, int T) -> (B) { U(0,i) = A(i) for t in 0:T { U(t+1,i) = i > 0 ? U(t,i-1) + U(t,i) : U(t,i) where i in 0:N } B(i) = U(T,i) }"
+    naive = lw.define(heat).h.schedule("").loop_tree(N=24, T=6).split("U.1:i", 8)
+    back = naive.skew("U.1:i", "U.1:t", 1)
+    assert "skew i by t" in back.schedule and back.skew("U.1:i", "U.1:t", 0).schedule == naive.schedule
+    tiled = back.swap_loops("U.1:t", "U.1:i/8")
+    A = np.arange(24, dtype="f4")
+    np.testing.assert_array_equal(tiled.function(A, 6), naive.function(A, 6))
+    down = "def d(float(N) A, int T) -> (B) { U(0,i) = A(i) for t in 0:T { U(t+1,i) = i < N - 1 ? U(t,i+1) + U(t,i) : U(t,i) where i in 0:N } B(i) = U(T,i) }"
+    late = lw.define(down).d.schedule("").loop_tree(N=24, T=6).split("U.1:i", 8)
+    with pytest.raises(lw.Error, match="'skew i by t' keeps the order"):
+        late.swap_loops("U.1:t", "U.1:i/8")

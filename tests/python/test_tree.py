@@ -55,6 +55,7 @@ def test_a_function_in_stripe_has_a_tree_and_dependences_forbid_an_interchange()
     tree = down.tree()
     with pytest.raises(lw.Error, match="would run after .*A\\[1, 1\\]"):
         tree.interchange("i")
+    assert tree.skew("j", "i", 1).interchange("i").loops
     with pytest.raises(lw.Error):
         down.loop_tree()
     want = np.arange(24, dtype="f4").reshape(6, 4)

@@ -198,9 +198,16 @@ TEST(edit_names_legal_neighbours) {
         !CHECK(!lw_tree_new(w.ctx, w.bound, &o, &t)))
         return end(&w);
     CHECK_INT_EQ(lw_tree_interchange(w.ctx, t, 0, &u), LW_ERROR);
-    CHECK_STR_EQ(note_of(&w), "legal instead: interchange of 'j' (node 1)");
+    CHECK_STR_EQ(note_of(&w), "legal instead: interchange after a skew of 'j' (node 1) by 1 times "
+                              "'i'; interchange of 'j' (node 1)");
     CHECK(!lw_tree_interchange(w.ctx, t, 1, &u));
     lw_tree_free(u);
+    lw_tree *ahead = NULL;
+    CHECK(!lw_tree_skew(w.ctx, t, 1, 0, 1, &ahead));
+    CHECK(!lw_tree_interchange(w.ctx, ahead, 0, &u));
+    lw_tree_free(ahead);
+    lw_tree_free(u);
+    CHECK_INT_EQ(lw_tree_skew(w.ctx, t, 0, 1, 1, &u), LW_ERROR);
     CHECK_INT_EQ(lw_tree_annotate(w.ctx, t, 0, LW_LOOP_PARALLEL, &u), LW_ERROR);
     CHECK_STR_EQ(note_of(&w), "legal instead: parallel of 'j' (node 1); parallel of 'k' (node 2)");
     CHECK(!lw_tree_annotate(w.ctx, t, 2, LW_LOOP_PARALLEL, &u));
@@ -290,7 +297,7 @@ static lw_status random_action(Walk *k, uint64_t *state, int *what, lw_schedule 
     const lw_node *node = lw_schedule_node(s, (size_t)a);
     const char *label = node && node->statement ? node->statement : "nothing";
     const char *tensor = k->p->tensors.at[y % (uint64_t)k->p->tensors.n].name;
-    *what = (int)(z % 15);
+    *what = (int)(z % 16);
     switch (*what) {
     case 0: return lw_schedule_split(ctx, s, a, (int64_t)(y % 6) + 1, z & 64, out);
     case 1: return lw_schedule_merge(ctx, s, a, out);
@@ -306,6 +313,7 @@ static lw_status random_action(Walk *k, uint64_t *state, int *what, lw_schedule 
     case 11: return lw_schedule_root(ctx, s, label, out);
     case 12: return lw_schedule_swap_dims(ctx, s, label, (int)(x % 3), (int)(y % 3), out);
     case 13: return lw_schedule_goto(ctx, s, a, out);
+    case 14: return lw_schedule_skew(ctx, s, a, b, (int64_t)(z / 16 % 5) - 2, out);
     default: return lw_schedule_edit(ctx, s, "edit", y & 1 ? "next; swap" : "split 2", out);
     }
 }
@@ -322,7 +330,7 @@ static bool reads_back(Walk *k) {
 }
 
 TEST(edit_walks_keep_the_meaning) {
-    int applied[15] = {0}, refused = 0;
+    int applied[16] = {0}, refused = 0;
     uint64_t first = check_first_seed();
     for (int64_t i = 0; i < check_long_rounds(800); i++) {
         Walk k;
@@ -347,7 +355,7 @@ TEST(edit_walks_keep_the_meaning) {
         }
         walk_end(&k);
     }
-    for (int a = 0; a < 15 && check_rounds(800) >= 800; a++)
+    for (int a = 0; a < 16 && check_rounds(800) >= 800; a++)
         if (!CHECK(applied[a] > 0)) printf("action %d was never applied\n", a);
     CHECK(refused > 0 || check_rounds(800) < 800);
 }
@@ -358,7 +366,7 @@ static lw_status random_transformation(lw_context *ctx, const lw_tree *t, uint64
     size_t n = lw_tree_node_count(t) + 1;
     int a = (int)(x % n), b = (int)(y % n);
     int64_t k = (int64_t)(y % 4) + 1;
-    switch (z % 12) {
+    switch (z % 13) {
     case 0: return lw_tree_split(ctx, t, a, k, z & 64, out);
     case 1: return lw_tree_merge(ctx, t, a, out);
     case 2: return lw_tree_interchange(ctx, t, a, out);
@@ -370,6 +378,7 @@ static lw_status random_transformation(lw_context *ctx, const lw_tree *t, uint64
     case 8: return lw_tree_unroll_and_jam(ctx, t, a, k, out);
     case 9: return lw_tree_annotate(ctx, t, a, (lw_loop_kind)k, out);
     case 10: return lw_tree_tile(ctx, t, a, k, 2, out);
+    case 11: return lw_tree_skew(ctx, t, a, b, k - 2, out);
     default: return lw_tree_peel(ctx, t, a, k, out);
     }
 }
