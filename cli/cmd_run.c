@@ -265,7 +265,9 @@ static void print_summary(Run *r) {
     if (r->timing.threads > 1) printf(", on %d threads", r->timing.threads);
     if (r->cli->device) printf(", on %s", r->cli->device);
     const char *from = r->timing.schedule;
-    if (cli_tuned(from)) printf(", schedule %s", !strcmp(from, "hand") ? "by hand" : from);
+    if (cli_tuned(from))
+        printf(", %s %s", r->cli->machine ? "description" : "schedule",
+               !strcmp(from, "hand") ? "by hand" : from);
     printf("\n");
     print_tuned(&r->timing);
     print_speed(&r->timing);

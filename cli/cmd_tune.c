@@ -214,6 +214,7 @@ static void keep(Explored *e, const lw_tune_result *r) {
     e->near = r->near;
     e->finished = r->finished;
     e->chosen = r->chosen;
+    e->described = r->described;
     e->npoints = r->point_count;
     // The last point is not the strategy's if it found nothing better.
     e->nfound = e->npoints - (e->npoints > 1 && strcmp(r->strategy, "chosen") == 0);

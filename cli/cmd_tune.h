@@ -18,7 +18,8 @@ typedef struct Explored {
     char *unchecked;                     // results; NULL: none
     char *refuted, *reproducer;          // as in lw_tune_result
     bool stored, finished, near;
-    double chosen; // seconds of the schedule chosen without search; 0: unknown
+    double chosen;    // seconds of the schedule chosen without search; 0: unknown
+    double described; // of the given machine description; 0: unknown, or there was none
     lw_tune_point *point;
     size_t npoints, nfound; // all points, of which the last is the result; points of the strategy
     double top[TUNE_TOP];   // the fastest measured times, ascending; 0: fewer

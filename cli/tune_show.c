@@ -207,7 +207,13 @@ static void print_time(const Explored *e) {
     if (s->gflops > 0 && !e->estimated) printf(", %.1f GFLOP/s", s->gflops);
     if (s->peak > 0) printf(", %.0f %% of peak", 100 * s->peak);
     putchar('\n');
-    if (e->chosen > 0)
+    if (e->described > 0)
+        printf("  before       %s by the given description: %.2f times as fast now\n",
+               cli_time(chosen, e->described * 1e6), e->described / s->seconds);
+    if (e->chosen > 0 && e->changes)
+        printf("  chosen       %s by the schedule chosen without search\n",
+               cli_time(chosen, e->chosen * 1e6));
+    else if (e->chosen > 0)
         printf("  before       %s as chosen without search: %.2f times as fast now\n",
                cli_time(chosen, e->chosen * 1e6), e->chosen / s->seconds);
 }
@@ -309,6 +315,7 @@ static void json_explored(Json *j, const Explored *e) {
     microseconds(j, "low_us", s->low);
     microseconds(j, "high_us", s->high);
     if (e->chosen > 0) microseconds(j, "chosen_us", e->chosen);
+    if (e->described > 0) microseconds(j, "described_us", e->described);
     if (s->bound > 0) microseconds(j, "bound_us", s->bound);
     if (s->bound > 0) json_num(j, "gap", round(s->gap * 1e4) / 1e4);
     if (e->refuted) json_str(j, "refuted", e->refuted);

@@ -928,6 +928,7 @@ typedef struct lw_tune_result {
     // Of a machine description, which `schedule` then is: its lines that the given one lacks. NULL:
     // a Schedule was tuned.
     const char *changes;
+    double described; // seconds of the given description; 0: unknown, or a Schedule was tuned
 } lw_tune_result;
 
 // Validates `strategy` and `order` as lw_tune would, without a function.

@@ -1,5 +1,5 @@
 // Machine descriptions and passes through the API: a description stands where a Schedule may.
-#include "api/pipeline.h"
+#include "api/database.h"
 
 #include "base/nearest.h"
 #include "passes/pass.h"
@@ -178,13 +178,34 @@ static lw_status run_passes(Call *call, const lw_bound *b, const lw_schedule_tex
 
 bool is_description(const lw_schedule_text *text) { return text->text && hardware_is(text->text); }
 
+// By the description that was tuned from the given one, if the database has it.
+static bool lower_tuned(Compilation *c, Passes *out) {
+    Call *call = c->call;
+    const char *tuned = database_description(c);
+    if (!tuned) return false;
+    const Tree *t = flat_tree(call, c->bound);
+    DiagList quiet = {.arena = call->arena};
+    const Hardware *h =
+        t ? hardware_parse(call->arena, t->names, source_of(call->arena, "<tuned>", tuned), NULL,
+                           NULL, &quiet)
+          : NULL;
+    PassesOptions o = {.scratch = call->scratch};
+    if (h && passes_run(call->arena, h, t, &o, out, &quiet)) return true;
+    database_ignore(c, &quiet);
+    return false;
+}
+
 lw_status passes_lower(Compilation *c) {
     Passes passes;
-    lw_status status = run_passes(c->call, c->bound, &c->text,
-                                  &(PassesOptions){.scratch = c->call->scratch}, &passes);
-    c->origin = ORIGIN_GIVEN;
-    if (!status) c->tree = passes.tree;
-    return status;
+    c->origin = ORIGIN_TUNED;
+    if (!lower_tuned(c, &passes)) {
+        PassesOptions o = {.scratch = c->call->scratch};
+        lw_status status = run_passes(c->call, c->bound, &c->text, &o, &passes);
+        if (status) return status;
+        c->origin = ORIGIN_GIVEN;
+    }
+    c->tree = passes.tree;
+    return LW_OK;
 }
 
 // --- Showing -------------------------------------------------------------------------------------

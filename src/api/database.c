@@ -2,6 +2,7 @@
 #include "api/database.h"
 
 #include "base/checked.h"
+#include "passes/hardware.h"
 #include "sched/schedule.h"
 
 #include <string.h>
@@ -180,6 +181,27 @@ void database_look_up(Compilation *c) {
     c->wanted = c->elsewhere = NULL;
     if (!c->no_database && db_stamp(db)) look_up(c);
     database_complain(c->call, db);
+}
+
+const char *database_description(Compilation *c) {
+    Call *call = c->call;
+    Db *db = call->ctx->db;
+    c->tuned = NULL;
+    if (c->no_database || c->bound->function->tree || !db_stamp(db)) return NULL;
+    const Canon *canon = canon_of(call->arena, program_fork(call->arena, c->bound->program));
+    DbKey key = database_key(c, canon);
+    key.target = db_machine(call->arena, key.target, c->text.text);
+    const DbEntry *e = db_best(db, call->arena, &key);
+    database_complain(call, db);
+    if (!e || !hardware_is(e->schedule)) return NULL;
+    c->tuned = e;
+    return e->schedule;
+}
+
+void database_ignore(Compilation *c, const DiagList *why) {
+    diag_report(c->call->diags, nowhere, DIAG_DB_IGNORED, c->bound->program->name,
+                why->items.n ? why->items.at[0]->text : "it does not fit");
+    c->tuned = NULL;
 }
 
 // --- Telling -------------------------------------------------------------------------------------

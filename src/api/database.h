@@ -15,6 +15,11 @@ DbKey database_key(const Compilation *c, const Canon *canon);
 // it does not parse, lower or verify.
 void database_look_up(Compilation *c);
 
+// The description that was tuned from that of `c`, and sets c->tuned; NULL: there is none.
+const char *database_description(Compilation *c);
+// Warns that c->tuned is not used, and forgets it.
+void database_ignore(Compilation *c, const DiagList *why);
+
 // Reports the first problem of the database, once in this context.
 void database_complain(Call *call, Db *db);
 

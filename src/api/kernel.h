@@ -18,7 +18,7 @@
 typedef struct Way {
     const char *schedule;
     const char *isa; // as the target's row has it: compared by address
-    unsigned choice; // 0 where there is a Schedule
+    unsigned choice; // 0 where there is a Schedule, and no machine description
 } Way;
 
 typedef struct KernelCode {

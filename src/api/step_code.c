@@ -78,8 +78,9 @@ lw_status step_find(Compilation *c) {
     c->machine = pick_machine(call, c->options->isa);
     if (!c->machine) return LW_ERROR;
     const char *schedule = c->text.text;
-    c->threads = schedule ? 0 : threads_of(call, c->options->threads);
-    c->way = (Way){schedule, machine_isa(c->machine), schedule ? 0 : choice_of(call, c->threads)};
+    bool looked_up = !schedule || is_description(&c->text);
+    c->threads = looked_up ? threads_of(call, c->options->threads) : 0;
+    c->way = (Way){schedule, machine_isa(c->machine), looked_up ? choice_of(call, c->threads) : 0};
     c->kernel = kernel_find(call->slot, c->bound, c->way, c->views);
     if (!c->kernel) c->kernel = kernel_look_up(call, c->bound, c->way, c->views, &c->draft);
     return LW_OK;

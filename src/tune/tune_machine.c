@@ -116,6 +116,7 @@ static bool decide_machine(MachineTuning *m) {
         diag_report(t->call->diags, (Range){0, 0}, DIAG_TUNE_FAILED, (long long)t->state.trials);
         return false;
     }
+    if (trials[1].state == TRIAL_TIMED) t->result->described = trials[1].seconds;
     if (trials[2].state == TRIAL_TIMED) t->result->chosen = trials[2].seconds;
     tune_best(t, &trials[0]);
     t->used = t->threads;

@@ -16,6 +16,13 @@ $ loopwright tune mm.tc --size M=40,N=48,K=30 --machine avx2 --trials 2 --thread
   found by     machine, kept in the database
 $ loopwright run mm.tc --size M=40,N=48,K=30 --machine tuned.lwm --check | tail -1
   check    right: bit for bit, against the interpreter
+$ loopwright run mm.tc --size M=40,N=48,K=30 --machine slow.lwm --threads 1 --db t.db | sed -n 's/.*, description/description/p'
+description tuned
+$ loopwright run mm.tc --size M=40,N=48,K=31 --machine slow.lwm --threads 1 --db t.db | grep -c tuned
+0
+--- exit 1
+$ loopwright run mm.tc --size M=40,N=48,K=30 --machine slow.lwm --threads 1 --db t.db --check | tail -1
+  check    right: bit for bit, against the interpreter
 $ loopwright db verify --db t.db
 2 apply, 0 do not
 $ loopwright db prune --bad --db t.db
