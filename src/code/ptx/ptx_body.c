@@ -21,7 +21,7 @@ bool leaf_skipped(const KernelWriter *w, const Leaf *leaf) {
 
 // --- Straight-line code --------------------------------------------------------------------------
 
-static bool always(const KernelWriter *w, const Affine *a) {
+bool guard_always(const KernelWriter *w, const Affine *a) {
     int64_t lo, hi;
     return affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi) && lo >= 0;
 }
@@ -30,7 +30,7 @@ static bool is_straight(const KernelWriter *w, const GpuNode *n) {
     if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
     if (n->kind == GPU_LEAF && (n->single || n->async)) return false;
     for (int i = 0; i < n->guard.n; i++)
-        if (!always(w, n->guard.at[i])) return false;
+        if (!guard_always(w, n->guard.at[i]) && !guard_is_idle(w, n, n->guard.at[i])) return false;
     for (int i = 0; i < n->child.n; i++)
         if (!is_straight(w, n->child.at[i])) return false;
     return true;
@@ -41,7 +41,7 @@ static bool is_copy(const KernelWriter *w, const GpuNode *n) {
     if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
     if (n->kind == GPU_LEAF && !n->async) return false;
     for (int i = 0; i < n->guard.n; i++)
-        if (!always(w, n->guard.at[i])) return false;
+        if (!guard_always(w, n->guard.at[i])) return false;
     for (int i = 0; i < n->child.n; i++)
         if (!is_copy(w, n->child.at[i])) return false;
     return true;
@@ -56,7 +56,7 @@ static bool is_stage(const KernelWriter *w, const GpuNode *n) {
     return n->child.at[1]->kind == GPU_BARRIER;
 }
 
-static void set_index(KernelWriter *w, int id, int64_t v) {
+void index_set(KernelWriter *w, int id, int64_t v) {
     w->env[id] = v;
     w->fixed[id] = affine_const(w->x, v);
 }
@@ -70,9 +70,73 @@ void for_instances(KernelWriter *w, const GpuNode *n, LeafVisit *fn, void *user)
     }
     int64_t times = n->kind == GPU_LOOP && n->unroll ? n->extent : 1;
     for (int64_t t = 0; t < times; t++) {
-        if (n->kind == GPU_LOOP && n->unroll) set_index(w, n->id, t);
+        if (n->kind == GPU_LOOP && n->unroll) index_set(w, n->id, t);
         for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], fn, user);
     }
+}
+
+// Loops that change an element or a guard that matters, as found leaf by leaf.
+typedef struct ElementLoops {
+    KernelWriter *w;
+    const ElementUse *use;
+    void *user;
+    const GpuNode *leaf;
+    VEC(int) path; // unrolled loops around
+    bool *changes; // per id
+} ElementLoops;
+
+static void see_use(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    ElementLoops *l = user;
+    if (!l->use->access(l->leaf, a, l->user)) return;
+    for (int i = 0; i < l->path.n; i++)
+        if (access_uses_iter(a, l->path.at[i])) l->changes[l->path.at[i]] = true;
+}
+
+static void see_guards(ElementLoops *l) {
+    for (int k = 0; k < l->leaf->where.n; k++) {
+        const Affine *a = l->leaf->where.at[k];
+        if (!l->use->guard(l->leaf, a, l->user)) continue;
+        for (int i = 0; i < l->path.n; i++)
+            l->changes[l->path.at[i]] |= affine_uses_iter(a, l->path.at[i]);
+    }
+}
+
+static void find_changes(ElementLoops *l, const GpuNode *n) {
+    bool unrolled = n->kind == GPU_LOOP && n->unroll;
+    if (unrolled) vec_push(l->w->arena, &l->path, n->id);
+    if (n->kind == GPU_LEAF) {
+        l->leaf = n;
+        expr_visit_accesses(n->leaf->value, see_use, l);
+        for (int d = 0; d < n->leaf->write->rank; d++)
+            affine_visit_accesses(n->leaf->write->sub[d], see_use, l);
+        see_use(l, n->leaf->write, false);
+        see_guards(l);
+    }
+    for (int i = 0; i < n->child.n; i++) find_changes(l, n->child.at[i]);
+    if (unrolled) l->path.n--;
+}
+
+static void visit_elements(KernelWriter *w, const GpuNode *n, const bool *changes, LeafVisit *fn,
+                           void *user) {
+    if (n->kind == GPU_LEAF) {
+        for_instances(w, n, fn, user);
+        return;
+    }
+    bool unrolled = n->kind == GPU_LOOP && n->unroll;
+    int64_t times = !unrolled ? 1 : changes[n->id] ? n->extent : min_i64(n->extent, 1);
+    for (int64_t t = 0; t < times; t++) {
+        if (unrolled) index_set(w, n->id, t);
+        for (int i = 0; i < n->child.n; i++) visit_elements(w, n->child.at[i], changes, fn, user);
+    }
+}
+
+void for_elements(KernelWriter *w, const GpuNode *n, const ElementUse *use, LeafVisit *fn,
+                  void *user) {
+    ElementLoops l = {.w = w, .use = use, .user = user};
+    l.changes = arena_new_n(w->arena, bool, w->g->nids + 1);
+    for (int i = 0; i < n->child.n; i++) find_changes(&l, n->child.at[i]);
+    for (int i = 0; i < n->child.n; i++) visit_elements(w, n->child.at[i], l.changes, fn, user);
 }
 
 static void want_access(void *user, const Access *a, bool guarded) {
@@ -196,13 +260,13 @@ static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
     for (int64_t t = 0; t < n->extent; t++) {
         if (fetch && t + 1 < n->extent) {
             for (int64_t ahead = t == 0 ? 0 : t + 1; ahead <= t + 1; ahead++) {
-                set_index(w, n->id, ahead);
+                index_set(w, n->id, ahead);
                 for (int i = 0; i < n->child.n; i++)
                     for_instances(w, n->child.at[i], fetch_leaf, NULL);
             }
         }
         if (fetch && t == 0) late_emit(w);
-        set_index(w, n->id, t);
+        index_set(w, n->id, t);
         children_emit(w, n);
     }
     w->fetching = before;
@@ -243,7 +307,7 @@ static void count_full(const KernelWriter *w, const GpuNode *n, int id, int64_t 
     for (int i = 0; i < n->guard.n; i++) {
         const Affine *a = n->guard.at[i];
         int64_t c = affine_coef(a, id), lo, hi;
-        if (!affine_uses_iter(a, id) || always(w, a)) continue;
+        if (!affine_uses_iter(a, id) || guard_always(w, a) || guard_is_idle(w, n, a)) continue;
         if (c >= 0) {
             if (!a->linear) *full = 0;
             continue;

@@ -40,6 +40,12 @@ typedef struct Held {
     int align;
 } Held;
 
+// A guard of a node that need not be asked (ptx_idle.c).
+typedef struct IdleGuard {
+    const GpuNode *node;
+    const Affine *guard;
+} IdleGuard;
+
 typedef struct Scope {
     Text head, body; // index arithmetic of the scope, then its instructions
 } Scope;
@@ -81,6 +87,7 @@ typedef struct KernelWriter {
     Numbers plan_of;
     VEC(AccessPlan) plans;
     VEC(const Affine *) assumed; // guards that hold here
+    VEC(IdleGuard) idle;
     const Leaf *leaf;
     Opnd status, scratch_base;
     bool checks, uses_local, uses_shared;
@@ -122,6 +129,7 @@ Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *re
 // A predicate: all guards hold. `none`: nothing to ask.
 typedef enum Answer { ANSWER_NO, ANSWER_YES, ANSWER_ASK } Answer;
 Answer guards_value(KernelWriter *w, const GpuNode *n, Opnd *pred);
+Answer guard_known(KernelWriter *w, const Affine *a);
 void scope_open(KernelWriter *w);
 void scope_close(KernelWriter *w);
 void known_drop(KernelWriter *w, int count);
@@ -172,6 +180,24 @@ bool leaf_skipped(const KernelWriter *w, const Leaf *leaf);
 typedef void LeafVisit(KernelWriter *w, const GpuNode *n, void *user);
 // Calls fn for every instance of the leaves below, unrolled loops run, others at their first value.
 void for_instances(KernelWriter *w, const GpuNode *n, LeafVisit *fn, void *user);
+// The same for every element that leaves below touch: a loop that changes neither an element nor a
+// guard that matters runs once.
+typedef struct ElementUse {
+    bool (*guard)(const GpuNode *leaf, const Affine *guard, const void *user); // does it matter?
+    bool (*access)(const GpuNode *leaf, const Access *a, const void *user);
+} ElementUse;
+void for_elements(KernelWriter *w, const GpuNode *n, const ElementUse *use, LeafVisit *fn,
+                  void *user);
+void index_set(KernelWriter *w, int id, int64_t v);        // of an unrolled loop
+bool guard_always(const KernelWriter *w, const Affine *a); // by the ranges of indices
+
+// --- ptx_idle.c ----------------------------------------------------------------------------------
+// Does the store of the element that the leaf computes have the guard, given at the values of
+// unrolled loops?
+typedef bool KeepsGuard(KernelWriter *w, const GpuNode *leaf, const Affine *guard, void *user);
+// Adds the idle guards below to w->idle.
+void idle_find(KernelWriter *w, const GpuNode *root, KeepsGuard *keeps, void *user);
+bool guard_is_idle(const KernelWriter *w, const GpuNode *n, const Affine *a);
 
 // --- ptx_promote.c -------------------------------------------------------------------------------
 // Keeps elements in registers during a serial loop, and puts them back.

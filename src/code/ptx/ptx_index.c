@@ -296,17 +296,21 @@ static bool is_assumed(const KernelWriter *w, const Affine *a) {
     return false;
 }
 
-static Answer guard_value(KernelWriter *w, const Affine *a, Opnd *pred) {
+// Without code that asks.
+Answer guard_known(KernelWriter *w, const Affine *a) {
     int depth = 0;
     int64_t lo, hi;
     bool unrolled = false;
     if (is_assumed(w, a)) return ANSWER_YES;
     look(w, a, &depth, &unrolled);
     if (unrolled) a = affine_substitute(w->x, a, w->fixed, NULL);
-    if (affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi)) {
-        if (lo >= 0) return ANSWER_YES;
-        if (hi < 0) return ANSWER_NO;
-    }
+    if (!affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi)) return ANSWER_ASK;
+    return lo >= 0 ? ANSWER_YES : hi < 0 ? ANSWER_NO : ANSWER_ASK;
+}
+
+static Answer guard_value(KernelWriter *w, const Affine *a, Opnd *pred) {
+    Answer known = guard_known(w, a);
+    if (known != ANSWER_ASK) return known;
     Opnd v = affine_value(w, a, false);
     *pred = NEW(w, REG_PRED, v.class == REG_64 ? "setp.ge.s64" : "setp.ge.s32", v,
                 lit((RegClass)v.class, 0));
@@ -317,6 +321,7 @@ Answer guards_value(KernelWriter *w, const GpuNode *n, Opnd *pred) {
     Answer all = ANSWER_YES;
     for (int i = 0; i < n->guard.n; i++) {
         Opnd p;
+        if (guard_is_idle(w, n, n->guard.at[i])) continue;
         Answer a = guard_value(w, n->guard.at[i], &p);
         if (a == ANSWER_NO) return ANSWER_NO;
         if (a == ANSWER_YES) continue;

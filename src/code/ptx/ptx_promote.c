@@ -12,7 +12,6 @@ typedef struct Candidate {
     const Affine *rest;
     bool any, bad, written;
     GpuDigits digits;
-    const Access *seen;   // the last one, if it was fine
     const GpuNode *first; // the first leaf that touches it
     int n;
 } Candidate;
@@ -32,6 +31,7 @@ typedef struct Element {
 struct Promotion {
     const GpuNode *loop;
     VEC(Element) element;
+    int idle; // guards that were idle before
     struct Promotion *outer;
 };
 
@@ -86,7 +86,8 @@ static void meet_guards(Element *e, const GpuNode *other) {
     e->guards->guard.n = n;
 }
 
-static void see_access(void *user, const Access *a, bool guarded) {
+// Whether a buffer is a candidate depends on its accesses more than on their instances.
+static void judge_access(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Look *l = user;
     KernelWriter *w = l->w;
@@ -94,33 +95,68 @@ static void see_access(void *user, const Access *a, bool guarded) {
     const GpuBuffer *b = &w->k->buffer[a->tensor];
     if (b->space == GPU_REGISTER || !b->written || c->bad) return;
     const AccessPlan *p = access_plan(w, a);
-    if (p->hard || l->leaf->vector > 1 || l->leaf->async || (c->any && c->rest != p->rest) ||
-        !is_fixed(l, p->rest)) {
-        c->bad = true;
-        return;
-    }
     GpuDigits d = c->digits;
     unsigned used = gpu_used_axes(w->k);
-    bool own = !l->barrier || a == c->seen ||
-               (gpu_digits(w->g, w->k, a, &d) && (d.axes & used) == used &&
-                (!c->any || gpu_digits_equal(&d, &c->digits)));
-    c->seen = a;
-    if (!own) {
-        c->bad = true;
-        return;
-    }
+    bool own = !l->barrier || (gpu_digits(w->g, w->k, a, &d) && (d.axes & used) == used &&
+                               (!c->any || gpu_digits_equal(&d, &c->digits)));
+    c->bad = p->hard || l->leaf->vector > 1 || l->leaf->async || (c->any && c->rest != p->rest) ||
+             !is_fixed(l, p->rest) || !own;
     if (l->barrier) c->digits = d;
     if (!c->any) c->first = l->leaf;
     c->any = true;
     c->rest = p->rest;
     c->written |= l->writing;
+}
+
+static void visit_leaf(Look *l, const GpuNode *n, AccessVisit *fn) {
+    l->leaf = n;
+    expr_visit_accesses(n->leaf->value, fn, l);
+    for (int d = 0; d < n->leaf->write->rank; d++)
+        affine_visit_accesses(n->leaf->write->sub[d], fn, l);
+    l->writing = true;
+    fn(l, n->leaf->write, false);
+    l->writing = false;
+}
+
+static void judge(Look *l, const GpuNode *n) {
+    if (n->kind == GPU_LOOP && n->unroll) index_set(l->w, n->id, 0);
+    if (n->kind == GPU_LEAF && !leaf_skipped(l->w, n->leaf)) {
+        l->w->leaf = n->leaf;
+        visit_leaf(l, n, judge_access);
+        l->w->leaf = NULL;
+        if (n->single || n->meet) l->of[n->leaf->write->tensor].bad = true;
+    }
+    for (int i = 0; i < n->child.n; i++) judge(l, n->child.at[i]);
+}
+
+static bool is_candidate(const Look *l, const Access *a) {
+    return l->of[a->tensor].any && !l->of[a->tensor].bad;
+}
+
+static Element *element_find(Look *l, int buffer, int64_t constant) {
+    for (int i = l->element.n - 1; i >= 0; i--)
+        if (l->element.at[i].buffer == buffer && l->element.at[i].constant == constant)
+            return &l->element.at[i];
+    return NULL;
+}
+
+static void see_access(void *user, const Access *a, bool guarded) {
+    (void)guarded;
+    Look *l = user;
+    KernelWriter *w = l->w;
+    Candidate *c = &l->of[a->tensor];
+    if (!is_candidate(l, a)) return;
+    const AccessPlan *p = access_plan(w, a);
+    if (p->rest != c->rest) { // (16*i + t)/4 of another i
+        c->bad = true;
+        return;
+    }
     int64_t k = plan_constant(w, p);
-    for (int i = 0; i < l->element.n; i++)
-        if (l->element.at[i].buffer == a->tensor && l->element.at[i].constant == k) {
-            if (l->leaf->where.n || l->element.at[i].guards->guard.n)
-                meet_guards(&l->element.at[i], guards_of(l, l->leaf));
-            return;
-        }
+    Element *seen = element_find(l, a->tensor, k);
+    if (seen) {
+        if (l->leaf->where.n || seen->guards->guard.n) meet_guards(seen, guards_of(l, l->leaf));
+        return;
+    }
     if (c->n++ >= MOST_PROMOTED) {
         c->bad = true;
         return;
@@ -137,16 +173,7 @@ static void see_access(void *user, const Access *a, bool guarded) {
 }
 
 static void see_leaf(KernelWriter *w, const GpuNode *n, void *user) {
-    Look *l = user;
-    if (leaf_skipped(w, n->leaf)) return;
-    l->leaf = n;
-    expr_visit_accesses(n->leaf->value, see_access, l);
-    for (int d = 0; d < n->leaf->write->rank; d++)
-        affine_visit_accesses(n->leaf->write->sub[d], see_access, l);
-    l->writing = true;
-    see_access(l, n->leaf->write, false);
-    l->writing = false;
-    if (n->single || n->meet) l->of[n->leaf->write->tensor].bad = true;
+    if (!leaf_skipped(w, n->leaf)) visit_leaf(user, n, see_access);
 }
 
 // Does the first iteration assign it, wherever it exists?
@@ -195,16 +222,45 @@ static void pin(KernelWriter *w, const Look *l, const Element *e) {
     loc->align = alignment_of(w, e->buffer, e->rest);
 }
 
+static bool guard_matters(const GpuNode *leaf, const Affine *guard, const void *user) {
+    (void)leaf;
+    return is_fixed(user, guard);
+}
+
+static bool access_matters(const GpuNode *leaf, const Access *a, const void *user) {
+    (void)leaf;
+    return is_candidate(user, a);
+}
+
 static void look_at(KernelWriter *w, const GpuNode *loop, Look *l) {
+    static const ElementUse use = {guard_matters, access_matters};
     *l = (Look){.w = w, .of = arena_new_n(w->arena, Candidate, w->t->buffers.n)};
     vec_push(w->arena, &l->inner, loop->id);
     for (int i = 0; i < loop->child.n; i++) find_inner(l, loop->child.at[i]);
-    for (int i = 0; i < loop->child.n; i++) for_instances(w, loop->child.at[i], see_leaf, l);
+    for (int i = 0; i < loop->child.n; i++) judge(l, loop->child.at[i]);
+    for_elements(w, loop, &use, see_leaf, l);
 }
 
 static bool never(const GpuNode *n) {
     for (int i = 0; i < n->guard.n; i++)
         if (affine_is_const(n->guard.at[i]) && n->guard.at[i]->constant < 0) return true;
+    return false;
+}
+
+// Elements of the promotion are stored behind it, with their guards.
+static bool keeps_guard(KernelWriter *w, const GpuNode *leaf, const Affine *guard, void *user) {
+    const struct Promotion *p = user;
+    const Access *a = leaf->leaf->write;
+    const AccessPlan *plan = access_plan(w, a);
+    if (plan->hard || leaf->meet) return false;
+    int64_t k = plan_constant(w, plan);
+    const Held *held = loc_find(w, a->tensor, plan->rest, k);
+    if (!held || !held->pinned) return false;
+    for (int i = 0; i < p->element.n; i++) {
+        const Element *e = &p->element.at[i];
+        if (e->buffer == a->tensor && e->constant == k && e->rest == plan->rest)
+            return !e->pending && has_guard(e->guards, guard);
+    }
     return false;
 }
 
@@ -216,6 +272,7 @@ void promote_enter(KernelWriter *w, const GpuNode *loop) {
         if (!l.element.at[i].exact) l.of[l.element.at[i].buffer].bad = true;
     p->loop = loop;
     p->outer = w->promotion;
+    p->idle = w->idle.n;
     w->promotion = p;
     for (int i = 0; i < l.element.n; i++) {
         const Element *e = &l.element.at[i];
@@ -227,12 +284,14 @@ void promote_enter(KernelWriter *w, const GpuNode *loop) {
         pin(w, &l, e);
         vec_push(w->arena, &p->element, mine);
     }
+    if (p->element.n) idle_find(w, loop, keeps_guard, p);
 }
 
 // They are ordinary elements again; those whose leaf is guarded are stored at once.
 void promote_leave(KernelWriter *w) {
     struct Promotion *p = w->promotion;
     w->promotion = p->outer;
+    w->idle.n = p->idle;
     for (int i = 0; i < p->element.n; i++) {
         const Element *e = &p->element.at[i];
         Held *loc = loc_find(w, e->buffer, e->rest, e->constant);

@@ -16,11 +16,14 @@ typedef struct Partial {
     Held before; // what was known of the element
     bool known;
     bool done;
+    VEC(const Affine *) guard; // of its store, at the values of unrolled loops
 } Partial;
 
 typedef struct Partials {
     VEC(Partial) at;
-    VEC(int) inner; // ids that may differ between the values of one element
+    VEC(int) inner;       // ids that may differ between the values of one element
+    Opnd *total;          // per Partial, once the threads have combined them
+    unsigned meet, first; // elements that number 0 of the axes in `first` stores
 } Partials;
 
 static void find_inner(KernelWriter *w, Partials *all, const GpuNode *n) {
@@ -28,25 +31,37 @@ static void find_inner(KernelWriter *w, Partials *all, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) find_inner(w, all, n->child.at[i]);
 }
 
-// Does the element exist? Guards on the values that it reduces do not matter: those that name an
-// index which does not select it.
+// Does the guard decide whether the element exists? Guards on the values that it reduces do not:
+// those that name an index which does not select it.
+static bool selects(const GpuNode *leaf, const Affine *guard, const void *user) {
+    const Partials *all = user;
+    for (int k = 0; k < all->inner.n; k++)
+        if (affine_uses_iter(guard, all->inner.at[k]) &&
+            !access_uses_iter(leaf->leaf->write, all->inner.at[k]))
+            return false;
+    return true;
+}
+
+static bool is_result(const GpuNode *leaf, const Access *a, const void *user) {
+    (void)user;
+    return leaf->leaf->write == a;
+}
+
+static const ElementUse results = {selects, is_result};
+
 static Answer exists(KernelWriter *w, const Partials *all, const GpuNode *leaf, Opnd *pred) {
     GpuNode outer = {.kind = GPU_SEQ};
-    for (int i = 0; i < leaf->where.n; i++) {
-        bool keep = true;
-        for (int k = 0; k < all->inner.n && keep; k++)
-            keep = !affine_uses_iter(leaf->where.at[i], all->inner.at[k]) ||
-                   access_uses_iter(leaf->leaf->write, all->inner.at[k]);
-        if (keep) vec_push(w->arena, &outer.guard, leaf->where.at[i]);
-    }
+    for (int i = 0; i < leaf->where.n; i++)
+        if (selects(leaf, leaf->where.at[i], all))
+            vec_push(w->arena, &outer.guard, leaf->where.at[i]);
     return guards_value(w, &outer, pred);
 }
 
 static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     Partials *all = user;
-    Opnd pred;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
-    if (exists(w, all, n, &pred) == ANSWER_NO) return;
+    for (int i = 0; i < n->where.n; i++)
+        if (selects(n, n->where.at[i], all) && guard_known(w, n->where.at[i]) == ANSWER_NO) return;
     const Access *a = n->leaf->write;
     const AccessPlan *p = access_plan(w, a);
     if (p->hard) bug("a reduction over threads into a computed element");
@@ -60,6 +75,9 @@ static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     Partial q = {
         .leaf = n, .buffer = a->tensor, .rest = p->rest, .constant = c, .known = l != NULL};
     if (l) q.before = *l;
+    for (int i = 0; i < n->where.n; i++)
+        if (selects(n, n->where.at[i], all))
+            vec_push(w->arena, &q.guard, affine_substitute(w->x, n->where.at[i], w->fixed, NULL));
     if (!l) l = loc_new(w, a->tensor, p->rest, c);
     Value start = n->leaf->op == REDUCE_ADD && type_is_float(t) ? (Value){.f = -0.0}
                                                                 : reduce_start(t, n->leaf->op);
@@ -69,6 +87,22 @@ static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     l->pinned = true;
     l->dirty = false;
     vec_push(w->arena, &all->at, q);
+}
+
+static bool keeps_guard(KernelWriter *w, const GpuNode *leaf, const Affine *guard, void *user) {
+    const Partials *all = user;
+    const Access *a = leaf->leaf->write;
+    if (!leaf->meet || leaf->leaf->op == REDUCE_ASSIGN) return false;
+    const AccessPlan *p = access_plan(w, a);
+    int64_t c = plan_constant(w, p);
+    for (int i = 0; i < all->at.n; i++) {
+        const Partial *q = &all->at.at[i];
+        if (q->buffer != a->tensor || q->rest != p->rest || q->constant != c) continue;
+        for (int k = 0; k < q->guard.n; k++)
+            if (q->guard.at[k] == guard) return true;
+        return false;
+    }
+    return false;
 }
 
 // --- Threads -------------------------------------------------------------------------------------
@@ -276,12 +310,6 @@ static Opnd *totals_of(KernelWriter *w, const Partials *all, unsigned axes) {
 
 // --- Putting it together -------------------------------------------------------------------------
 
-typedef struct Finish {
-    Partials *all;
-    Opnd *total;
-    unsigned meet, first; // elements that number 0 of the axes in `first` stores
-} Finish;
-
 // The axes of which number 0 stores the leaf's elements: registers hold the result in every thread.
 static unsigned first_axes(const KernelWriter *w, const GpuNode *leaf, unsigned meet) {
     if (w->k->buffer[leaf->leaf->write->tensor].space == GPU_REGISTER) return 0;
@@ -289,18 +317,18 @@ static unsigned first_axes(const KernelWriter *w, const GpuNode *leaf, unsigned 
 }
 
 static void finish(KernelWriter *w, const GpuNode *n, void *user) {
-    Finish *f = user;
+    Partials *all = user;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
-    if (first_axes(w, n, f->meet) != f->first) return;
+    if (first_axes(w, n, all->meet) != all->first) return;
     const AccessPlan *p = access_plan(w, n->leaf->write);
     int64_t c = plan_constant(w, p);
-    for (int i = 0; i < f->all->at.n; i++) {
-        Partial *q = &f->all->at.at[i];
+    for (int i = 0; i < all->at.n; i++) {
+        Partial *q = &all->at.at[i];
         if (q->done || q->buffer != n->leaf->write->tensor || q->rest != p->rest ||
             q->constant != c)
             continue;
         Opnd pred;
-        Answer there = exists(w, f->all, n, &pred);
+        Answer there = exists(w, all, n, &pred);
         if (there == ANSWER_NO) continue;
         q->done = true;
         int end = label_new(w);
@@ -310,33 +338,36 @@ static void finish(KernelWriter *w, const GpuNode *n, void *user) {
         }
         Type t = w->t->buffers.at[q->buffer].type;
         Opnd old = element_load(w, n->leaf->write);
-        element_store(w, n->leaf->write, combine(w, n->leaf->op, t, old, f->total[i]));
+        element_store(w, n->leaf->write, combine(w, n->leaf->op, t, old, all->total[i]));
         if (there == ANSWER_ASK) memory_flush(w);
         label_put(w, end);
     }
 }
 
 // Stores the results that threads number 0 of the axes store; without axes, all threads.
-static void finish_on(KernelWriter *w, const GpuNode *n, Finish *f, unsigned axes) {
+static void finish_on(KernelWriter *w, const GpuNode *n, Partials *all, unsigned axes) {
     int end = label_new(w);
-    f->first = axes;
+    all->first = axes;
     if (axes) branch(w, first_thread(w, axes), false, end);
-    for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], finish, f);
+    for_elements(w, n, &results, finish, all);
     memory_flush(w);
     label_put(w, end);
-    for (int i = 0; i < f->all->at.n; i++)
-        if (first_axes(w, f->all->at.at[i].leaf, f->meet) == axes) f->all->at.at[i].done = true;
+    for (int i = 0; i < all->at.n; i++)
+        if (first_axes(w, all->at.at[i].leaf, all->meet) == axes) all->at.at[i].done = true;
 }
 
 void reduce_emit(KernelWriter *w, const GpuNode *n) {
-    Partials all = {0};
+    Partials all = {.meet = n->meet};
     memory_flush(w);
     for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
         if (n->meet >> a & 1) vec_push(w->arena, &all.inner, w->g->hw + a);
     for (int i = 0; i < n->child.n; i++) find_inner(w, &all, n->child.at[i]);
-    for (int i = 0; i < n->child.n; i++) for_instances(w, n->child.at[i], redirect, &all);
+    for_elements(w, n, &results, redirect, &all);
+    int idle = w->idle.n;
+    if (all.at.n) idle_find(w, n, keeps_guard, &all);
     for (int i = 0; i < n->child.n; i++) body_emit(w, n->child.at[i]);
-    Opnd *total = totals_of(w, &all, n->meet);
+    w->idle.n = idle;
+    all.total = totals_of(w, &all, n->meet);
     for (int i = 0; i < all.at.n; i++) {
         Partial *p = &all.at.at[i];
         Held *l = loc_find(w, p->buffer, p->rest, p->constant);
@@ -346,7 +377,6 @@ void reduce_emit(KernelWriter *w, const GpuNode *n) {
             loc_drop(w, l);
     }
     memory_flush(w);
-    Finish f = {.all = &all, .total = total, .meet = n->meet};
     for (int i = 0; i < all.at.n; i++) // each set of axes once
-        if (!all.at.at[i].done) finish_on(w, n, &f, first_axes(w, all.at.at[i].leaf, n->meet));
+        if (!all.at.at[i].done) finish_on(w, n, &all, first_axes(w, all.at.at[i].leaf, n->meet));
 }

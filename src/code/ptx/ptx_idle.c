@@ -1,0 +1,117 @@
+// Guards that nobody needs to ask. In a tile that sticks out of the result, threads have elements
+// that do not exist. Such an element is in a register, and the guard on its store keeps it there:
+//
+//     if (m < M && n < N) sum += A[m][k]*B[k][n]        sum += A[m][k]*B[k][n]
+//     ...                                          ->   ...
+//     if (m < M && n < N) C[m][n] = sum                 if (m < M && n < N) C[m][n] = sum
+//
+// A guard of a computation is idle where it is also a guard of the store of every element that is
+// computed below it, and the computation may run on anything: it reads shared memory and registers,
+// inside of their buffers, and only adds and multiplies. Border tiles then have the straight-line
+// code of full ones; their guards remain on copies and stores.
+#include "code/ptx/ptx_impl.h"
+
+typedef struct Idle {
+    KernelWriter *w;
+    KeepsGuard *keeps;
+    void *user;
+    VEC(IdleGuard) pair; // guards that may be idle
+    VEC(bool) refuted;   // per pair
+    VEC(int) path;       // pairs of the nodes around
+} Idle;
+
+bool guard_is_idle(const KernelWriter *w, const GpuNode *n, const Affine *a) {
+    for (int i = 0; i < w->idle.n; i++)
+        if (w->idle.at[i].node == n && w->idle.at[i].guard == a) return true;
+    return false;
+}
+
+static bool is_inside(const KernelWriter *w, const Access *a) {
+    const Buffer *b = &w->t->buffers.at[a->tensor];
+    for (int d = 0; d < a->rank; d++) {
+        int64_t lo, hi;
+        if (!affine_bounds(a->sub[d], w->g->lo, w->g->hi, &lo, &hi) || lo < 0 || hi >= b->size[d])
+            return false;
+    }
+    return !a->has_read;
+}
+
+static bool may_read(const KernelWriter *w, const Access *a) {
+    GpuSpace space = w->k->buffer[a->tensor].space;
+    return (space == GPU_SHARED || space == GPU_REGISTER) && is_inside(w, a);
+}
+
+// Sums and products of floats: an undefined operand gives an undefined result, and no more.
+static bool is_harmless(const KernelWriter *w, const Expr *e) {
+    if (e->kind == EXPR_CONST) return true;
+    if (e->kind == EXPR_READ) return may_read(w, e->access);
+    if (e->kind != EXPR_OP || !type_is_float(e->type)) return false;
+    if (e->op != OP_ADD && e->op != OP_SUB && e->op != OP_MUL && e->op != OP_CAST) return false;
+    for (int i = 0; i < e->n; i++)
+        if (!type_is_float(e->arg[i]->type) || !is_harmless(w, e->arg[i])) return false;
+    return true;
+}
+
+static bool may_run(const KernelWriter *w, const GpuNode *n) {
+    return !n->single && !n->async && n->vector == 1 && is_harmless(w, n->leaf->value);
+}
+
+static void see_leaf(Idle *d, const GpuNode *n) {
+    KernelWriter *w = d->w;
+    if (leaf_skipped(w, n->leaf)) return;
+    bool may = may_run(w, n);
+    for (int i = 0; i < d->path.n; i++) {
+        int k = d->path.at[i];
+        if (d->refuted.at[k]) continue;
+        const Affine *a = affine_substitute(w->x, d->pair.at[k].guard, w->fixed, NULL);
+        d->refuted.at[k] = !may || !d->keeps(w, n, a, d->user);
+    }
+}
+
+static bool find_pairs(Idle *d, const GpuNode *n) {
+    bool plain = n->kind <= GPU_LEAF;
+    int first = d->pair.n;
+    for (int i = 0; i < n->guard.n; i++)
+        if (!guard_always(d->w, n->guard.at[i]))
+            vec_push(d->w->arena, &d->pair, ((IdleGuard){n, n->guard.at[i]}));
+    int last = d->pair.n;
+    for (int i = 0; i < n->child.n; i++) plain &= find_pairs(d, n->child.at[i]);
+    while (d->refuted.n < d->pair.n) vec_push(d->w->arena, &d->refuted, false);
+    for (int k = first; k < last; k++) d->refuted.at[k] |= !plain; // others wait below
+    return plain;
+}
+
+// Does the loop change elements below, or a guard?
+static bool loop_matters(const Idle *d, const GpuNode *n, int id) {
+    for (int k = 0; k < d->pair.n; k++)
+        if (affine_uses_iter(d->pair.at[k].guard, id)) return true;
+    if (n->kind == GPU_LEAF && access_uses_iter(n->leaf->write, id)) return true;
+    for (int i = 0; i < n->child.n; i++)
+        if (loop_matters(d, n->child.at[i], id)) return true;
+    return false;
+}
+
+// Every instance of the leaves below, with the guards around it.
+static void see_instances(Idle *d, const GpuNode *n) {
+    KernelWriter *w = d->w;
+    int before = d->path.n;
+    for (int k = 0; k < d->pair.n; k++)
+        if (d->pair.at[k].node == n) vec_push(w->arena, &d->path, k);
+    if (n->kind == GPU_LEAF && d->path.n) see_leaf(d, n);
+    bool unrolled = n->kind == GPU_LOOP && n->unroll;
+    int64_t times = unrolled && loop_matters(d, n, n->id) ? n->extent : 1;
+    for (int64_t t = 0; t < times; t++) {
+        if (unrolled) index_set(w, n->id, t);
+        for (int i = 0; i < n->child.n; i++) see_instances(d, n->child.at[i]);
+    }
+    d->path.n = before;
+}
+
+void idle_find(KernelWriter *w, const GpuNode *root, KeepsGuard *keeps, void *user) {
+    Idle d = {.w = w, .keeps = keeps, .user = user};
+    for (int i = 0; i < root->child.n; i++) find_pairs(&d, root->child.at[i]);
+    if (!d.pair.n) return;
+    for (int i = 0; i < root->child.n; i++) see_instances(&d, root->child.at[i]);
+    for (int k = 0; k < d.pair.n; k++)
+        if (!d.refuted.at[k]) vec_push(w->arena, &w->idle, d.pair.at[k]);
+}
