@@ -18,6 +18,7 @@
 
 #include "base/checked.h"
 #include "program/stmt_facts.h"
+#include "sched/flatten.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -698,17 +699,42 @@ static void write_all(Gpu *g) {
     }
 }
 
-const Schedule *choose_gpu(Arena *arena, const Program *p, const int64_t *const *stride) {
+static Gpu gpu_open(Arena *arena, const Program *p, const int64_t *const *stride) {
     ProgramFacts *f = program_facts(arena, p);
     Gpu g = {.arena = arena, .p = p, .f = f, .stride = stride, .out.arena = arena, .row_stmt = -1};
     facts_classes(arena, f);
     g.host = arena_new_n(arena, int, p->stmts.n);
     for (int i = 0; i < p->stmts.n; i++) g.host[i] = -1;
-    if (has_word_names(p)) write_all(&g);
+    return g;
+}
+
+static int contractions(const Gpu *g) {
+    Contraction c;
+    int n = 0;
+    for (int i = 0; i < g->p->stmts.n; i++)
+        n += g->f->stmt[i].injective && find_contraction(g, &g->p->stmts.at[i], &c);
+    return n;
+}
+
+// The flat form has more contractions: the columns of a 1 x 1 convolution are its pixels.
+static bool try_flat(Gpu *g, const Program *p, const int64_t *const *stride) {
+    Flat flat = program_flatten(g->arena, p);
+    if (!flat.last || !flat_fits(&flat, p, stride)) return false;
+    Gpu f = gpu_open(g->arena, flat.p, flat_strides(g->arena, &flat, stride));
+    if (contractions(&f) <= contractions(g)) return false;
+    *g = f;
+    return true;
+}
+
+const Schedule *choose_gpu(Arena *arena, const Program *p, const int64_t *const *stride) {
+    Gpu g = gpu_open(arena, p, stride);
+    bool flat = try_flat(&g, p, stride);
+    if (has_word_names(g.p)) write_all(&g);
     Source *source = arena_new(arena, Source);
     *source = (Source){.name = "<chosen>", .text = text_str(&g.out), .len = (uint32_t)g.out.len};
     DiagList quiet = {.arena = arena, .source = source};
     Schedule *s = schedule_parse(arena, p->names, source, &quiet);
     if (s) s->source = NULL;
+    if (s) s->flatten = flat;
     return s;
 }
