@@ -79,8 +79,8 @@ program("MLP3", "def mlp3(float(B,N) I, float(O,N) W2, float(O) B2, float(P,O) W
         "torch.nn.functional.linear(a, b, c)), d, e)), f, g))")
 program("attention", "def attention(float(B,N,D) Q, float(B,M,D) K, float(B,M,D) V) -> (O) {\n"
         " S(b,i,j) +=! Q(b,i,d) * K(b,j,d)\n T(b,i) max=! S(b,i,j)\n"
-        " P(b,i,j) = exp(0.125 * (S(b,i,j) - T(b,i)))\n Z(b,i) +=! P(b,i,j)\n"
-        " O(b,i,d) +=! P(b,i,j) * V(b,j,d)\n O(b,i,d) = O(b,i,d) / Z(b,i) }",
+        " S(b,i,j) = exp(0.125 * (S(b,i,j) - T(b,i)))\n Z(b,i) +=! S(b,i,j)\n"
+        " O(b,i,d) +=! S(b,i,j) * V(b,j,d)\n O(b,i,d) = O(b,i,d) / Z(b,i) }",
         {"B": 8, "N": 1024, "M": 1024, "D": 64}, {"B": 2, "N": 33, "M": 40, "D": 16},
         ["B,N,D", "B,M,D", "B,M,D"], ["B,N,D"],
         "torch.nn.functional.scaled_dot_product_attention(a, b, c, scale=0.125)")
