@@ -322,3 +322,36 @@ TEST(guards_of_unrolled_values_that_meet) {
     try_program(text, (int64_t[]){5, 7, 6},
                 "O: w%4:grid.z g/2 w c:thread.y f g s:u\n    unroll 128\n");
 }
+
+static int count_of(const char *text, const char *word) {
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, word)); at++) n++;
+    return n;
+}
+
+// Tiles that stick out of the result compute what nobody stores: their multiply-adds have no guards,
+// with and without groups of warps that divide the sum. 33 = 2*16 + 1.
+TEST(border_tiles_compute_without_guards) {
+    static const char *const schedules[] = {
+        "C: m/16:grid.y n/16:grid.x k/8 m/4:thread.y k n/4:thread.x m n\n"
+        "    copy A at k/8 place shared\n    copy B at k/8 place shared\n",
+        "C: m/16:grid.y n/16:grid.x k/8 k/4:warp m/16:warp k m/8:lane n/8:lane m/4:lane n/4:lane m n\n"
+        "    copy A at k/8 place shared\n    copy B at k/8 place shared\n",
+    };
+    for (int i = 0; i < 2; i++) {
+        GpuLab g;
+        Lab lab;
+        PtxCode full, border;
+        if (!CHECK(gpulab_open(&g))) return;
+        lab_begin(&lab);
+        const Program *even = lab_program(&lab, matmul, (int64_t[]){32, 32, 16});
+        const Program *odd = lab_program(&lab, matmul, (int64_t[]){33, 35, 16});
+        if (CHECK(even && odd) && same(&g, &lab, even, schedules[i], &full) &&
+            same(&g, &lab, odd, schedules[i], &border))
+            CHECK_INT_EQ(count_of(border.text, "fma.rn"), 2 * count_of(full.text, "fma.rn"));
+        // A branch for each copy and store, none for each product.
+        CHECK(count_of(border.text, " bra") < 2 * count_of(full.text, " bra") + 40);
+        lab_end(&lab);
+        gpulab_close(&g);
+    }
+}
