@@ -11,14 +11,14 @@
 // code of full ones; their guards remain on copies and stores.
 #include "code/ptx/ptx_impl.h"
 
-typedef struct Idle {
+typedef struct IdleSearch {
     KernelWriter *w;
     KeepsGuard *keeps;
     void *user;
     VEC(IdleGuard) pair; // guards that may be idle
     VEC(bool) refuted;   // per pair
     VEC(int) path;       // pairs of the nodes around
-} Idle;
+} IdleSearch;
 
 bool guard_is_idle(const KernelWriter *w, const GpuNode *n, const Affine *a) {
     for (int i = 0; i < w->idle.n; i++)
@@ -56,7 +56,7 @@ static bool may_run(const KernelWriter *w, const GpuNode *n) {
     return !n->single && !n->async && n->vector == 1 && is_harmless(w, n->leaf->value);
 }
 
-static void see_leaf(Idle *d, const GpuNode *n) {
+static void see_leaf(IdleSearch *d, const GpuNode *n) {
     KernelWriter *w = d->w;
     if (leaf_skipped(w, n->leaf)) return;
     bool may = may_run(w, n);
@@ -68,7 +68,7 @@ static void see_leaf(Idle *d, const GpuNode *n) {
     }
 }
 
-static bool find_pairs(Idle *d, const GpuNode *n) {
+static bool find_pairs(IdleSearch *d, const GpuNode *n) {
     bool plain = n->kind <= GPU_LEAF;
     int first = d->pair.n;
     for (int i = 0; i < n->guard.n; i++)
@@ -82,7 +82,7 @@ static bool find_pairs(Idle *d, const GpuNode *n) {
 }
 
 // Does the loop change elements below, or a guard?
-static bool loop_matters(const Idle *d, const GpuNode *n, int id) {
+static bool loop_matters(const IdleSearch *d, const GpuNode *n, int id) {
     for (int k = 0; k < d->pair.n; k++)
         if (affine_uses_iter(d->pair.at[k].guard, id)) return true;
     if (n->kind == GPU_LEAF && access_uses_iter(n->leaf->write, id)) return true;
@@ -92,7 +92,7 @@ static bool loop_matters(const Idle *d, const GpuNode *n, int id) {
 }
 
 // Every instance of the leaves below, with the guards around it.
-static void see_instances(Idle *d, const GpuNode *n) {
+static void see_instances(IdleSearch *d, const GpuNode *n) {
     KernelWriter *w = d->w;
     int before = d->path.n;
     for (int k = 0; k < d->pair.n; k++)
@@ -108,7 +108,7 @@ static void see_instances(Idle *d, const GpuNode *n) {
 }
 
 void idle_find(KernelWriter *w, const GpuNode *root, KeepsGuard *keeps, void *user) {
-    Idle d = {.w = w, .keeps = keeps, .user = user};
+    IdleSearch d = {.w = w, .keeps = keeps, .user = user};
     for (int i = 0; i < root->child.n; i++) find_pairs(&d, root->child.at[i]);
     if (!d.pair.n) return;
     for (int i = 0; i < root->child.n; i++) see_instances(&d, root->child.at[i]);

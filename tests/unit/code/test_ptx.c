@@ -329,13 +329,13 @@ static int count_of(const char *text, const char *word) {
     return n;
 }
 
-// Tiles that stick out of the result compute what nobody stores: their multiply-adds have no guards,
-// with and without groups of warps that divide the sum. 33 = 2*16 + 1.
+// Tiles that stick out of the result compute what nobody stores: their multiply-adds have no
+// guards, with and without groups of warps that divide the sum. 33 = 2*16 + 1.
 TEST(border_tiles_compute_without_guards) {
     static const char *const schedules[] = {
         "C: m/16:grid.y n/16:grid.x k/8 m/4:thread.y k n/4:thread.x m n\n"
         "    copy A at k/8 place shared\n    copy B at k/8 place shared\n",
-        "C: m/16:grid.y n/16:grid.x k/8 k/4:warp m/16:warp k m/8:lane n/8:lane m/4:lane n/4:lane m n\n"
+        "C: m/16:grid.y n/16:grid.x k/8 k/4:warp k m/8:lane n/8:lane m/4:lane n/4:lane m n\n"
         "    copy A at k/8 place shared\n    copy B at k/8 place shared\n",
     };
     for (int i = 0; i < 2; i++) {
