@@ -18,28 +18,8 @@
 
 enum { STAGE_BYTES = 4 << 20 };
 
-typedef struct CudaDevice {
-    Device device;
-    Cuda cuda;
-    int number;
-    void *context;
-    pthread_mutex_t lock; // of the staging memory
-    char *stage[2];
-    void *stage_free[2]; // events
-    char name[32], model[128], target[32];
-} CudaDevice;
-
-typedef struct CudaCode {
-    DeviceCode code;
-    void *module;
-    void **function; // of each launch
-} CudaCode;
-
 struct DeviceEvent {
     void *event;
-};
-struct DeviceGraph {
-    void *graph, *exec;
 };
 
 // --- The driver ----------------------------------------------------------------------------------
@@ -108,13 +88,12 @@ int cuda_count(DeviceError *e) {
 
 // --- The context ---------------------------------------------------------------------------------
 
-static DeviceStatus enter(CudaDevice *d, DeviceError *e) {
+DeviceStatus cuda_enter(CudaDevice *d, DeviceError *e) {
     int r = d->cuda.CtxPushCurrent(d->context);
     return r ? cuda_fail(&d->cuda, e, r, "no context") : DEVICE_OK;
 }
 
-// Leaves the context; the status of the driver's last call.
-static DeviceStatus leave(CudaDevice *d, int result, const char *what, DeviceError *e) {
+DeviceStatus cuda_leave(CudaDevice *d, int result, const char *what, DeviceError *e) {
     void *ignored;
     d->cuda.CtxPopCurrent(&ignored);
     return result ? cuda_fail(&d->cuda, e, result, what) : DEVICE_OK;
@@ -125,16 +104,16 @@ static DeviceStatus leave(CudaDevice *d, int result, const char *what, DeviceErr
 static uint64_t cuda_alloc(Device *device, size_t bytes, DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
     CudaAddress address = 0;
-    if (enter(d, e)) return 0;
+    if (cuda_enter(d, e)) return 0;
     int r = d->cuda.MemAlloc(&address, bytes ? bytes : 1);
-    return leave(d, r, "allocating device memory", e) ? 0 : address;
+    return cuda_leave(d, r, "allocating device memory", e) ? 0 : address;
 }
 
 static void cuda_release(Device *device, uint64_t address) {
     CudaDevice *d = (CudaDevice *)device;
     DeviceError ignored;
-    if (enter(d, &ignored)) return;
-    leave(d, d->cuda.MemFree(address), "", &ignored);
+    if (cuda_enter(d, &ignored)) return;
+    cuda_leave(d, d->cuda.MemFree(address), "", &ignored);
 }
 
 static int make_stage(CudaDevice *d) {
@@ -164,11 +143,11 @@ static int write_staged(CudaDevice *d, uint64_t to, const char *from, size_t byt
 static DeviceStatus cuda_write(Device *device, uint64_t to, const void *from, size_t bytes,
                                DeviceStream s, DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
-    if (enter(d, e)) return e->status;
+    if (cuda_enter(d, e)) return e->status;
     pthread_mutex_lock(&d->lock);
     int r = write_staged(d, to, from, bytes, s);
     pthread_mutex_unlock(&d->lock);
-    return leave(d, r, "copying to the device", e);
+    return cuda_leave(d, r, "copying to the device", e);
 }
 
 // Two transfers are under way at a time: the processor copies one half out while the other arrives.
@@ -194,18 +173,18 @@ static int read_staged(CudaDevice *d, char *to, uint64_t from, size_t bytes, Dev
 static DeviceStatus cuda_read(Device *device, void *to, uint64_t from, size_t bytes, DeviceStream s,
                               DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
-    if (enter(d, e)) return e->status;
+    if (cuda_enter(d, e)) return e->status;
     pthread_mutex_lock(&d->lock);
     int r = read_staged(d, to, from, bytes, s);
     pthread_mutex_unlock(&d->lock);
-    return leave(d, r, "copying from the device", e);
+    return cuda_leave(d, r, "copying from the device", e);
 }
 
 static DeviceStatus cuda_fill(Device *device, uint64_t to, uint8_t value, size_t bytes,
                               DeviceStream s, DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
-    if (enter(d, e)) return e->status;
-    return leave(d, d->cuda.MemsetD8Async(to, value, bytes, s), "filling device memory", e);
+    if (cuda_enter(d, e)) return e->status;
+    return cuda_leave(d, d->cuda.MemsetD8Async(to, value, bytes, s), "filling device memory", e);
 }
 
 // --- Code ----------------------------------------------------------------------------------------
@@ -214,9 +193,10 @@ static void cuda_unload(Device *device, DeviceCode *code) {
     CudaDevice *d = (CudaDevice *)device;
     CudaCode *c = (CudaCode *)code;
     DeviceError ignored;
-    if (c->module && !enter(d, &ignored)) {
+    if (c->module && !cuda_enter(d, &ignored)) {
         d->cuda.CtxSynchronize(); // launches may be under way
-        leave(d, d->cuda.ModuleUnload(c->module), "", &ignored);
+        cuda_runs_clear(d, c);
+        cuda_leave(d, d->cuda.ModuleUnload(c->module), "", &ignored);
     }
     code_free(device, code);
     free(c->function);
@@ -252,10 +232,10 @@ static DeviceCode *cuda_load(Device *device, const DeviceProgram *p, DeviceError
     }
     CudaText text = {p->text, p->len, d->device.info.target, d->device.info.model};
     DeviceStatus status = DEVICE_NO_MEMORY;
-    if (code_init(device, &c->code, p, e) && !(status = enter(d, e))) {
+    if (code_init(device, &c->code, p, e) && !(status = cuda_enter(d, e))) {
         c->module = cuda_load_module(&d->cuda, &text, &c->code.cached, e);
         int r = c->module ? find_kernels(d, c) : 0;
-        status = leave(d, r, "a kernel cannot be loaded", e);
+        status = cuda_leave(d, r, "a kernel cannot be loaded", e);
         if (!c->module) status = e->status;
     }
     c->code.load_ms = 1e3 * (wall_clock() - start);
@@ -264,73 +244,27 @@ static DeviceCode *cuda_load(Device *device, const DeviceProgram *p, DeviceError
     return NULL;
 }
 
-static int launch(CudaDevice *d, const CudaCode *c, int i, const uint64_t *args, DeviceStream s) {
-    enum { MOST = 64 };
-    const DeviceLaunch *l = &c->code.launches[i];
-    uint64_t few[MOST],
-        *value = l->nparams <= MOST ? few : calloc((size_t)l->nparams, sizeof *value);
-    void *few_params[MOST],
-        **params = l->nparams <= MOST ? few_params : calloc((size_t)l->nparams, sizeof *params);
-    int r = 2;
-    if (value && params) {
-        for (int k = 0; k < l->nparams; k++) {
-            value[k] = code_param(&c->code, &l->params[k], args);
-            params[k] = &value[k];
-        }
-        CudaLaunchAttribute cluster = {.id = CUDA_LAUNCH_CLUSTER};
-        cluster.value.cluster.x = l->cluster[0];
-        cluster.value.cluster.y = l->cluster[1];
-        cluster.value.cluster.z = l->cluster[2];
-        bool clusters = l->cluster[0] > 1 || l->cluster[1] > 1 || l->cluster[2] > 1;
-        CudaLaunch config = {.shared = l->shared,
-                             .stream = s,
-                             .attributes = clusters ? &cluster : NULL,
-                             .nattributes = clusters};
-        memcpy(config.grid, l->grid, sizeof config.grid);
-        memcpy(config.block, l->block, sizeof config.block);
-        r = d->cuda.LaunchKernelEx(&config, c->function[i], params, NULL);
-    }
-    if (value != few) free(value);
-    if (params != few_params) free(params);
-    return r;
-}
-
-// In the current context.
-static int launch_all(CudaDevice *d, const CudaCode *c, const uint64_t *args, DeviceStream s) {
-    int r = 0;
-    if (c->code.has_status) r = d->cuda.MemsetD8Async(c->code.buffers[c->code.ntemps], 0, 4, s);
-    for (int i = 0; i < c->code.nlaunches && !r; i++) r = launch(d, c, i, args, s);
-    return r;
-}
-
-static DeviceStatus cuda_run(Device *device, DeviceCode *code, const uint64_t *args, DeviceStream s,
-                             DeviceError *e) {
-    CudaDevice *d = (CudaDevice *)device;
-    if (enter(d, e)) return e->status;
-    return leave(d, launch_all(d, (CudaCode *)code, args, s), "launching kernels", e);
-}
-
-// --- Streams, events, graphs ---------------------------------------------------------------------
+// --- Streams and events --------------------------------------------------------------------------
 
 static DeviceStream cuda_stream_new(Device *device, DeviceError *e) {
     enum { NON_BLOCKING = 1 };
     CudaDevice *d = (CudaDevice *)device;
     void *stream = NULL;
-    if (enter(d, e)) return NULL;
+    if (cuda_enter(d, e)) return NULL;
     int r = d->cuda.StreamCreate(&stream, NON_BLOCKING);
-    return leave(d, r, "making a stream", e) ? NULL : stream;
+    return cuda_leave(d, r, "making a stream", e) ? NULL : stream;
 }
 
 static void cuda_stream_free(Device *device, DeviceStream s) {
     CudaDevice *d = (CudaDevice *)device;
     DeviceError ignored;
-    if (!enter(d, &ignored)) leave(d, d->cuda.StreamDestroy(s), "", &ignored);
+    if (!cuda_enter(d, &ignored)) cuda_leave(d, d->cuda.StreamDestroy(s), "", &ignored);
 }
 
 static DeviceStatus cuda_wait(Device *device, DeviceStream s, DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
-    if (enter(d, e)) return e->status;
-    return leave(d, d->cuda.StreamSynchronize(s), "a kernel failed", e);
+    if (cuda_enter(d, e)) return e->status;
+    return cuda_leave(d, d->cuda.StreamSynchronize(s), "a kernel failed", e);
 }
 
 static DeviceEvent *cuda_event_new(Device *device, DeviceError *e) {
@@ -340,8 +274,8 @@ static DeviceEvent *cuda_event_new(Device *device, DeviceError *e) {
         device_fail(e, DEVICE_NO_MEMORY, "out of memory");
         return NULL;
     }
-    DeviceStatus status = enter(d, e);
-    if (!status) status = leave(d, d->cuda.EventCreate(&v->event, 0), "making an event", e);
+    DeviceStatus status = cuda_enter(d, e);
+    if (!status) status = cuda_leave(d, d->cuda.EventCreate(&v->event, 0), "making an event", e);
     if (!status) return v;
     free(v);
     return NULL;
@@ -350,75 +284,27 @@ static DeviceEvent *cuda_event_new(Device *device, DeviceError *e) {
 static void cuda_event_free(Device *device, DeviceEvent *v) {
     CudaDevice *d = (CudaDevice *)device;
     DeviceError ignored;
-    if (!enter(d, &ignored)) leave(d, d->cuda.EventDestroy(v->event), "", &ignored);
+    if (!cuda_enter(d, &ignored)) cuda_leave(d, d->cuda.EventDestroy(v->event), "", &ignored);
     free(v);
 }
 
 static DeviceStatus cuda_event_record(Device *device, DeviceEvent *v, DeviceStream s,
                                       DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
-    if (enter(d, e)) return e->status;
-    return leave(d, d->cuda.EventRecord(v->event, s), "recording an event", e);
+    if (cuda_enter(d, e)) return e->status;
+    return cuda_leave(d, d->cuda.EventRecord(v->event, s), "recording an event", e);
 }
 
 static DeviceStatus cuda_event_elapsed(Device *device, DeviceEvent *from, DeviceEvent *to,
                                        double *us, DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
     float ms = 0;
-    if (enter(d, e)) return e->status;
+    if (cuda_enter(d, e)) return e->status;
     int r = d->cuda.EventSynchronize(from->event);
     if (!r) r = d->cuda.EventSynchronize(to->event);
     if (!r) r = d->cuda.EventElapsedTime(&ms, from->event, to->event);
     *us = 1e3 * (double)ms;
-    return leave(d, r, "timing kernels", e);
-}
-
-static void cuda_graph_free(Device *device, DeviceGraph *g) {
-    CudaDevice *d = (CudaDevice *)device;
-    DeviceError ignored;
-    if (!enter(d, &ignored)) {
-        if (g->exec) d->cuda.GraphExecDestroy(g->exec);
-        if (g->graph) d->cuda.GraphDestroy(g->graph);
-        leave(d, 0, "", &ignored);
-    }
-    free(g);
-}
-
-// Captures the launches on a stream of its own: only that stream is in capture mode.
-static int capture(CudaDevice *d, CudaCode *c, const uint64_t *args, int times, DeviceGraph *g) {
-    enum { RELAXED = 2, NON_BLOCKING = 1 };
-    void *s = NULL;
-    int r = d->cuda.StreamCreate(&s, NON_BLOCKING);
-    if (r) return r;
-    r = d->cuda.StreamBeginCapture(s, RELAXED);
-    for (int i = 0; i < times && !r; i++) r = launch_all(d, c, args, s);
-    int end = d->cuda.StreamEndCapture(s, &g->graph);
-    if (!r) r = end;
-    if (!r) r = d->cuda.GraphInstantiate(&g->exec, g->graph, 0);
-    d->cuda.StreamDestroy(s);
-    return r;
-}
-
-static DeviceGraph *cuda_graph_new(Device *device, DeviceCode *code, const uint64_t *args,
-                                   int times, DeviceError *e) {
-    CudaDevice *d = (CudaDevice *)device;
-    DeviceGraph *g = calloc(1, sizeof *g);
-    if (!g) {
-        device_fail(e, DEVICE_NO_MEMORY, "out of memory");
-        return NULL;
-    }
-    DeviceStatus status = enter(d, e);
-    if (!status)
-        status = leave(d, capture(d, (CudaCode *)code, args, times, g), "making a graph", e);
-    if (!status) return g;
-    cuda_graph_free(device, g);
-    return NULL;
-}
-
-static DeviceStatus cuda_graph_run(Device *device, DeviceGraph *g, DeviceStream s, DeviceError *e) {
-    CudaDevice *d = (CudaDevice *)device;
-    if (enter(d, e)) return e->status;
-    return leave(d, d->cuda.GraphLaunch(g->exec, s), "launching a graph", e);
+    return cuda_leave(d, r, "timing kernels", e);
 }
 
 // --- Opening -------------------------------------------------------------------------------------
@@ -486,12 +372,12 @@ static void describe(CudaDevice *d, int number) {
 static void cuda_device_close(Device *device) {
     CudaDevice *d = (CudaDevice *)device;
     DeviceError ignored;
-    if (d->context && !enter(d, &ignored)) {
+    if (d->context && !cuda_enter(d, &ignored)) {
         for (int i = 0; i < 2; i++) {
             if (d->stage_free[i]) d->cuda.EventDestroy(d->stage_free[i]);
             if (d->stage[i]) d->cuda.MemFreeHost(d->stage[i]);
         }
-        leave(d, 0, "", &ignored);
+        cuda_leave(d, 0, "", &ignored);
     }
     if (d->context) d->cuda.PrimaryCtxRelease(d->number);
     pthread_mutex_destroy(&d->lock);

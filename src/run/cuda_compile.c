@@ -8,8 +8,8 @@
 #include "run/cuda_impl.h"
 
 #include "base/map.h"
+#include "run/jitlink.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,83 +95,6 @@ static void cache_write(const char *path, const char *key, size_t key_len, const
     if (!ok || rename(draft, path) != 0) unlink(draft);
 }
 
-// --- nvJitLink -----------------------------------------------------------------------------------
-
-typedef struct JitLink {
-    void *library;
-    int (*create)(void **handle, unsigned n, const char **options);
-    int (*add)(void *handle, int kind, const void *data, size_t size, const char *name);
-    int (*complete)(void *handle);
-    int (*cubin_size)(void *handle, size_t *size);
-    int (*cubin)(void *handle, void *into);
-    int (*log_size)(void *handle, size_t *size);
-    int (*log)(void *handle, char *into);
-    int (*destroy)(void **handle);
-} JitLink;
-
-// Its names may carry the version: __nvJitLinkCreate_13_0.
-static void *jitlink_symbol(void *library, int version, const char *name) {
-    char versioned[64];
-    void *found = dlsym(library, name);
-    if (found) return found;
-    snprintf(versioned, sizeof versioned, "__%s_%d_%d", name, version / 1000, version % 1000 / 10);
-    return dlsym(library, versioned);
-}
-
-static bool jitlink_open(JitLink *j, int version) {
-    char name[64];
-    snprintf(name, sizeof name, "libnvJitLink.so.%d", version / 1000);
-    j->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!j->library) j->library = dlopen("libnvJitLink.so", RTLD_NOW | RTLD_LOCAL);
-    if (!j->library) return false;
-    struct {
-        void *into;
-        const char *name;
-    } want[] = {
-        {&j->create, "nvJitLinkCreate"},        {&j->add, "nvJitLinkAddData"},
-        {&j->complete, "nvJitLinkComplete"},    {&j->cubin_size, "nvJitLinkGetLinkedCubinSize"},
-        {&j->cubin, "nvJitLinkGetLinkedCubin"}, {&j->log_size, "nvJitLinkGetErrorLogSize"},
-        {&j->log, "nvJitLinkGetErrorLog"},      {&j->destroy, "nvJitLinkDestroy"}};
-    bool all = true;
-    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        void *symbol = jitlink_symbol(j->library, version, want[i].name);
-        memcpy(want[i].into, &symbol, sizeof symbol);
-        all = all && symbol;
-    }
-    if (!all) dlclose(j->library);
-    return all;
-}
-
-static void jitlink_log(const JitLink *j, void *handle, DeviceError *e) {
-    size_t size = 0;
-    char *log = NULL;
-    if (j->log_size(handle, &size) == 0 && size > 1 && (log = calloc(size + 1, 1)))
-        j->log(handle, log);
-    device_fail(e, DEVICE_REFUSED, "the PTX text does not compile: %.*s", LOG_BYTES,
-                log ? log : "no log");
-    free(log);
-}
-
-static void *jitlink_compile(const JitLink *j, const CudaText *t, size_t *size, DeviceError *e) {
-    enum { PTX = 2 };
-    char arch[32];
-    const char *options[] = {arch};
-    void *handle = NULL, *code = NULL;
-    snprintf(arch, sizeof arch, "-arch=%s", t->target);
-    if (j->create(&handle, 1, options) != 0) {
-        device_fail(e, DEVICE_FAILED, "nvJitLink refuses %s", arch);
-        return NULL;
-    }
-    if (j->add(handle, PTX, t->text, t->len + 1, "loopwright.ptx") != 0 || j->complete(handle) != 0)
-        jitlink_log(j, handle, e);
-    else if (j->cubin_size(handle, size) == 0 && (code = malloc(*size + 1)))
-        j->cubin(handle, code);
-    else
-        device_fail(e, DEVICE_NO_MEMORY, "out of memory");
-    j->destroy(&handle);
-    return code;
-}
-
 // --- The driver ----------------------------------------------------------------------------------
 
 // Options of the driver's compiler: where its log of errors goes.
@@ -216,9 +139,9 @@ static void *compile(const Cuda *cuda, const CudaText *t, size_t *size, DeviceEr
     JitLink j;
     const char *asked = getenv("LW_GPU_COMPILER");
     if (asked && strcmp(asked, "driver") == 0) return driver_compile(cuda, t, size, e);
-    if (!jitlink_open(&j, cuda->version)) return driver_compile(cuda, t, size, e);
-    void *code = jitlink_compile(&j, t, size, e);
-    dlclose(j.library);
+    if (!jitlink_open(&j, cuda->version / 1000)) return driver_compile(cuda, t, size, e);
+    void *code = jitlink_compile(&j, t->text, t->len, t->target, size, e);
+    jitlink_close(&j);
     return code;
 }
 

@@ -4,6 +4,8 @@
 
 #include "run/device_impl.h"
 
+#include <pthread.h>
+
 typedef unsigned long long CudaAddress;
 
 // CUlaunchAttribute and CUlaunchConfig of cuda.h.
@@ -35,11 +37,53 @@ typedef struct Cuda {
 #undef CUDA
 } Cuda;
 
+typedef struct CudaDevice {
+    Device device;
+    Cuda cuda;
+    int number;
+    void *context;
+    pthread_mutex_t lock; // of the staging memory
+    char *stage[2];
+    void *stage_free[2]; // events
+    char name[32], model[128], target[32];
+} CudaDevice;
+
+// A set of arguments that a program ran on, and the graph of that run.
+typedef struct CudaRun {
+    uint64_t *args;     // NULL: an empty place
+    DeviceGraph *graph; // NULL: not made yet
+    int64_t used;       // number of the last run on these arguments
+} CudaRun;
+enum { CUDA_RUNS = 4 };
+
+typedef struct CudaCode {
+    DeviceCode code;
+    void *module;
+    void **function; // of each launch
+    CudaRun run[CUDA_RUNS];
+    int64_t nruns;
+    bool no_graphs; // the driver made none: kernels are launched one by one
+} CudaCode;
+
 // Loads libcuda and initialises it. False: *e says why.
 bool cuda_open(Cuda *cuda, DeviceError *e);
 void cuda_close(Cuda *cuda);
 // The driver's text for an error, as a status: out of memory and lost contexts are told apart.
 DeviceStatus cuda_fail(const Cuda *cuda, DeviceError *e, int result, const char *what);
+
+// Makes the device's context the current one, and restores the previous one. `result` is the status
+// of the driver's last call.
+DeviceStatus cuda_enter(CudaDevice *d, DeviceError *e);
+DeviceStatus cuda_leave(CudaDevice *d, int result, const char *what, DeviceError *e);
+
+// cuda_launch.c: the calls of DeviceKind.
+DeviceStatus cuda_run(Device *device, DeviceCode *code, const uint64_t *args, DeviceStream s,
+                      DeviceError *e);
+DeviceGraph *cuda_graph_new(Device *device, DeviceCode *code, const uint64_t *args, int times,
+                            DeviceError *e);
+void cuda_graph_free(Device *device, DeviceGraph *g);
+DeviceStatus cuda_graph_run(Device *device, DeviceGraph *g, DeviceStream s, DeviceError *e);
+void cuda_runs_clear(CudaDevice *d, CudaCode *c); // forgets them; in the current context
 
 // A loaded module of a PTX text, in the current context. It comes from the cache if the same text
 // was compiled before for this target and driver; otherwise nvJitLink compiles it if that library

@@ -143,6 +143,7 @@ const DeviceKernelInfo *device_kernel_info(const DeviceCode *code, int i) {
 }
 double device_load_ms(const DeviceCode *code) { return code->load_ms; }
 bool device_load_was_cached(const DeviceCode *code) { return code->cached; }
+bool device_ran_as_graph(const DeviceCode *code) { return code->as_graph; }
 
 DeviceStatus device_run(Device *d, DeviceCode *code, const uint64_t *args, DeviceStream s,
                         DeviceError *e) {

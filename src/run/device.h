@@ -117,10 +117,12 @@ bool device_load_was_cached(const DeviceCode *code); // found in the module cach
 
 // Launches all kernels of the program in order. `args` are the addresses of its arguments. If the
 // program has a status word, device_check waits for the stream and reads it. Temporary buffers and
-// the status word belong to `code`: runs of one DeviceCode must be on one stream at a time.
+// the status word belong to `code`: runs of one DeviceCode must be on one stream, and from one
+// thread, at a time. A GPU launches repeated runs on the same arguments as one CUDA graph.
 DeviceStatus device_run(Device *d, DeviceCode *code, const uint64_t *args, DeviceStream s,
                         DeviceError *e);
 DeviceStatus device_check(Device *d, DeviceCode *code, DeviceStream s, DeviceError *e);
+bool device_ran_as_graph(const DeviceCode *code); // the last run of it
 
 // --- Streams, events, graphs ---------------------------------------------------------------------
 

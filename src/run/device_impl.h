@@ -50,6 +50,7 @@ struct DeviceCode {
     DeviceKernelInfo *info;
     double load_ms;
     bool cached;
+    bool as_graph; // the last run was
 };
 
 // Writes the reason and returns the status.

@@ -7,20 +7,31 @@
 
 typedef unsigned long long Address;
 
-static int contexts, allocations, pinned, compilations, wrong, captures;
+static int contexts, allocations, pinned, compilations, wrong, graphs, launches;
+static int refuses; // graphs
 static struct {
     char *from;
     size_t bytes;
 } pins[8];
-static struct {
-    unsigned *p;
-    unsigned n;
-} recorded[64];
-static int nrecorded;
+// Recorded launches: add 1 to n words at p, or fill n bytes with `value`.
+typedef struct Graph {
+    int n;
+    struct {
+        unsigned *p;
+        unsigned n;
+        int value; // -1: add
+    } node[64];
+} Graph;
+typedef struct Stream {
+    Graph *into; // NULL: not capturing
+} Stream;
 
-// What the test reads: everything that should be 0 at the end, and the number of compilations.
-int fake_leaks(void) { return contexts + allocations + pinned + wrong; }
+// What the test reads: everything that should be 0 at the end, the number of compilations, and of
+// calls that launched a kernel or a graph.
+int fake_leaks(void) { return contexts + allocations + pinned + wrong + graphs; }
 int fake_compilations(void) { return compilations; }
+int fake_launches(void) { return launches; }
+void fake_refuse_graphs(int yes) { refuses = yes; }
 
 int cuInit(unsigned flags) { return (int)flags; }
 int cuDriverGetVersion(int *v) { return *v = 13000, 0; }
@@ -71,8 +82,22 @@ int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t n, void *s) {
     wrong += contexts != 1 || !is_pinned(to, n);
     return memcpy(to, (void *)from, n), 0;
 }
+static int add(unsigned *p, unsigned n) {
+    for (unsigned i = 0; i < n; i++) p[i]++;
+    return 0;
+}
+// Does it now, or records it if the stream is captured.
+static int work(Stream *s, unsigned *p, unsigned n, int value) {
+    Graph *g = s ? s->into : 0;
+    wrong += contexts != 1;
+    if (!g) return value < 0 ? add(p, n) : (memset(p, value, n), 0);
+    g->node[g->n].p = p;
+    g->node[g->n].n = n;
+    g->node[g->n++].value = value;
+    return 0;
+}
 int cuMemsetD8Async(Address to, unsigned char v, size_t n, void *s) {
-    return (void)s, memset((void *)to, v, n), 0;
+    return work(s, (unsigned *)to, (unsigned)n, v);
 }
 int cuModuleLoadDataEx(void **m, const void *image, unsigned n, int *o, void **v) {
     (void)n, (void)o, (void)v;
@@ -85,17 +110,15 @@ int cuModuleGetFunction(void **f, void *m, const char *name) {
 }
 int cuFuncGetAttribute(int *v, int which, void *f) { return (void)f, *v = which == 4 ? 40 : 0, 0; }
 int cuFuncSetAttribute(void *f, int which, int v) { return (void)f, which != 8 || v > 232448; }
-static int add(unsigned *p, unsigned n) {
-    for (unsigned i = 0; i < n; i++) p[i]++;
-    return 0;
-}
-int cuLaunchKernelEx(const void *config, void *f, void **params, void **extra) {
-    (void)config, (void)f, (void)extra;
-    unsigned *p = *(unsigned **)params[0], n = *(unsigned *)params[1];
-    if (!captures) return add(p, n);
-    recorded[nrecorded].p = p;
-    recorded[nrecorded++].n = n;
-    return 0;
+// As CUlaunchConfig.
+typedef struct Config {
+    unsigned grid[3], block[3], shared;
+    Stream *stream;
+} Config;
+int cuLaunchKernelEx(const Config *config, void *f, void **params, void **extra) {
+    (void)f, (void)extra;
+    launches += !config->stream || !config->stream->into;
+    return work(config->stream, *(unsigned **)params[0], *(unsigned *)params[1], -1);
 }
 int cuLinkCreate_v2(unsigned n, int *o, void **v, void **state) {
     return *state = n == 2 && o[0] == 5 ? v[0] : 0, 0;
@@ -113,25 +136,33 @@ int cuLinkComplete(void *state, void **cubin, size_t *size) {
     return (void)state, *cubin = text, *size = strlen(text) + 1, 0;
 }
 int cuLinkDestroy(void *state) { return (void)state, 0; }
-int cuStreamCreate(void **s, unsigned flags) { return *s = &captures, flags != 1; }
-int cuStreamDestroy_v2(void *s) { return (void)s, 0; }
-int cuStreamSynchronize(void *s) { return (void)s, contexts != 1; }
-int cuStreamBeginCapture_v2(void *s, int mode) {
-    return (void)s, (void)mode, captures = 1, nrecorded = 0;
+int cuStreamCreate(void **s, unsigned flags) {
+    graphs++;
+    return *s = calloc(1, sizeof(Stream)), flags != 1;
 }
-int cuStreamEndCapture(void *s, void **g) { return (void)s, *g = recorded, captures = 0; }
-int cuEventCreate(void **e, unsigned flags) { return (void)flags, *e = &nrecorded, 0; }
+int cuStreamDestroy_v2(void *s) { return graphs--, free(s), 0; }
+int cuStreamSynchronize(void *s) { return (void)s, contexts != 1; }
+int cuStreamBeginCapture_v2(Stream *s, int mode) {
+    graphs++;
+    return (void)mode, s->into = calloc(1, sizeof(Graph)), 0;
+}
+int cuStreamEndCapture(Stream *s, void **g) { return *g = s->into, s->into = 0, 0; }
+int cuStreamIsCapturing(Stream *s, int *status) { return *status = s && s->into, contexts != 1; }
+int cuEventCreate(void **e, unsigned flags) { return (void)flags, *e = &graphs, 0; }
 int cuEventDestroy_v2(void *e) { return (void)e, 0; }
 int cuEventRecord(void *e, void *s) { return (void)e, (void)s, 0; }
 int cuEventSynchronize(void *e) { return (void)e, 0; }
 int cuEventElapsedTime(float *ms, void *a, void *b) { return (void)a, (void)b, *ms = 0.5f, 0; }
-int cuGraphInstantiateWithFlags(void **x, void *g, unsigned long long flags) {
-    return (void)flags, *x = g, 0;
+int cuGraphInstantiateWithFlags(void **x, Graph *g, unsigned long long flags) {
+    if (refuses) return 801;
+    graphs++;
+    *x = memcpy(malloc(sizeof *g), g, sizeof *g);
+    return (int)flags;
 }
-int cuGraphLaunch(void *x, void *s) {
-    (void)x, (void)s;
-    for (int i = 0; i < nrecorded; i++) add(recorded[i].p, recorded[i].n);
+int cuGraphLaunch(Graph *x, Stream *s) {
+    launches++;
+    for (int i = 0; i < x->n; i++) work(s, x->node[i].p, x->node[i].n, x->node[i].value);
     return 0;
 }
-int cuGraphExecDestroy(void *x) { return (void)x, 0; }
-int cuGraphDestroy(void *g) { return (void)g, 0; }
+int cuGraphExecDestroy(void *x) { return graphs--, free(x), 0; }
+int cuGraphDestroy(void *g) { return graphs--, free(g), 0; }

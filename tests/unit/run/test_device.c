@@ -134,8 +134,13 @@ TEST(device_refuses_wrong_programs) {
 
 // --- CUDA ----------------------------------------------------------------------------------------
 
+typedef struct FakeDriver {
+    int (*leaks)(void), (*compilations)(void), (*launches)(void);
+    void (*refuse_graphs)(int yes);
+} FakeDriver;
+
 // Compiles the fake driver and loads it: dlopen then takes it for libcuda.so.1. False: no compiler.
-static bool load_fake(const char *folder, int (**leaks)(void), int (**compilations)(void)) {
+static bool load_fake(const char *folder, FakeDriver *out) {
     char command[1024], path[512];
     snprintf(path, sizeof path, "%s/fake.so", folder);
     const char *slash = strstr(__FILE__, "unit/");
@@ -146,9 +151,11 @@ static bool load_fake(const char *folder, int (**leaks)(void), int (**compilatio
     if (system(command) != 0) return false;
     void *fake = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!fake) return false;
-    *leaks = (int (*)(void))dlsym(fake, "fake_leaks");
-    *compilations = (int (*)(void))dlsym(fake, "fake_compilations");
-    return *leaks && *compilations;
+    out->leaks = (int (*)(void))dlsym(fake, "fake_leaks");
+    out->compilations = (int (*)(void))dlsym(fake, "fake_compilations");
+    out->launches = (int (*)(void))dlsym(fake, "fake_launches");
+    out->refuse_graphs = (void (*)(int))dlsym(fake, "fake_refuse_graphs");
+    return out->leaks && out->compilations && out->launches && out->refuse_graphs;
 }
 
 static void copy_much(Device *d) {
@@ -163,6 +170,61 @@ static void copy_much(Device *d) {
     device_free(d, p);
     free(from);
     free(to);
+}
+
+// Runs the two kernels of the program; the calls of the driver that launched them.
+static int run_on(Device *d, DeviceCode *code, const FakeDriver *fake, uint64_t address,
+                  bool as_graph) {
+    DeviceError e;
+    int before = fake ? fake->launches() : 0;
+    CHECK(device_run(d, code, &address, NULL, &e) == DEVICE_OK);
+    CHECK_INT_EQ(device_ran_as_graph(code), as_graph);
+    return fake ? fake->launches() - before : as_graph ? 1 : 2;
+}
+
+// The kernels of a program go as one graph from the second run on the same arguments on. Several
+// sets of arguments have graphs of their own, each with its addresses. `fake`: NULL on a GPU.
+static void run_as_graphs(Device *d, const FakeDriver *fake) {
+    enum { SETS = 3, RUNS = 5, MANY = 9 };
+    uint32_t words[8] = {0}, got[8];
+    uint64_t p[MANY];
+    DeviceError e;
+    DeviceCode *code = device_load(d, &program, &e);
+    if (!CHECK(code != NULL)) return;
+    for (int i = 0; i < MANY; i++) {
+        p[i] = device_alloc(d, sizeof words, &e);
+        CHECK(device_write(d, p[i], words, sizeof words, NULL, &e) == DEVICE_OK);
+    }
+    for (int run = 0; run < RUNS; run++)
+        for (int i = 0; i < SETS; i++)
+            CHECK_INT_EQ(run_on(d, code, fake, p[i], run > 0), run > 0 ? 1 : 2);
+    // More sets in turn than are remembered: no graph is ever made.
+    for (int run = 0; run < RUNS; run++)
+        for (int i = SETS; i < MANY; i++) CHECK_INT_EQ(run_on(d, code, fake, p[i], false), 2);
+    CHECK(device_check(d, code, NULL, &e) == DEVICE_OK);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(device_read(d, got, p[i], sizeof got, NULL, &e) == DEVICE_OK);
+        for (int k = 0; k < 8; k++) CHECK_INT_EQ(got[k], k < 4 ? RUNS : 2 * RUNS);
+        device_free(d, p[i]);
+    }
+    device_unload(d, code);
+}
+
+// A driver that makes no graphs: every run launches its kernels.
+static void run_without_graphs(Device *d, const FakeDriver *fake) {
+    uint32_t words[8] = {0};
+    DeviceError e;
+    DeviceCode *code = device_load(d, &program, &e);
+    uint64_t p = device_alloc(d, sizeof words, &e);
+    CHECK(device_write(d, p, words, sizeof words, NULL, &e) == DEVICE_OK);
+    fake->refuse_graphs(1);
+    for (int run = 0; run < 3; run++) CHECK_INT_EQ(run_on(d, code, fake, p, false), 2);
+    CHECK(!device_graph_new(d, code, &p, 1, &e) && strstr(e.text, "making a graph"));
+    fake->refuse_graphs(0);
+    CHECK(device_read(d, words, p, sizeof words, NULL, &e) == DEVICE_OK);
+    CHECK_INT_EQ(words[7], 6);
+    device_free(d, p);
+    device_unload(d, code);
 }
 
 static void check_failures_of_cuda(Device *d) {
@@ -181,11 +243,12 @@ static void check_failures_of_cuda(Device *d) {
 
 TEST(device_cuda_uses_the_driver_well) {
     char folder[] = "/tmp/lw-fake-XXXXXX", remove[64];
-    int (*leaks)(void), (*compilations)(void);
+    FakeDriver fake;
     DeviceError e;
     Device *gpu = device_open("cuda:0", &e);
     if (gpu) { // the real one
         run_twice(gpu);
+        run_as_graphs(gpu, NULL);
         copy_much(gpu);
         device_close(gpu);
         return;
@@ -194,7 +257,7 @@ TEST(device_cuda_uses_the_driver_well) {
     CHECK(!device_open("cuda", &e) && e.status == DEVICE_ABSENT);
     CHECK(strstr(e.text, "no CUDA driver"));
     CHECK(device_count(&e) == 0);
-    if (!load_fake(folder, &leaks, &compilations)) return;
+    if (!load_fake(folder, &fake)) return;
     setenv("LW_GPU_CACHE", folder, 1);
     setenv("LW_GPU_COMPILER", "driver", 1);
     CHECK_INT_EQ(device_count(&e), 2);
@@ -205,11 +268,13 @@ TEST(device_cuda_uses_the_driver_well) {
         CHECK_STR_EQ(device_info(d)->name, "cuda:1");
         CHECK_STR_EQ(device_info(d)->target, "sm_90a");
         run_twice(d);
-        CHECK_INT_EQ(compilations(), round ? 3 : 1); // the second time it is in the cache
+        CHECK_INT_EQ(fake.compilations(), round ? 3 : 1); // the second time it is in the cache
         copy_much(d);
+        run_as_graphs(d, &fake);
+        run_without_graphs(d, &fake);
         check_failures_of_cuda(d);
         device_close(d);
-        CHECK_INT_EQ(leaks(), 0);
+        CHECK_INT_EQ(fake.leaks(), 0);
     }
     snprintf(remove, sizeof remove, "rm -r %s", folder);
     CHECK(system(remove) == 0);

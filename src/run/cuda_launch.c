@@ -1,0 +1,182 @@
+// Launches: the kernels of a program, one by one or as one CUDA graph.
+//
+// A launch costs the processor about 5 us. A graph costs 3 to 4 us whatever the number of its
+// kernels, and these follow each other within 1 us, but it takes up to a millisecond to make, and
+// it holds the addresses of its arguments. A program therefore remembers the last few sets of
+// arguments. The first run on a set launches kernels one by one, the second makes a graph, and
+// later ones launch that. Sets that come in turn, more than there is room for, are forgotten before
+// their second run, so none of them pays for a graph.
+#include "run/cuda_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct DeviceGraph {
+    void *graph, *exec;
+};
+
+// --- Kernels -------------------------------------------------------------------------------------
+
+static int launch(CudaDevice *d, const CudaCode *c, int i, const uint64_t *args, DeviceStream s) {
+    enum { MOST = 64 };
+    const DeviceLaunch *l = &c->code.launches[i];
+    uint64_t few[MOST],
+        *value = l->nparams <= MOST ? few : calloc((size_t)l->nparams, sizeof *value);
+    void *few_params[MOST],
+        **params = l->nparams <= MOST ? few_params : calloc((size_t)l->nparams, sizeof *params);
+    int r = 2;
+    if (value && params) {
+        for (int k = 0; k < l->nparams; k++) {
+            value[k] = code_param(&c->code, &l->params[k], args);
+            params[k] = &value[k];
+        }
+        CudaLaunchAttribute cluster = {.id = CUDA_LAUNCH_CLUSTER};
+        cluster.value.cluster.x = l->cluster[0];
+        cluster.value.cluster.y = l->cluster[1];
+        cluster.value.cluster.z = l->cluster[2];
+        bool clusters = l->cluster[0] > 1 || l->cluster[1] > 1 || l->cluster[2] > 1;
+        CudaLaunch config = {.shared = l->shared,
+                             .stream = s,
+                             .attributes = clusters ? &cluster : NULL,
+                             .nattributes = clusters};
+        memcpy(config.grid, l->grid, sizeof config.grid);
+        memcpy(config.block, l->block, sizeof config.block);
+        r = d->cuda.LaunchKernelEx(&config, c->function[i], params, NULL);
+    }
+    if (value != few) free(value);
+    if (params != few_params) free(params);
+    return r;
+}
+
+// In the current context.
+static int launch_all(CudaDevice *d, const CudaCode *c, const uint64_t *args, DeviceStream s) {
+    int r = 0;
+    if (c->code.has_status) r = d->cuda.MemsetD8Async(c->code.buffers[c->code.ntemps], 0, 4, s);
+    for (int i = 0; i < c->code.nlaunches && !r; i++) r = launch(d, c, i, args, s);
+    return r;
+}
+
+// --- Graphs --------------------------------------------------------------------------------------
+
+// Captures the launches on a stream of its own: only that stream is in capture mode.
+static int capture(CudaDevice *d, CudaCode *c, const uint64_t *args, int times, DeviceGraph *g) {
+    enum { RELAXED = 2, NON_BLOCKING = 1 };
+    void *s = NULL;
+    int r = d->cuda.StreamCreate(&s, NON_BLOCKING);
+    if (r) return r;
+    r = d->cuda.StreamBeginCapture(s, RELAXED);
+    for (int i = 0; i < times && !r; i++) r = launch_all(d, c, args, s);
+    int end = d->cuda.StreamEndCapture(s, &g->graph);
+    if (!r) r = end;
+    if (!r) r = d->cuda.GraphInstantiate(&g->exec, g->graph, 0);
+    d->cuda.StreamDestroy(s);
+    return r;
+}
+
+// In the current context, like graph_make. A graph that runs is destroyed when it has finished.
+static void graph_destroy(CudaDevice *d, DeviceGraph *g) {
+    if (g->exec) d->cuda.GraphExecDestroy(g->exec);
+    if (g->graph) d->cuda.GraphDestroy(g->graph);
+    free(g);
+}
+
+// NULL: *result is the driver's reason.
+static DeviceGraph *graph_make(CudaDevice *d, CudaCode *c, const uint64_t *args, int times,
+                               int *result) {
+    enum { OUT_OF_MEMORY = 2 };
+    DeviceGraph *g = calloc(1, sizeof *g);
+    *result = g ? capture(d, c, args, times, g) : OUT_OF_MEMORY;
+    if (g && *result) {
+        graph_destroy(d, g);
+        return NULL;
+    }
+    return g;
+}
+
+void cuda_graph_free(Device *device, DeviceGraph *g) {
+    CudaDevice *d = (CudaDevice *)device;
+    DeviceError ignored;
+    if (cuda_enter(d, &ignored)) {
+        free(g); // the context is lost, and the driver's graph with it
+        return;
+    }
+    graph_destroy(d, g);
+    cuda_leave(d, 0, "", &ignored);
+}
+
+DeviceGraph *cuda_graph_new(Device *device, DeviceCode *code, const uint64_t *args, int times,
+                            DeviceError *e) {
+    CudaDevice *d = (CudaDevice *)device;
+    int r = 0;
+    if (cuda_enter(d, e)) return NULL;
+    DeviceGraph *g = graph_make(d, (CudaCode *)code, args, times, &r);
+    cuda_leave(d, r, "making a graph", e);
+    return g;
+}
+
+DeviceStatus cuda_graph_run(Device *device, DeviceGraph *g, DeviceStream s, DeviceError *e) {
+    CudaDevice *d = (CudaDevice *)device;
+    if (cuda_enter(d, e)) return e->status;
+    return cuda_leave(d, d->cuda.GraphLaunch(g->exec, s), "launching a graph", e);
+}
+
+// --- Runs ----------------------------------------------------------------------------------------
+
+static void run_clear(CudaDevice *d, CudaRun *r) {
+    if (r->graph) graph_destroy(d, r->graph);
+    free(r->args);
+    *r = (CudaRun){0};
+}
+
+void cuda_runs_clear(CudaDevice *d, CudaCode *c) {
+    for (int i = 0; i < CUDA_RUNS; i++) run_clear(d, &c->run[i]);
+}
+
+// The run on these arguments. NULL: this is the first one, which is remembered in place of the one
+// that is unused for longest.
+static CudaRun *run_find(CudaDevice *d, CudaCode *c, const uint64_t *args) {
+    size_t bytes = (size_t)c->code.nargs * sizeof *args;
+    CudaRun *oldest = &c->run[0];
+    c->nruns++;
+    for (int i = 0; i < CUDA_RUNS; i++) {
+        CudaRun *r = &c->run[i];
+        if (r->args && memcmp(r->args, args, bytes) == 0) {
+            r->used = c->nruns;
+            return r;
+        }
+        if (r->used < oldest->used) oldest = r;
+    }
+    run_clear(d, oldest);
+    if (!(oldest->args = malloc(bytes + 1))) return NULL;
+    memcpy(oldest->args, args, bytes);
+    oldest->used = c->nruns;
+    return NULL;
+}
+
+// Does the caller record a graph of its own on the stream? Kernels become part of that one.
+static bool is_captured(CudaDevice *d, DeviceStream s) {
+    int capturing = 0;
+    return d->cuda.StreamIsCapturing(s, &capturing) || capturing;
+}
+
+// The graph of these arguments, from their second run on; NULL: launch kernels one by one.
+static DeviceGraph *graph_of(CudaDevice *d, CudaCode *c, const uint64_t *args, DeviceStream s) {
+    int ignored;
+    if (c->no_graphs || is_captured(d, s)) return NULL;
+    CudaRun *r = run_find(d, c, args);
+    if (!r) return NULL;
+    if (!r->graph) r->graph = graph_make(d, c, args, 1, &ignored);
+    c->no_graphs = !r->graph;
+    return r->graph;
+}
+
+DeviceStatus cuda_run(Device *device, DeviceCode *code, const uint64_t *args, DeviceStream s,
+                      DeviceError *e) {
+    CudaDevice *d = (CudaDevice *)device;
+    CudaCode *c = (CudaCode *)code;
+    if (cuda_enter(d, e)) return e->status;
+    DeviceGraph *g = graph_of(d, c, args, s);
+    code->as_graph = g != NULL;
+    int r = g ? d->cuda.GraphLaunch(g->exec, s) : launch_all(d, c, args, s);
+    return cuda_leave(d, r, "launching kernels", e);
+}
