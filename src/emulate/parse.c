@@ -356,10 +356,7 @@ void ptx_address(PtxParser *p, Ins *ins, EmuSpace space) {
     } else {
         ptx_refuse(p, "'%.*s' is no address in this memory", (int)name.len, name.s);
     }
-    if (ptx_accept(p, '+'))
-        ins->offset = ptx_integer(p);
-    else if (ptx_next_is(p, '-'))
-        ins->offset = ptx_integer(p);
+    if (ptx_accept(p, '+')) ins->offset = ptx_integer(p); // PTX has no '-' here, but "+-4"
     if (ins->offset < -(1 << 23) || ins->offset >= 1 << 23)
         ptx_refuse(p, "the offset of an address must fit 24 bits");
     ptx_expect(p, ']');
@@ -629,6 +626,8 @@ static void parse_entry(PtxParser *p) {
     vec_push(p->arena, &p->module->entries, blank);
     p->entry = &vec_last(&p->module->entries);
     PtxWord name = ptx_identifier(p);
+    if (isdigit((unsigned char)*name.s))
+        ptx_refuse(p, "'%.*s' begins with a digit: that is no name", (int)name.len, name.s);
     p->entry->info.name = arena_strndup(p->arena, name.s, name.len);
     uint32_t shared = p->shared;
     p->regs.n = p->labels.n = 0;

@@ -22,8 +22,8 @@ GpuResult gpulab_run(GpuLab *g, Lab *lab, const Tree *t, const LabData *data, In
 GpuResult gpulab_run_code(GpuLab *g, Lab *lab, const Tree *t, const PtxCode *code,
                           const LabData *data);
 
-// ptxas: false when the text does not assemble, or spills; the reason is in `why`.
+// ptxas: false when the text does not assemble, or spills unless it may; the reason is in `why`.
 bool gpulab_has_ptxas(void);
-bool gpulab_assembles(const char *text, const char *arch, char *why, size_t size);
+bool gpulab_assembles(const char *text, const char *arch, bool may_spill, char *why, size_t size);
 
 #endif

@@ -103,6 +103,7 @@ typedef struct GpuKernel {
 
 typedef struct GpuProgram {
     Arena *arena;
+    const char *name; // the prefix of the kernels' names, an identifier
     Tree *tree;       // specials expanded
     int hw;           // id of GPU_BLOCK_X; the others follow
     int nids;         // ids of indices are below
@@ -112,8 +113,8 @@ typedef struct GpuProgram {
     int64_t *scratch_at; // per buffer of the Tree's root: its place there; -1: none
 } GpuProgram;
 
-// Maps any Tree that verifies; NULL, with a diagnostic: its blocks have too many threads. `name` is
-// the prefix of the kernels' names.
+// Maps any Tree that verifies; NULL, with a diagnostic: its blocks have too many threads. Kernels
+// are named after `name`.
 GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *diags);
 
 // gpu_place.c: spaces and offsets of every buffer of a kernel; the Tree's scratch memory grows.

@@ -11,6 +11,8 @@
 // those that meet in a grid loop run in order, on one block: a Schedule privatises them instead.
 #include "code/gpu/gpu_impl.h"
 
+#include "code/c/c_impl.h"
+
 #include "base/checked.h"
 #include "tree/special.h"
 
@@ -259,6 +261,7 @@ static bool count_nodes(void *user, const Node *node, int depth, const Block *pa
 GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *diags) {
     GpuProgram *g = arena_new(arena, GpuProgram);
     g->arena = arena;
+    g->name = c_identifier(arena, name);
     g->tree = tree_fork(arena, tree_expand(t));
     gpu_edges(arena, g->tree);
     pad_tiles(arena, g->tree);
@@ -273,6 +276,6 @@ GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *dia
     Map m = {.g = g, .t = g->tree, .x = g->tree->exprs, .arena = arena, .diags = diags};
     m.value = arena_new_n(arena, const Affine *, room);
     m.stage_of = arena_new_n(arena, int, g->tree->buffers.n);
-    map_top(&m, &g->tree->root->node, name);
+    map_top(&m, &g->tree->root->node, g->name);
     return m.failed ? NULL : g;
 }

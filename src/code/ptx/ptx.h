@@ -35,6 +35,7 @@ typedef struct PtxOptions {
 } PtxOptions;
 
 typedef struct PtxCode {
+    const char *name; // the prefix of the kernels' names, an identifier
     const char *text;
     size_t size;
     int nlaunches;
@@ -51,7 +52,7 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
 bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
               PtxCode *out, DiagList *diags);
 // The C header of the text as a file: a function that launches the kernels.
-void ptx_header(Text *out, const PtxCode *code, const Tree *t, const char *name);
+void ptx_header(Text *out, const PtxCode *code, const Tree *t);
 // What a device loads and runs; `nargs` is that of the Tree.
 DeviceProgram *ptx_program(Arena *arena, const PtxCode *code, int nargs);
 

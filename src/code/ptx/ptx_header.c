@@ -17,12 +17,15 @@ static void launches(Text *out, const PtxCode *code) {
     }
 }
 
-void ptx_header(Text *out, const PtxCode *code, const Tree *t, const char *name) {
+void ptx_header(Text *out, const PtxCode *code, const Tree *t) {
+    const char *name = code->name;
     text_printf(out, "#ifndef LW_%s_H\n#define LW_%s_H\n\n#include <cuda.h>\n\n", name, name);
-    text_printf(out,
-                "// Launches the kernels of %s, in order, on a stream. Device pointers, aligned to "
-                "16 bytes:\n",
-                name);
+    text_printf(
+        out,
+        "// Launches the kernels of %s, in order, on a stream, which may be in capture mode. The\n"
+        "// module is the file that this header belongs to, by cuModuleLoad. Device "
+        "pointers,\n// aligned to 16 bytes:\n",
+        name);
     describe(out, t);
     text_printf(out,
                 "//   scratch  %s_scratch bytes, any content\n"

@@ -307,7 +307,7 @@ static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, 
     if (load) text_printf(out, "%s, ", text_str(&list));
     text_char(out, '[');
     opnd_print(out, address);
-    if (disp) text_printf(out, "%+lld", (long long)disp);
+    if (disp) text_printf(out, "+%lld", (long long)disp);
     text_char(out, ']');
     if (!load) text_printf(out, ", %s", text_str(&list));
     text_add(out, ";\n");
@@ -585,7 +585,7 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     Opnd g = address_of(w, from->tensor, q->rest, plan_constant(w, q), &disp[1]);
     int size = bytes_of(w, to->tensor), bytes = n->vector * size;
     if (n->async) {
-        line(w, "cp.async.%s.shared.global [%%r%d%+lld], [%%d%d%+lld], %d;",
+        line(w, "cp.async.%s.shared.global [%%r%d+%lld], [%%d%d+%lld], %d;",
              bytes == 16 ? "cg" : "ca", s.reg, (long long)disp[0], g.reg, (long long)disp[1],
              bytes);
         return;
@@ -603,10 +603,10 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     bool many = words > 1;
     const GpuBuffer *b = place_of(w, from->tensor);
     bool nc = b->space == GPU_GLOBAL && !b->written && from->tensor < w->t->nargs;
-    line(w, "ld.%s%s%s.%s %s%s%s, [%%%c%d%+lld];", space_name(w, from->tensor), nc ? ".nc" : "", v,
+    line(w, "ld.%s%s%s.%s %s%s%s, [%%%c%d+%lld];", space_name(w, from->tensor), nc ? ".nc" : "", v,
          type, many ? "{" : "", text_str(&list), many ? "}" : "", g.class == REG_64 ? 'd' : 'r',
          g.reg, (long long)disp[1]);
-    line(w, "st.%s%s.%s [%%%c%d%+lld], %s%s%s;", space_name(w, to->tensor), v, type,
+    line(w, "st.%s%s.%s [%%%c%d+%lld], %s%s%s;", space_name(w, to->tensor), v, type,
          s.class == REG_64 ? 'd' : 'r', s.reg, (long long)disp[0], many ? "{" : "", text_str(&list),
          many ? "}" : "");
 }

@@ -119,14 +119,16 @@ static void writer_open(KernelWriter *w) {
     w->out = &s->body;
 }
 
-// A kernel of many blocks with asynchronous copies shares its processor with a second block, which
-// computes while the first waits: its threads may have half of the registers.
-static bool wants_company(const GpuKernel *k, int nbuffers) {
-    enum { BLOCKS = 133, THREADS = 256 };
+// Blocks that a processor should have room for; 0: the assembler decides. A kernel of many blocks
+// with asynchronous copies shares its processor with a second block, which computes while the first
+// waits: its threads may have half of the registers. One with a block per processor at most has no
+// use for room, and should not spill to make it.
+static int least_blocks(const GpuKernel *k, int nbuffers) {
+    enum { PROCESSORS = 132, THREADS = 256 };
     bool staged = false;
+    if (k->size[0] * k->size[1] * k->size[2] <= PROCESSORS) return 1;
     for (int i = 0; i < nbuffers; i++) staged |= k->buffer[i].stages > 1;
-    return staged && k->size[0] * k->size[1] * k->size[2] >= BLOCKS && gpu_threads(k) == THREADS &&
-           2 * k->shared <= GPU_SHARED_BYTES - 4096;
+    return staged && gpu_threads(k) == THREADS && 2 * k->shared <= GPU_SHARED_BYTES - 4096 ? 2 : 0;
 }
 
 static void block_shape(const GpuKernel *k, unsigned *block) {
@@ -144,7 +146,8 @@ static void print_entry(const KernelWriter *w, Text *out) {
     for (int i = 0; i < w->t->nargs; i++) text_printf(out, "\t.param .u64 arg%d,\n", i);
     text_add(out, "\t.param .u64 scratch,\n\t.param .u64 status\n)\n");
     text_printf(out, ".maxntid %u, %u, %u\n", block[0], block[1], block[2]);
-    if (wants_company(w->k, w->t->buffers.n)) text_add(out, ".minnctapersm 2\n");
+    int least = least_blocks(w->k, w->t->buffers.n);
+    if (least) text_printf(out, ".minnctapersm %d\n", least);
     text_add(out, "{\n");
     for (int c = 0; c < REG_CLASSES; c++)
         if (w->nregs[c])
@@ -211,7 +214,8 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
     text_printf(&text, ".version %s\n.target sm_%d\n.address_size 64\n", version, sm);
     if (u.shared) text_add(&text, "\n.extern .shared .align 16 .b8 smem[];\n");
     text_add_n(&text, text_str(&u.kernels), u.kernels.len);
-    *out = (PtxCode){.text = text_str(&text),
+    *out = (PtxCode){.name = g->name,
+                     .text = text_str(&text),
                      .size = text.len,
                      .nlaunches = g->kernel.n,
                      .launch = launch,

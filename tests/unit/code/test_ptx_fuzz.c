@@ -93,3 +93,46 @@ TEST(ptx_shapes) { try_pairs(pair_shape, 150); }
 TEST(ptx_random) { try_pairs(pair_random, 300); }
 TEST(ptx_lanes) { try_pairs(pair_lanes, 100); }
 TEST(ptx_composed) { try_pairs(pair_composed, 100); }
+
+// --- ptxas -----------------------------------------------------------------------------------------
+
+// The text of a random pair, or of a chosen Schedule, which does not spill.
+static bool assembles(Lab *lab, const Program *p, uint64_t seed, bool chosen) {
+    GenSched g;
+    Tree *t = NULL;
+    PtxCode code;
+    PtxOptions o = {.sm = seed % 2 ? 80 : 90};
+    char why[4096];
+    const Schedule *s =
+        chosen ? choose_gpu(&lab->arena, p, NULL) : pair_schedule(lab, p, seed, &g, &t);
+    if (chosen) t = tree_lower(&lab->arena, p, s, &lab->diags);
+    if (!CHECK(t)) return false;
+    if (!ptx_make(&lab->arena, t, "k", &o, &code, &lab->diags)) return true;
+    const char *arch = seed % 2 ? "sm_80" : "sm_90a";
+    if (CHECK(gpulab_assembles(code.text, arch, !chosen, why, sizeof why))) return true;
+    printf("seed %llu: %s\n%s\n%s\n", (unsigned long long)seed, why, lab_text(lab, p),
+           s ? shrink_schedule_text(lab, s) : "");
+    return false;
+}
+
+static void assemble_all(PairProgram *make, int64_t rounds) {
+    if (!gpulab_has_ptxas()) {
+        printf("SKIPPED: there is no ptxas; LW_PTXAS names one\n");
+        return;
+    }
+    bool ok = true;
+    int64_t n = check_long_rounds(rounds);
+    for (int64_t i = 0; i < n && ok; i++) {
+        Lab lab;
+        lab_begin(&lab);
+        uint64_t seed = (uint64_t)i + (uint64_t)check_first_seed();
+        const Program *p = make(&lab, seed);
+        if (CHECK(p)) ok = assembles(&lab, p, seed, false) && assembles(&lab, p, seed, true);
+        lab_end(&lab);
+    }
+    printf("%lld programs assemble\n", (long long)n);
+}
+
+TEST(shapes_assemble) { assemble_all(pair_shape, 8); }
+TEST(composed_assemble) { assemble_all(pair_composed, 8); }
+TEST(random_assemble) { assemble_all(pair_random, 8); }

@@ -51,12 +51,12 @@ typedef struct Wrong {
 static const Wrong wrong[] = {
     // Addresses.
     {"ld.global.f32 %f1, [%a+4];\n" STORE, "at byte 256 of buffer 0, which has 256", 1},
-    {"ld.global.f32 %f1, [%a-4];\n" STORE, "4 before the beginning of buffer 0", 1},
+    {"ld.global.f32 %f1, [%a+-4];\n" STORE, "4 before the beginning of buffer 0", 1},
     {"ld.global.f32 %f1, [%a+2];\n" STORE, "not a multiple of 4", 1},
     {"ld.global.v2.f32 {%f1, %f2}, [%a];\n" STORE, "not a multiple of 8", 1},
     {"mov.b64 %a, 0;\nld.global.f32 %f1, [%a];\n" STORE, "belongs to no buffer", 1},
     {LOAD "st.shared.f32 [%s+1024], %f0;\n", "at byte 1024 of shared memory, which has 1024", 1},
-    {LOAD "st.shared.f32 [%s-4], %f0;\n", "4 before the beginning of shared memory", 1},
+    {LOAD "st.shared.f32 [%s+-4], %f0;\n", "4 before the beginning of shared memory", 1},
     {"mov.u64 %c, table;\nld.const.f32 %f1, [%c+16];\n",
      "at byte 16 of constant memory, which has 16", 1},
     // Undefined values.
