@@ -17,10 +17,15 @@ typedef struct Kind {
 } Kind;
 
 static const Kind kinds[] = {
-    [LW_EMIT_C] = {".c", "source"},      [LW_EMIT_OBJ] = {".o", "object"},
-    [LW_EMIT_ASM] = {".s", "assembly"},  [LW_EMIT_SO] = {".so", "library"},
-    [LW_EMIT_PTX] = {".ptx", "kernels"}, [LW_EMIT_STRIPE] = {".stripe", "loops"},
+    [LW_EMIT_C] = {".c", "source"},          [LW_EMIT_OBJ] = {".o", "object"},
+    [LW_EMIT_ASM] = {".s", "assembly"},      [LW_EMIT_SO] = {".so", "library"},
+    [LW_EMIT_PTX] = {".ptx", "kernels"},     [LW_EMIT_STRIPE] = {".stripe", "loops"},
+    [LW_EMIT_CUBIN] = {".cubin", "kernels"},
 };
+
+static bool is_gpu(const Kind *kind) {
+    return kind == &kinds[LW_EMIT_PTX] || kind == &kinds[LW_EMIT_CUBIN];
+}
 
 // A name with a dot must have the right extension; libraries may add a version.
 static bool ending_fits(const char *path, const Kind *kind) {
@@ -47,17 +52,21 @@ static bool is_other_header(const char *path, const Kind *kind) {
     bool ours = some && strncmp(text, "#ifndef LW_", 11) == 0;
     bool gpu = strstr(text, "#include <cuda.h>") != NULL;
     bool machine = strstr(text, "// Machine code for ") != NULL;
-    bool is_c = kind == &kinds[LW_EMIT_C], is_ptx = kind == &kinds[LW_EMIT_PTX];
+    bool is_c = kind == &kinds[LW_EMIT_C];
     fclose(f);
     free(text);
-    return ours && (gpu != is_ptx || (!gpu && machine == is_c));
+    return ours && (gpu != is_gpu(kind) || (!gpu && machine == is_c));
 }
 
 // A name that C or the file itself reserves would be changed.
 static int emit(Cli *cli, const lw_bound *b, const Kind *kind, const lw_emit_options *o,
                 lw_emitted *out) {
     int status = cli_report(cli, lw_bound_emit(cli->ctx, b, (lw_emit)(kind - kinds), o, out));
-    if (status || !o->name || strcmp(out->function, o->name) == 0) return status;
+    if (status || !o->name) return status;
+    size_t n = strlen(o->name);
+    const char *rest = is_gpu(kind) ? "_launch" : "";
+    if (strncmp(out->function, o->name, n) == 0 && strcmp(out->function + n, rest) == 0)
+        return status;
     return cli_fail(cli, "--name %s: C, or the code around the function, has another use for it",
                     o->name);
 }
@@ -107,7 +116,7 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
 static int compile_function(Cli *cli, const lw_function *f, const Kind *kind) {
     lw_emit_options o = {
         .struct_size = sizeof o, .name = cli->name, .isa = cli->isa, .threads = (int)cli->threads};
-    if (kind == &kinds[LW_EMIT_PTX]) o.isa = cli->target;
+    if (is_gpu(kind)) o.isa = cli->target;
     char *schedule = NULL;
     lw_bound *b = NULL;
     int status = cli_schedule(cli, &o.schedule, &schedule);
@@ -126,7 +135,8 @@ static bool is_name(const char *text) {
 }
 
 int command_compile(Cli *cli) {
-    if (!cli->emit) return cli_misuse(cli, "what to write? --emit c, obj, asm, so, ptx or stripe");
+    if (!cli->emit)
+        return cli_misuse(cli, "what to write? --emit c, obj, asm, so, ptx, stripe or cubin");
     const Kind *kind = &kinds[cli_word(emit_words, cli->emit)];
     if (!cli->output) return cli_misuse(cli, "where to? -o FILE%s", kind->ending);
     if (cli->name && !is_name(cli->name))
@@ -144,10 +154,10 @@ int command_compile(Cli *cli) {
     if (cli->schedule && kind == &kinds[LW_EMIT_C])
         status =
             cli_idle(cli, "--isa", "with --schedule: it is for machine code, and to choose by");
-    if (!status && kind == &kinds[LW_EMIT_PTX])
+    if (!status && is_gpu(kind))
         status = cli_idle(cli, "--threads --isa", "on PTX; --target names the architecture");
-    if (!status && kind != &kinds[LW_EMIT_PTX])
-        status = cli_idle(cli, "--target", "but with --emit ptx");
+    if (!status && !is_gpu(kind))
+        status = cli_idle(cli, "--target", "but with --emit ptx and cubin");
     if (!status) status = cli_open(cli, &mod);
     const lw_function *f = status ? NULL : cli_function(cli, mod);
     if (!status) status = f ? compile_function(cli, f, kind) : EXIT_FAILED;

@@ -263,6 +263,7 @@ static void print_summary(Run *r) {
         print_time(r->timing.compile_us);
     }
     if (r->timing.threads > 1) printf(", on %d threads", r->timing.threads);
+    if (r->timing.kernels > 1) printf(", in %d kernels", r->timing.kernels);
     if (r->cli->device) printf(", on %s", r->cli->device);
     const char *from = r->timing.schedule;
     if (cli_tuned(from))
@@ -297,6 +298,7 @@ static void json_summary(Run *r) {
     json_values(j, r->bound);
     json_str(j, "backend", lw_backend_name(r->timing.backend));
     if (r->cli->device) json_str(j, "device", r->cli->device);
+    if (r->cli->device) json_int(j, "kernels", r->timing.kernels);
     json_int(j, "instances", lw_bound_instances(r->bound));
     const lw_timing *t = &r->timing;
     double median = t->samples ? t->median_us : t->run_us;

@@ -133,6 +133,8 @@ const Command commands[] = {
      "--emit asm        the same code for the GNU assembler, FILE.s.\n"
      "--emit so         the same code as a shared library, FILE.so, by the system's linker.\n"
      "--emit ptx        kernels for NVIDIA GPUs, FILE.ptx; the header launches them.\n"
+     "--emit cubin      the same kernels as machine code for --target, FILE.cubin, by CUDA's\n"
+     "                  libnvJitLink or ptxas.\n"
      "--emit stripe     the loops as Stripe text, FILE.stripe, without a header.\n"
      "\n"
      "  loopwright compile mv.tc --size M=4,K=3 --emit c -o mv.c\n"

@@ -23,7 +23,7 @@ const char *const lang_words[] = {"tc", "lwp", "lwg", "stripe", "teml", NULL};
 const char *const stage_words[] = {"program",     "schedule", "tree", "stripe",
                                    "asm",         "report",   "ptx",  "schedule-tree",
                                    "dependences", "teml",     NULL};
-const char *const emit_words[] = {"c", "obj", "asm", "so", "ptx", "stripe", NULL};
+const char *const emit_words[] = {"c", "obj", "asm", "so", "ptx", "stripe", "cubin", NULL};
 const char *const backend_words[] = {"interp", "tree", "c", "jit", NULL};
 static const char *const isa_words[] = {"scalar", "avx2", "avx512", NULL};
 
@@ -71,7 +71,7 @@ static const Option options[] = {
      .words = isa_words},
     {"--device", "NAME", "a GPU, cuda:0, cuda:1 ..., or emulate, which needs none", TEXT,
      AT(device)},
-    {"--emit", "KIND", "output: c, obj, asm, so, ptx (a C header next to it) or stripe", WORD,
+    {"--emit", "KIND", "output: c, obj, asm, so, ptx, cubin (a C header next to it) or stripe", WORD,
      AT(emit), .words = emit_words},
     {"--name", "NAME", "name of the generated function (default: its own name)", TEXT, AT(name)},
     {"-o", "FILE", "output file; compile -o - writes header and code to standard output", TEXT,

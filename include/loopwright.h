@@ -650,6 +650,8 @@ typedef enum lw_emit {
     LW_EMIT_SO = 3,     // the same as a shared library, by the system's linker
     LW_EMIT_PTX = 4,    // kernels for NVIDIA GPUs, and a header that launches them: docs/gpu.md
     LW_EMIT_STRIPE = 5, // the loops as Stripe text, which parses back; no header: docs/trees.md
+    LW_EMIT_CUBIN = 6,  // the kernels of PTX as machine code of one architecture, by libnvJitLink
+                        // or ptxas (else LW_UNAVAILABLE), and the same header
 } lw_emit;
 
 typedef struct lw_emit_options {
@@ -658,7 +660,8 @@ typedef struct lw_emit_options {
     const char *name;   // name of the function in C; NULL: its own name
     const char *header; // file that C source includes; NULL: NAME.h; "": included in the source
     const char *isa;    // machine code: "scalar", "avx2" or "avx512", whether or not this machine
-                        // has it; NULL: the best one of this machine. PTX: "sm_80" (or NULL) and up
+                        // has it; NULL: the best one of this machine. PTX and cubin: "sm_80" (or NULL)
+                        // and up
     int threads; // to choose a schedule for; 0: LW_THREADS, or the processors of this process
 } lw_emit_options;
 
@@ -717,6 +720,9 @@ typedef struct lw_timing {
     const char *tuned_isa;
     double bound_us; // lower bound of the space, from tuning; 0: unknown. A median below it refutes
                      // the bound
+    int kernels;     // gpu: of one run
+    bool as_graph;   // gpu: they were launched as one CUDA graph, not one by one. Runs are from the
+                     // second one on the same arguments on
 } lw_timing;
 
 typedef struct lw_run_options {

@@ -154,9 +154,9 @@ static lw_status emit_stripe(Compilation *c, EmitCall *e) {
 
 static lw_status emit_body(Call *call, void *args) {
     EmitCall *e = args;
-    if (e->what == LW_EMIT_PTX)
+    if (e->what == LW_EMIT_PTX || e->what == LW_EMIT_CUBIN)
         return gpu_emit(call, e->bound, &e->options.schedule, e->options.isa, e->options.name,
-                        e->out);
+                        e->what == LW_EMIT_CUBIN, e->out);
     Compilation c = compilation_of(call, e->bound, &e->options.schedule);
     c.machine = show_machine(call, e->options.isa);
     c.threads = e->options.threads;
@@ -170,7 +170,7 @@ lw_status lw_bound_emit(lw_context *ctx, const lw_bound *b, lw_emit what,
     if (!out) return call_null(ctx, "out");
     memset(out, 0, sizeof *out);
     if (!b) return call_null(ctx, "b");
-    if (what < LW_EMIT_C || what > LW_EMIT_STRIPE)
+    if (what < LW_EMIT_C || what > LW_EMIT_CUBIN)
         return call_misuse(ctx, "'what' is %d, which is not a valid lw_emit", (int)what);
     EmitCall e = {.bound = b, .what = what, .out = out};
     if (!options_copy(&e.options, sizeof e.options, options)) return call_unsized(ctx);

@@ -1,8 +1,10 @@
-// Bound functions as PTX text, to read or to write to a file.
+// Bound functions as PTX text, to read or to write to a file, and as machine code of a GPU.
 #include "api/compile_gpu.h"
 
 #include "api/device_machine.h"
 #include "choose/choose_gpu.h"
+#include "run/cc.h"
+#include "run/jitlink.h"
 #include "sched/schedule.h"
 #include "tree/special.h"
 
@@ -111,18 +113,59 @@ lw_status gpu_show(Call *call, const lw_bound *b, const lw_schedule_text *text, 
     return LW_OK;
 }
 
+// --- Machine code --------------------------------------------------------------------------------
+
+// By libnvJitLink. False: it is not there, or LW_GPU_COMPILER asks for ptxas.
+static bool link_code(Call *call, const char *target, lw_emitted *out, lw_status *status) {
+    JitLink j;
+    DeviceError e;
+    const char *asked = getenv("LW_GPU_COMPILER");
+    if (asked && strcmp(asked, "ptxas") == 0) return false;
+    if (!jitlink_open(&j, 13) && !jitlink_open(&j, 12)) return false;
+    size_t size = 0;
+    void *code = jitlink_compile(&j, out->bytes, out->size, target, &size, &e);
+    jitlink_close(&j);
+    if (code)
+        out->bytes = memcpy(arena_alloc(call->arena, size + 1), code, size);
+    else
+        diag_report(call->diags, (Range){0, 0}, DIAG_PTXAS_FAILED,
+                    arena_printf(call->arena, "%s", e.text));
+    out->size = size;
+    *status = code ? LW_OK : LW_ERROR;
+    free(code);
+    return true;
+}
+
+// Machine code is smaller than its text, but for what every file has.
+static lw_status assemble(Call *call, const char *target, lw_emitted *out) {
+    enum { MESSAGE = 4096, MORE = 1 << 20 };
+    lw_status status;
+    if (link_code(call, target, out, &status)) return status;
+    char *message = arena_alloc(call->arena, MESSAGE);
+    size_t size = 2 * out->size + MORE;
+    char *bytes = arena_alloc(call->arena, size);
+    CcResult r = cc_assemble_ptx(out->bytes, out->size, target, bytes, &size, message, MESSAGE);
+    out->bytes = bytes;
+    out->size = size;
+    if (r == CC_OK) return LW_OK;
+    Diag *d = diag_report(call->diags, (Range){0, 0},
+                          r == CC_MISSING ? DIAG_PTXAS_MISSING : DIAG_PTXAS_FAILED, message);
+    if (r != CC_MISSING) return LW_ERROR;
+    diag_note(call->diags, d, (Range){0, 0}, DIAG_PTXAS_MISSING_NOTE);
+    return LW_UNAVAILABLE;
+}
+
 lw_status gpu_emit(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
-                   const char *name, lw_emitted *out) {
+                   const char *name, bool cubin, lw_emitted *out) {
     GpuCompiled g;
     lw_status status = compile_text(call, b, text, isa, name, &g);
     if (status) return status;
     Text header = {.arena = call->arena};
-    if (!name) name = b->program && b->program->name ? b->program->name : "kernel";
-    ptx_header(&header, &g.code, g.tree, name);
-    *out = (lw_emitted){.function = arena_printf(call->arena, "%s_launch", name),
+    ptx_header(&header, &g.code, g.tree);
+    *out = (lw_emitted){.function = arena_printf(call->arena, "%s_launch", g.code.name),
                         .bytes = g.code.text,
                         .size = g.code.size,
                         .header = text_str(&header),
                         .header_size = header.len};
-    return LW_OK;
+    return cubin ? assemble(call, isa ? isa : "sm_80", out) : LW_OK;
 }

@@ -20,10 +20,10 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
                       const View *views, const char *name, const DeviceInfo *device,
                       const PtxOptions *options, GpuCompiled *out);
 
-// LW_STAGE_PTX and LW_EMIT_PTX. `isa` is "sm_80" or higher; NULL: sm_80.
+// LW_STAGE_PTX; LW_EMIT_PTX and LW_EMIT_CUBIN. `isa` is "sm_80" or higher; NULL: sm_80.
 lw_status gpu_show(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
                    const char **out);
 lw_status gpu_emit(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
-                   const char *name, lw_emitted *out);
+                   const char *name, bool cubin, lw_emitted *out);
 
 #endif

@@ -169,6 +169,7 @@ static lw_status load_program(Compilation *c, Device *d, const DeviceArgument *a
     k->key_bytes = key_bytes;
     k->text_bytes = program->len;
     k->checks = program->has_status;
+    k->kernels = program->nlaunches;
     k->tuned = made.tuned;
     memcpy(k->key, key, key_bytes);
     pthread_mutex_init(&k->lock, NULL);
@@ -322,6 +323,8 @@ lw_status gpu_run(Compilation *c) {
     c->timing.code_bytes = k->text_bytes;
     c->timing.schedule = c->options->schedule.text ? "given" : k->tuned ? "tuned" : "chosen";
     c->timing.threads = 1;
+    c->timing.kernels = k->kernels;
+    c->timing.as_graph = device_ran_as_graph(k->code);
     if (c->timed) count_work(c);
     device_kernel_leave(all, k);
     if (!result) return LW_OK;

@@ -17,6 +17,7 @@ typedef struct DeviceKernel {
     DeviceStream last; // of its last run: temporaries exist once
     size_t text_bytes, key_bytes;
     bool checks;
+    int kernels; // that a run launches
     bool tuned; // its Schedule is the database's
     char key[]; // Schedule, flags, strides
 } DeviceKernel;

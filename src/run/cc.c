@@ -61,6 +61,7 @@ static bool write_file(const char *path, const char *text, size_t left) {
 static void read_log(const Folder *f, char *message, size_t size) {
     int fd = open(f->log, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? 0 : read(fd, message, size - 1);
+    while (n > 0 && message[n - 1] == '\n') n--;
     message[n > 0 ? n : 0] = 0;
     if (fd >= 0) close(fd);
 }
@@ -112,13 +113,8 @@ static int run(const Folder *f, const char *const *args) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-static CcResult compile(const Folder *f, const CcOptions *o, bool openmp, char *message,
-                        size_t size) {
-    const char *cc = o->compiler ? o->compiler : getenv("CC"), *args[MAX_ARGS];
-    char words[PATH_SIZE];
-    int n = snprintf(words, sizeof words, "%s", cc && *cc ? cc : "cc");
-    if (n < 0 || n >= PATH_SIZE) words[0] = 0;
-    arguments(f, o, words, openmp, args);
+// Runs the command, whose output becomes the message if it fails.
+static CcResult run_command(const Folder *f, const char *const *args, char *message, size_t size) {
     int code = run(f, args);
     if (code == 0) return CC_OK;
     if ((code < 0 && errno == ENOENT) || code == 127) { // 127: the child could not start it
@@ -132,6 +128,16 @@ static CcResult compile(const Folder *f, const CcOptions *o, bool openmp, char *
     read_log(f, message, size);
     if (!*message) snprintf(message, size, "'%s' ends with status %d", args[0], code);
     return CC_FAILED;
+}
+
+static CcResult compile(const Folder *f, const CcOptions *o, bool openmp, char *message,
+                        size_t size) {
+    const char *cc = o->compiler ? o->compiler : getenv("CC"), *args[MAX_ARGS];
+    char words[PATH_SIZE];
+    int n = snprintf(words, sizeof words, "%s", cc && *cc ? cc : "cc");
+    if (n < 0 || n >= PATH_SIZE) words[0] = 0;
+    arguments(f, o, words, openmp, args);
+    return run_command(f, args, message, size);
 }
 
 // --- Loading -----------------------------------------------------------------------------------
@@ -195,20 +201,48 @@ static CcResult read_library(const Folder *f, char *into, size_t *size, char *me
     return CC_SYSTEM;
 }
 
+// Writes the input, runs a command on it (NULL: the compiler, as a linker), and reads its output.
+static CcResult convert(Folder *f, const void *input, size_t bytes, const char *const *args,
+                        void *into, size_t *size, char *message, size_t message_size) {
+    CcOptions o = {0};
+    CcResult result = CC_SYSTEM;
+    if (!write_file(f->source, input, bytes))
+        snprintf(message, message_size, "cannot write '%s': %s", f->source, strerror(errno));
+    else
+        result = args ? run_command(f, args, message, message_size)
+                      : compile(f, &o, false, message, message_size);
+    if (result == CC_OK) result = read_library(f, into, size, message, message_size);
+    folder_remove(f);
+    return result;
+}
+
 CcResult cc_link(const void *object, size_t bytes, void *into, size_t *size, char *message,
                  size_t message_size) {
     Folder f;
-    CcOptions o = {0};
-    if (!folder_open(&f, true)) {
-        snprintf(message, message_size, "cannot make a temporary folder: %s", strerror(errno));
-        return CC_SYSTEM;
+    if (folder_open(&f, true))
+        return convert(&f, object, bytes, NULL, into, size, message, message_size);
+    snprintf(message, message_size, "cannot make a temporary folder: %s", strerror(errno));
+    return CC_SYSTEM;
+}
+
+CcResult cc_assemble_ptx(const char *text, size_t bytes, const char *target, void *into,
+                         size_t *size, char *message, size_t message_size) {
+    Folder f;
+    char arch[64];
+    const char *set = getenv("LW_PTXAS"), *usual = "/usr/local/cuda/bin/ptxas";
+    size_t room = *size;
+    snprintf(arch, sizeof arch, "-arch=%s", target);
+    CcResult result = CC_MISSING;
+    for (int i = 0; i < 2 && result == CC_MISSING; i++) {
+        if (!folder_open(&f, true)) {
+            snprintf(message, message_size, "cannot make a temporary folder: %s", strerror(errno));
+            return CC_SYSTEM;
+        }
+        const char *name = set && *set ? set : i ? usual : "ptxas";
+        const char *args[] = {name, arch, f.source, "-o", f.library, NULL};
+        *size = room;
+        result = convert(&f, text, bytes, args, into, size, message, message_size);
     }
-    CcResult result = CC_SYSTEM;
-    if (!write_file(f.source, object, bytes))
-        snprintf(message, message_size, "cannot write '%s': %s", f.source, strerror(errno));
-    else if ((result = compile(&f, &o, false, message, message_size)) == CC_OK)
-        result = read_library(&f, into, size, message, message_size);
-    folder_remove(&f);
     return result;
 }
 

@@ -37,7 +37,14 @@ typedef enum GpuAxis {
     GPU_AXES = GPU_LANE_0 + 6
 } GpuAxis;
 
-enum { GPU_WARP = 32, GPU_MAX_THREADS = 1024, GPU_SHARED_BYTES = 232448, GPU_MAX_GRID_YZ = 65535 };
+enum {
+    GPU_WARP = 32,
+    GPU_MAX_THREADS = 1024,
+    GPU_SHARED_BYTES = 232448,
+    GPU_SHARED_FOR_SUMS = 8 * GPU_MAX_THREADS, // reductions over threads need 8 bytes per thread
+    GPU_SHARED_MOST = GPU_SHARED_BYTES - GPU_SHARED_FOR_SUMS, // for buffers
+    GPU_MAX_GRID_YZ = 65535
+};
 
 typedef enum GpuSpace {
     GPU_GLOBAL,   // an argument, or scratch memory of the device
@@ -52,6 +59,7 @@ typedef struct GpuBuffer {
     bool used, written; // by this kernel
     int64_t offset;     // bytes from the start of scratch, shared or local memory
     int64_t bytes;
+    bool moved;     // to scratch memory: shared memory has no room for it
     bool per_block; // scratch memory: every block has its own, `block_bytes` apart
     int64_t block_bytes;
     unsigned slices; // shared memory: threads that differ in these axes have their own

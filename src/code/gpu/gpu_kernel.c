@@ -150,6 +150,18 @@ static GpuNode *map_plain(Map *m, const Block *b) {
 
 static bool is_marked(Kind k) { return is_grid(k) || is_thread(k); }
 
+// Buffers that a Schedule places in shared memory but that are in scratch memory, for want of room.
+static void report_moved(Map *m, const GpuKernel *k) {
+    for (int i = m->t->nargs; i < m->t->buffers.n; i++) {
+        const GpuBuffer *b = &k->buffer[i];
+        if (!b->used || !b->moved || m->t->buffers.at[i].home != HOME_SHARED) continue;
+        Diag *d = diag_report(m->diags, gpu_range(m->t, k->nest), DIAG_GPU_SHARED,
+                              m->t->buffers.at[i].name, (long long)b->block_bytes,
+                              (long long)(GPU_SHARED_MOST - k->shared));
+        diag_note(m->diags, d, (Range){0, 0}, DIAG_GPU_SHARED_NOTE);
+    }
+}
+
 static void map_kernel(Map *m, const Node *node, const char *name) {
     GpuKernel *k = arena_new(m->arena, GpuKernel);
     const Block *b = as_block(node);
@@ -169,6 +181,7 @@ static void map_kernel(Map *m, const Node *node, const char *name) {
     if (gpu_threads(k) == 1) set_threads(m, 1);
     vec_push(m->arena, &m->g->kernel, k);
     gpu_place(m->g, k);
+    report_moved(m, k);
     gpu_barriers(m->g, k);
 }
 

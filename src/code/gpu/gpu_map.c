@@ -11,9 +11,8 @@
 // those that meet in a grid loop run in order, on one block: a Schedule privatises them instead.
 #include "code/gpu/gpu_impl.h"
 
-#include "code/c/c_impl.h"
-
 #include "base/checked.h"
+#include "code/c/c_impl.h"
 #include "tree/special.h"
 
 enum { UNROLL_PLAIN = 32, UNROLL_MAPPED = 1024 };

@@ -8,8 +8,7 @@
 
 #include "base/checked.h"
 
-// Reductions over threads need 8 bytes per thread.
-enum { MOST_REGISTERS = 128, SHARED_FOR_SUMS = 8 * GPU_MAX_THREADS };
+enum { MOST_REGISTERS = 128 };
 
 // What all accesses of a buffer have in common.
 typedef struct AccessParts AccessParts;
@@ -257,7 +256,7 @@ static int64_t copies_of(const GpuKernel *k, const GpuBuffer *b) {
 static void into_scratch(GpuProgram *g, GpuKernel *k, GpuBuffer *b) {
     int64_t blocks = k->size[0] * k->size[1] * k->size[2];
     b->space = GPU_GLOBAL;
-    b->per_block = true;
+    b->moved = b->per_block = true;
     b->block_bytes = b->bytes * copies_of(k, b);
     b->offset = g->scratch;
     g->scratch += up_to(b->block_bytes * blocks, 256);
@@ -270,7 +269,7 @@ static void lay_out(GpuProgram *g, GpuKernel *k, int i) {
     if (i < g->tree->nargs || !b->used) return;
     switch (b->space) {
     case GPU_SHARED:
-        if (k->shared + b->bytes * copies_of(k, b) > GPU_SHARED_BYTES - SHARED_FOR_SUMS) {
+        if (k->shared + b->bytes * copies_of(k, b) > GPU_SHARED_MOST) {
             into_scratch(g, k, b);
             return;
         }

@@ -27,12 +27,12 @@ usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 -o mv.c
 --- stderr
-loopwright compile: what to write? --emit c, obj, asm, so, ptx or stripe
+loopwright compile: what to write? --emit c, obj, asm, so, ptx, stripe or cubin
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit exe -o mv
 --- stderr
-loopwright compile: --emit takes c, obj, asm, so, ptx or stripe, not 'exe'
+loopwright compile: --emit takes c, obj, asm, so, ptx, stripe or cubin, not 'exe'
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --size M=2,K=3 --emit c -o nowhere/mv.c
