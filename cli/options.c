@@ -71,7 +71,7 @@ static const Option options[] = {
      .words = isa_words},
     {"--device", "NAME", "a GPU, cuda:0, cuda:1 ..., or emulate, which needs none", TEXT,
      AT(device)},
-    {"--emit", "KIND", "output: c, obj, asm, so, ptx, cubin (a C header next to it) or stripe", WORD,
+    {"--emit", "KIND", "output: c, obj, asm, so, ptx, cubin (with a C header) or stripe", WORD,
      AT(emit), .words = emit_words},
     {"--name", "NAME", "name of the generated function (default: its own name)", TEXT, AT(name)},
     {"-o", "FILE", "output file; compile -o - writes header and code to standard output", TEXT,

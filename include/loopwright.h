@@ -660,8 +660,8 @@ typedef struct lw_emit_options {
     const char *name;   // name of the function in C; NULL: its own name
     const char *header; // file that C source includes; NULL: NAME.h; "": included in the source
     const char *isa;    // machine code: "scalar", "avx2" or "avx512", whether or not this machine
-                        // has it; NULL: the best one of this machine. PTX and cubin: "sm_80" (or NULL)
-                        // and up
+                        // has it; NULL: the best one of this machine. PTX and machine code of GPUs:
+                        // "sm_80" (or NULL) and up
     int threads; // to choose a schedule for; 0: LW_THREADS, or the processors of this process
 } lw_emit_options;
 

@@ -3,8 +3,7 @@
 
 #include "api/device_machine.h"
 #include "choose/choose_gpu.h"
-#include "run/cc.h"
-#include "run/jitlink.h"
+#include "run/assemble.h"
 #include "sched/schedule.h"
 #include "tree/special.h"
 
@@ -115,36 +114,13 @@ lw_status gpu_show(Call *call, const lw_bound *b, const lw_schedule_text *text, 
 
 // --- Machine code --------------------------------------------------------------------------------
 
-// By libnvJitLink. False: it is not there, or LW_GPU_COMPILER asks for ptxas.
-static bool link_code(Call *call, const char *target, lw_emitted *out, lw_status *status) {
-    JitLink j;
-    DeviceError e;
-    const char *asked = getenv("LW_GPU_COMPILER");
-    if (asked && strcmp(asked, "ptxas") == 0) return false;
-    if (!jitlink_open(&j, 13) && !jitlink_open(&j, 12)) return false;
-    size_t size = 0;
-    void *code = jitlink_compile(&j, out->bytes, out->size, target, &size, &e);
-    jitlink_close(&j);
-    if (code)
-        out->bytes = memcpy(arena_alloc(call->arena, size + 1), code, size);
-    else
-        diag_report(call->diags, (Range){0, 0}, DIAG_PTXAS_FAILED,
-                    arena_printf(call->arena, "%s", e.text));
-    out->size = size;
-    *status = code ? LW_OK : LW_ERROR;
-    free(code);
-    return true;
-}
-
 // Machine code is smaller than its text, but for what every file has.
 static lw_status assemble(Call *call, const char *target, lw_emitted *out) {
     enum { MESSAGE = 4096, MORE = 1 << 20 };
-    lw_status status;
-    if (link_code(call, target, out, &status)) return status;
     char *message = arena_alloc(call->arena, MESSAGE);
     size_t size = 2 * out->size + MORE;
     char *bytes = arena_alloc(call->arena, size);
-    CcResult r = cc_assemble_ptx(out->bytes, out->size, target, bytes, &size, message, MESSAGE);
+    CcResult r = assemble_ptx(out->bytes, out->size, target, bytes, &size, message, MESSAGE);
     out->bytes = bytes;
     out->size = size;
     if (r == CC_OK) return LW_OK;

@@ -18,8 +18,8 @@ typedef struct DeviceKernel {
     size_t text_bytes, key_bytes;
     bool checks;
     int kernels; // that a run launches
-    bool tuned; // its Schedule is the database's
-    char key[]; // Schedule, flags, strides
+    bool tuned;  // its Schedule is the database's
+    char key[];  // Schedule, flags, strides
 } DeviceKernel;
 
 typedef struct Devices {

@@ -30,8 +30,8 @@ CcResult cc_load(const char *source, const CcOptions *options, Library **out, ch
 // *size of them; *size becomes their number.
 CcResult cc_link(const void *object, size_t bytes, void *into, size_t *size, char *message,
                  size_t message_size);
-// The same by ptxas, from PTX text to machine code for a target, "sm_90". ptxas is $LW_PTXAS, or the
-// one of PATH, or that of /usr/local/cuda.
+// The same by ptxas, from PTX text to machine code for a target, "sm_90". ptxas is $LW_PTXAS, or
+// the one of PATH, or that of /usr/local/cuda.
 CcResult cc_assemble_ptx(const char *text, size_t bytes, const char *target, void *into,
                          size_t *size, char *message, size_t message_size);
 void *library_find(const Library *library, const char *symbol); // NULL: it has none

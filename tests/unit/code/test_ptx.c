@@ -140,7 +140,8 @@ static void assembles(const char *text, const int64_t *sizes) {
     Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     if (CHECK(t) && CHECK(ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags)))
         for (int i = 0; i < 2; i++)
-            if (!CHECK(gpulab_assembles(code.text, arch[i], false, why, sizeof why))) printf("%s\n", why);
+            if (!CHECK(gpulab_assembles(code.text, arch[i], false, why, sizeof why)))
+                printf("%s\n", why);
     lab_end(&lab);
 }
 

@@ -94,7 +94,7 @@ TEST(ptx_random) { try_pairs(pair_random, 300); }
 TEST(ptx_lanes) { try_pairs(pair_lanes, 100); }
 TEST(ptx_composed) { try_pairs(pair_composed, 100); }
 
-// --- ptxas -----------------------------------------------------------------------------------------
+// --- ptxas ---------------------------------------------------------------------------------------
 
 // The text of a random pair, or of a chosen Schedule, which does not spill.
 static bool assembles(Lab *lab, const Program *p, uint64_t seed, bool chosen) {
