@@ -161,6 +161,7 @@ static void see_access(Chooser *c, ChooseStmt *n, const Access *a) {
     r->size = r->bytes;
     for (int i = 0; i < n->s->niters; i++)
         if (r->uses[i]) r->size *= (double)n->extent[i];
+    r->size = fmin(r->size, (double)tensor_elements(t) * r->bytes); // of windows
     for (int i = 0; i < n->s->niters; i++)
         r->crooked |= llabs(r->stride[i]) > 1 && r->stride[i] * r->bytes % c->m->line_bytes != 0;
     r->once = t->role == ROLE_INPUT;

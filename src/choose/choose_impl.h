@@ -264,6 +264,9 @@ bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best);
 int subscript_iter(const ChooseStmt *n, const Affine *sub);
 // Does some operand have a row of the tile and this reduction in one subscript (a window)?
 bool tile_slides(const ChooseStmt *n, const ChooseTile *t, int i);
+// The operand that a window moves over, if it comes from beyond L2 and each result has its own part
+// of it (pooling, depthwise convolution); 0: there is none.
+int streamed_operand(const Chooser *c, const ChooseStmt *n);
 // Tile, order and packing of a reduction (choose_order.c).
 void choose_contraction(Chooser *c, ChooseStmt *n);
 // What prefetches have to know about the loops.

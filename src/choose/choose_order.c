@@ -64,11 +64,22 @@ static int depth_of(const Blocks *b, int i) {
     return !shares(n, i) && i != b->t->v ? 0 : 1;
 }
 
-// Is the panel operand a large one that is read once by a reduction in lanes? Then loops follow its
-// order in memory, even if all other operands depend on one of them.
+// Does a window move over the panel operand while all others stay in L1?
+static bool moves_through(const Chooser *c, const Blocks *b) {
+    const ChooseStmt *n = b->n;
+    double others = 0;
+    if (b->t->horizontal || b->t->pack || streamed_operand(c, n) != b->panel) return false;
+    for (int r = 1; r < n->nrefs; r++)
+        if (r != b->panel) others += n->ref[r].size;
+    return others <= room_in(c, 1);
+}
+
+// Is the panel operand a large one that is read once, by a reduction in lanes or through a window?
+// Then loops follow its order in memory, even if all other operands depend on one of them.
 static bool reads_through(const Chooser *c, const Blocks *b) {
     const ChooseStmt *n = b->n;
     const ChooseRef *x = &n->ref[b->panel];
+    if (moves_through(c, b)) return true;
     if (!b->t->horizontal || b->t->pack || b->t->row[0] >= 0 || !x->lone) return false;
     for (int i = 0; i < n->s->niters; i++)
         if (n->extent[i] > 1 && !x->uses[i]) return false;

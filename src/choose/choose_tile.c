@@ -177,14 +177,42 @@ static double steps_beside(const ChooseStmt *n, const ChooseTile *t, const Choos
     return steps;
 }
 
+// Do most vectors of an operand begin inside cache lines? So they do if a window moves along lanes.
+static bool crosses_lines(const ChooseStmt *n, const ChooseTile *t, const ChooseRef *ref) {
+    bool crosses = ref->crooked;
+    for (int i = 0; i < n->s->niters; i++)
+        crosses |= n->windows >> i & 1 && n->extent[i] > 1 && ref->stride[i] == ref->stride[t->v];
+    return crosses && ref->uses[t->v];
+}
+
+// Does no operand but this one move with rows of the tile?
+static bool slides_alone(const ChooseStmt *n, const ChooseTile *t, const ChooseRef *ref) {
+    for (int r = 1; r < n->nrefs; r++)
+        for (int k = 0; k < 2 && &n->ref[r] != ref; k++)
+            if (t->row[k] >= 0 && n->ref[r].uses[t->row[k]]) return false;
+    return true;
+}
+
+// The share of a window's elements that registers hold until the next rows use them. If nothing
+// else slides, the next iteration uses most of what one iteration has loaded, `count` vectors;
+// values of several windows are computed for all of their elements.
+static double kept_share(const Chooser *c, const ChooseStmt *n, const ChooseTile *t,
+                         const int64_t *part, const ChooseRef *ref, double window, double count) {
+    double room = c->m->vector_registers - (double)(part[0] * part[1] * part[2]) - 1;
+    double live = window / steps_beside(n, t, ref);
+    bool alone = slides_alone(n, t, ref);
+    for (int r = 1; r < n->nrefs && alone; r++)
+        if (&n->ref[r] != ref) room -= n->ref[r].uses[t->v] ? (double)part[2] : 1;
+    if (!alone) room -= (double)part[2];
+    return fmax(0, fmin(1, room / (alone ? fmin(live, count) : live)));
+}
+
 // Loads of one iteration for a part of the tile: part[0] by part[1] rows of part[2] vectors.
 // *shared: loads that are saved because registers hold a window.
 static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *t,
                        const int64_t *part, double *shared) {
     const MachineCost *cost = c->cost;
     double sum = 0, steps = t->steps;
-    double sums = (double)(part[0] * part[1] * part[2]);
-    double room = c->m->vector_registers - sums - (double)part[2] - 1;
     for (int r = 1; r < n->nrefs; r++) {
         const ChooseRef *ref = &n->ref[r];
         bool along = ref->uses[t->v], whole = !along || is_vector(n, r, t->v, t->pack);
@@ -194,10 +222,10 @@ static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
         if (steps > 1 && whole) {
-            double window = window_of(n, t, part, ref), live = window / steps_beside(n, t, ref);
-            double kept = fmax(0, fmin(1, room / live));
-            // From L1, two halves of a vector take the time of one far load.
-            if (window < steps * count) lines = 1;
+            double window = window_of(n, t, part, ref);
+            double kept = kept_share(c, n, t, part, ref, window, count);
+            // From L1, two halves of a vector take the time of one far load on Intel.
+            if (window < steps * count) lines = crosses_lines(n, t, ref) ? cost->window_lines : 1;
             *shared += lines * kept * (count - window / steps);
         } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(n, t)) {
             double far = cost->far_load;
@@ -385,6 +413,52 @@ static double odd_lines(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     return cycles;
 }
 
+int streamed_operand(const Chooser *c, const ChooseStmt *n) {
+    for (int r = 1; r < n->nrefs && n->windows; r++) {
+        bool all = n->ref[r].size > room_in(c, 2);
+        for (int i = 0; i < n->s->niters; i++)
+            if (!n->s->iter[i].reduction && n->extent[i] > 1) all &= n->ref[r].uses[i];
+        if (all) return r;
+    }
+    return 0;
+}
+
+// Rows of an operand, or of the result, in a tile with all of its reductions.
+static double rows_in_tile(const ChooseStmt *n, const ChooseTile *t, const ChooseRef *ref) {
+    const int64_t part[3] = {t->rows[0], t->rows[1], 1};
+    ChooseTile all = *t;
+    double rows = 1;
+    for (int i = 0; i < n->s->niters; i++)
+        if (n->s->iter[i].reduction) all.near |= (uint64_t)1 << i;
+    for (int d = 0; d < ref->likely->rank; d++) {
+        const Affine *sub = ref->likely->sub[d];
+        double span = 1;
+        for (int k = 0; k < sub->n && !affine_uses_iter(sub, t->v); k++)
+            if (sub->term[k].atom->kind == ATOM_ITER)
+                span += (double)(span_of(n, &all, part, sub->term[k].atom->index) - 1);
+        rows *= span;
+    }
+    return rows;
+}
+
+// A window that moves over a tensor beyond L2: hardware prefetchers follow whole rows, and each
+// piece of a row that a narrow tile takes is waited for.
+static double broken_rows(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
+    double tiles = 1, pieces = 0;
+    if (t->horizontal || t->collapse >= 0 || t->group >= 0 || !streamed_operand(c, n)) return 0;
+    if ((int64_t)t->vectors * n->lanes >= n->extent[t->v]) return 0;
+    for (int i = 0; i < n->s->niters; i++) {
+        int64_t step = i == t->v ? (int64_t)t->vectors * n->lanes : 1;
+        for (int k = 0; k < 2; k++)
+            if (i == t->row[k]) step = t->rows[k];
+        if (!n->s->iter[i].reduction) tiles *= (double)ceil_div(n->extent[i], step);
+    }
+    for (int r = 0; r < n->nrefs; r++)
+        if (r != t->pack && n->ref[r].uses[t->v] && n->ref[r].size > room_in(c, 2))
+            pieces += rows_in_tile(n, t, &n->ref[r]);
+    return c->cost->piece_wait * pieces * tiles;
+}
+
 // Cycles of all tiles and their tails; any value above `limit` if they take longer than that.
 static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, double limit) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
@@ -421,7 +495,7 @@ static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, do
         if (count > 0)
             cost += count * (part_cost(c, n, t, part, steps) + (at ? c->cost->tail_cycles : 0));
     }
-    cost = cost * outer + odd_lines(c, n, t);
+    cost = cost * outer + odd_lines(c, n, t) + broken_rows(c, n, t);
     return t->pack ? cost + pack_cost(c, n, t) : cost;
 }
 

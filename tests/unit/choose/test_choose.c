@@ -444,7 +444,7 @@ TEST(rows_that_split_lines_are_stored_in_one_go) {
     " output B: f32[H - 2, W - 2]\n"                                                               \
     " B: for y in 0:H - 2, x in 0:W - 2, i in 0:3, j in 0:3\n"                                     \
     "  B[y, x] +=! A[y + i, x + j]*k[i, j]\n}\n"
-    CHOSEN("B: y/4 x/48 j i y x:v\n", SIZES(100, 280), CONV);
+    CHOSEN("B: y/5 x/48 j i y x:v\n", SIZES(100, 280), CONV);
     CHOSEN("B: j i y x:v\n", SIZES(17, 11), CONV);
 #undef CONV
     CHOSEN("B: y/4 x/4 z/64 y:u x:u z:v\n", SIZES(28, 34, 29),
@@ -452,6 +452,19 @@ TEST(rows_that_split_lines_are_stored_in_one_go) {
            " B: for y in 0:H - 2, x in 0:W - 2, z in 0:D\n"
            "  B[y, x, z] = A[y, x + 1, z] + A[y + 2, x + 1, z] + A[y + 1, x, z] +\n"
            "    A[y + 1, x + 2, z] + A[y + 1, x + 1, z]\n}\n");
+}
+
+// A window moves over a tensor beyond L2 in whole rows, in the order of memory; one in L1 in tiles
+// of any shape.
+TEST(windows_stream_in_whole_rows) {
+#define DEPTHWISE                                                                                  \
+    "program d(N, C, H, W) {\n input A: f32[N, C, H + 2, W + 2]\n input k: f32[C, 3, 3]\n"         \
+    " output B: f32[N, C, H, W]\n"                                                                 \
+    " B: for n in 0:N, c in 0:C, y in 0:H, x in 0:W, i in 0:3, j in 0:3\n"                         \
+    "  B[n, c, y, x] +=! A[n, c, y + i, x + j]*k[c, i, j]\n}\n"
+    CHOSEN("B: n c y/2 j i y x:v\n", SIZES(8, 64, 112, 112), DEPTHWISE);
+    CHOSEN("B: c y/16 x/16 n j i y x:v\n", SIZES(1, 2, 32, 32), DEPTHWISE);
+#undef DEPTHWISE
 }
 
 // Sums over rows of a few vectors have nests of their own, unless they add up what the same row
