@@ -215,7 +215,7 @@ static void compare_to_mask(OpArgs *o, ExprOp op) {
     x86_4(a, x86_compare_of(o->type)->by_predicate, x86_k(3), o->a, o->b,
           x86_predicate_of(op, o->type));
     x86_2(a, X86_vpmovm2d, x86_vreg(TYPE_BOOL, o->m->width, o->m->dst_reg), x86_k(3));
-    own(o->g)->k3 = o->m->dst + 1;
+    own(o->g)->k3 = x86_lanes_of(o->m->dst, o->m->width);
 }
 
 // AVX2: all ones in lanes as wide as the operands'.

@@ -10,8 +10,9 @@
 
 unsigned x86_guard(Gen *g, const Micro *m, int arg) {
     X86Arg guard = x86_vreg(TYPE_BOOL, m->width, m->arg_reg[arg]);
-    if (own(g)->k3 != m->arg[arg] + 1) x86_3(&g->a, X86_vptestmd, x86_k(3), guard, guard);
-    own(g)->k3 = m->arg[arg] + 1;
+    if (own(g)->k3 != x86_lanes_of(m->arg[arg], m->width))
+        x86_3(&g->a, X86_vptestmd, x86_k(3), guard, guard);
+    own(g)->k3 = x86_lanes_of(m->arg[arg], m->width);
     return 3;
 }
 
@@ -41,7 +42,7 @@ X86Arg x86_guard_vector(Gen *g, const Micro *m) {
     return scratch;
 }
 
-// edx <- a bit for each lane; uses rax.
+// edx <- a bit for each lane.
 static void guard_bits(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     if (x86_has_avx512(g)) {
@@ -112,14 +113,20 @@ static void load_contiguous(Gen *g, const Micro *m) {
     asm_bind(a, &done);
 }
 
+// The address comes first, because computing it may use edx.
 static void load_strided(Gen *g, const Micro *m) {
     const Ref *r = m->ref;
+    X86Arg at = x86_address(g, r, X86_RAX);
     if (!x86_gathers_strided(g, r)) {
+        if (at.index != X86_NOREG) {
+            x86_2(&g->a, X86_lea, x86_r64(X86_RAX), at);
+            at = x86_mem(X86_RAX, 0);
+        }
         guard_bits(g, m);
     } else if (x86_guard_mask(g, m) == 3) { // a gather uses up its mask
         x86_2(&g->a, X86_kmovw, x86_k(2), x86_k(3));
     }
-    x86_load_strided(g, r, m->dst_reg, x86_address(g, r, X86_RAX), true);
+    x86_load_strided(g, r, m->dst_reg, at, true);
 }
 
 void x86_load_guarded(Gen *g, const Micro *m) {

@@ -49,10 +49,13 @@ typedef struct X86Own {
     bool divides[4];    // some instruction calls them
     Listing *listing;   // NULL: none is wanted
     int k1;             // active lanes that k1 holds a mask for; 0: unknown
-    int k3;             // value (number + 1) whose lanes k3 holds; 0: none
+    int k3;             // value and number of its lanes that k3 holds (x86_lanes_of); 0: none
 } X86Own;
 
 static inline X86Own *own(const Gen *g) { return g->own; }
+
+// Names the first lanes of a value, never 0. A value in many lanes may guard operations in fewer.
+static inline int x86_lanes_of(int val, int width) { return val * (LIMIT_LANES + 1) + width; }
 
 // ops.c: one micro-operation with its registers.
 void x86_emit_micro(Gen *g, const Micro *m);

@@ -164,6 +164,14 @@ static const Known known[] = {
      "O: for i in 0:4 O[i] = E[2*I[i] + 1] }",
      {0, 3, 1, 2},
      true},
+    // far elements behind a guard, lanes at a distance: the address needs a register of its own
+    {"program k { input I: i32[4] input E: f32[40] output O: f32[8, 4]\n"
+     "O: for h in 0:8, g in 0:4\n"
+     "    O[h, g] = select(index(65536*g + h - 2147483646) >= i64(0) &&\n"
+     "                     index(65536*g + h - 2147483646) < i64(40),\n"
+     "                     E[65536*g + h - 2147483646], 7.0) }",
+     {0},
+     true},
 };
 
 static LabData known_data(Lab *lab, const Program *p, const Known *k) {
