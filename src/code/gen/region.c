@@ -185,12 +185,34 @@ static void merge_pin(Gen *g, const PNode *n, bool surely) {
     if (i < g->region.pins.n) pin_exists(g, &g->region.pins.at[i], n, surely);
 }
 
+static bool holds_here(const Gen *g, const Lin *cond) {
+    for (int i = 0; i < g->region.maybe.n; i++)
+        if (same_lin(g->region.maybe.at[i], cond)) return true;
+    return false;
+}
+
+// A leaf reads elements of the tile under the conditions under which they are loaded, or there is no
+// tile: registers of elements that do not exist hold anything.
+static void check_reads(Gen *g, const PNode *n) {
+    for (int k = 0; k < n->nreads; k++) {
+        if (!n->read[k].off || n->read[k].gathers) continue; // computed: no tile if they overlap it
+        Ref r = gen_ref(g, n, &n->read[k], n->simd.width);
+        for (int i = 0; i < g->region.pins.n; i++) {
+            const Pin *p = &g->region.pins.at[i];
+            if (p->buffer != r.buffer || p->ref.disp != r.disp) continue;
+            for (int c = 0; c < p->nconds; c++)
+                if (!holds_here(g, p->cond[c])) refuse(g, n);
+        }
+    }
+}
+
 static void find_pins(Gen *g, const PNode *n, Pinning how) {
     if (!how.under_real && !how.found && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
         bool surely = (!how.maybe && !g->region.maybe.n) || is_inside(g, n);
         if (how.found) {
             if (!how.under_real) merge_pin(g, n, surely);
+            check_reads(g, n);
             return;
         }
         if (how.under_real && how.maybe && !surely) refuse(g, n);

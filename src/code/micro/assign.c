@@ -67,7 +67,12 @@ static int *order_micros(Seg *s, const bool *only, int **room) {
     return order;
 }
 
-// Next uses of every operand, and for each load the position of the next store to its buffer.
+static bool is_dead(const Seg *s, const Micro *m) {
+    return m->dst >= 0 && !s->vals.at[m->dst].uses;
+}
+
+// Next uses of every operand, and for each load the position of the next store to its buffer. What
+// is not emitted uses nothing: a load that waits for its first use must not wait for that.
 static void use_positions(Assign *a, const int *order, int n) {
     Seg *s = a->s;
     int *store = a->store;
@@ -77,6 +82,7 @@ static void use_positions(Assign *a, const int *order, int n) {
         Micro *m = &s->micros.at[order[i]];
         if (m->kind == MI_LOAD) m->after = store[m->ref->buffer];
         if (m->kind == MI_STORE) store[m->ref->buffer] = i;
+        if (is_dead(s, m)) continue;
         for (int k = 0; k < m->nargs; k++) a->use_next[4 * i + k] = a->next[m->arg[k]];
         for (int k = 0; k < m->nargs; k++) a->next[m->arg[k]] = i;
     }
@@ -304,7 +310,7 @@ void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only) {
         if (s->vals.at[v].def < 0 && a.next[v] != NEVER) hold(&a, v, s->vals.at[v].pin);
     for (int i = 0; i < n; i++) {
         Micro m = s->micros.at[order[i]];
-        if (m.dst >= 0 && s->vals.at[m.dst].uses == 0) continue;
+        if (is_dead(s, &m)) continue;
         if (lazy(&a, &m)) continue;
         if (m.kind == MI_PIN)
             do_pin(&a, &m, i);
