@@ -394,8 +394,19 @@ static void enumerate_outside(Checker *c, const Access *a, int d, const Guard *g
     } while (box_next(b, at));
 }
 
+// The access with iterators of one value replaced by it: where l is 0 alone, `l*J[l]` reads no J.
+static const Access *settled(Checker *c, const Access *a, const Box *b) {
+    Exprs *x = c->p->exprs;
+    const Affine *value[PROGRAM_MAX_ITERS] = {0}, *sub[PROGRAM_MAX_RANK];
+    for (int i = 0; i < b->n; i++)
+        if (b->lo[i] == b->hi[i]) value[i] = affine_const(x, b->lo[i]);
+    for (int d = 0; d < a->rank; d++) sub[d] = affine_substitute(x, a->sub[d], value, NULL);
+    return access_make(x, a->tensor, a->rank, sub);
+}
+
 static void check_subscript(Checker *c, const Access *a, int d, const Guard *guards, const Box *b) {
     const Tensor *t = &c->p->tensors.at[a->tensor];
+    if (a->sub[d]->has_read) a = settled(c, a, b);
     const Affine *sub = a->sub[d];
     if (sub->has_read) return; // a gather: checked when it runs
     int64_t min, max, first = tensor_origin(t, d), last = first + tensor_size(t, d) - 1;
