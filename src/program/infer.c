@@ -17,7 +17,7 @@
 // --- Setting up --------------------------------------------------------------------------------
 
 static Cons make_cons(Infer *in, const InferWork *w, const InferRead *r, const Access *access,
-                      int d) {
+                      int d, const Affine *lo, const Affine *hi) {
     return (Cons){
         .w = w,
         .read = r,
@@ -25,10 +25,16 @@ static Cons make_cons(Infer *in, const InferWork *w, const InferRead *r, const A
         .dim = d,
         .mode = r ? r->mode : READ_PLAIN,
         .sub = infer_put_in(in, access->sub[d]),
-        .lo = tensor_lo(in, access->tensor, d),
-        .hi = tensor_hi(in, access->tensor, d),
+        .lo = lo,
+        .hi = hi,
         .iters = affine_iter_mask(access->sub[d]),
     };
+}
+
+// Dimension d of an access stays inside its tensor.
+static void add_inside(Infer *in, InferWork *w, const InferRead *r, const Access *access, int d) {
+    const Affine *lo = tensor_lo(in, access->tensor, d), *hi = tensor_hi(in, access->tensor, d);
+    w->cons[w->ncons++] = make_cons(in, w, r, access, d, lo, hi);
 }
 
 // Constraints of the reads of tensors whose range is known by now; those of the written tensor
@@ -43,7 +49,7 @@ static void add_cons(Infer *in, InferWork *w, bool self) {
         w->included[r] = true;
         for (int d = 0; d < read->access->rank; d++) {
             if (read->mode == READ_PADDED && affine_as_iter(read->access->sub[d]) < 0) continue;
-            w->cons[w->ncons++] = make_cons(in, w, read, read->access, d);
+            add_inside(in, w, read, read->access, d);
         }
     }
 }
@@ -62,7 +68,7 @@ static void give_written(Infer *in, InferWork *w) {
     for (int d = 0; d < write->rank; d++) {
         int v = affine_as_iter(write->sub[d]);
         if (v < 0 || !(w->unknown >> v & 1)) {
-            w->cons[w->ncons++] = make_cons(in, w, NULL, write, d);
+            add_inside(in, w, NULL, write, d);
             continue;
         }
         w->var[v].lo = tensor_lo(in, write->tensor, d);
@@ -75,7 +81,7 @@ static void give_written(Infer *in, InferWork *w) {
 
 static void set_up(Infer *in, InferWork *w) {
     Stmt *s = w->stmt;
-    int max = s->write->rank, before = in->diags->items.n;
+    int max = 2 * s->write->rank, before = in->diags->items.n;
     for (int r = 0; r < w->info->nreads; r++) max += w->info->reads[r].access->rank;
     w->cons = arena_new_n(in->arena, Cons, max);
     w->var = arena_new_n(in->arena, Var, s->niters);
@@ -192,6 +198,34 @@ static bool explicit_hull(Infer *in, int t, int d, const Affine **lo, const Affi
         *hi = infer_hull_hi(in, *hi, infer_put_in(in, w->stmt->iter[v].hi));
     }
     return *lo;
+}
+
+// The same of the definitions before w, if each has an explicit range there.
+static bool given_before(Infer *in, const InferWork *w, int d, const Affine **lo,
+                         const Affine **hi) {
+    *lo = *hi = NULL;
+    EACH_DEFINITION(in, w->stmt->write->tensor, e) {
+        if (e == w) break;
+        int v = affine_as_iter(e->stmt->write->sub[d]);
+        if (v < 0 || !e->stmt->iter[v].hi) return false;
+        *lo = hull_lo(in, *lo, infer_put_in(in, e->stmt->iter[v].lo));
+        *hi = infer_hull_hi(in, *hi, infer_put_in(in, e->stmt->iter[v].hi));
+    }
+    return *lo;
+}
+
+// An update in place, T(i) = T(i) * .., stays within the explicit ranges of the definitions before.
+static void bound_in_place(Infer *in, InferWork *w) {
+    const Access *write = w->stmt->write;
+    const InferRead *own = NULL;
+    for (int r = 0; r < w->info->nreads; r++)
+        if (w->info->reads[r].access == write) own = &w->info->reads[r];
+    for (int d = 0; own && d < write->rank; d++) {
+        int v = affine_as_iter(write->sub[d]);
+        const Affine *lo, *hi;
+        if (v < 0 || !(w->unknown >> v & 1) || !given_before(in, w, d, &lo, &hi)) continue;
+        w->cons[w->ncons++] = make_cons(in, w, own, write, d, lo, hi);
+    }
 }
 
 static Var inferred(Infer *in, const Affine *lo, const Affine *hi) {
@@ -375,6 +409,7 @@ static bool range_tensor(Infer *in, int t) {
 static void solve_together(Infer *in, int t) {
     bool self = false;
     in->guess = false;
+    EACH_DEFINITION(in, t, w) if (w->set_up && !in->shape[t].ranged) bound_in_place(in, w);
     for (;;) {
         uint32_t open = 0;
         EACH_DEFINITION(in, t, w) {
