@@ -233,10 +233,10 @@ static Near value_of(Err *r, const Expr *e) {
     if (e->op == OP_CAST) {
         out.v = type_convert(e->type, from, v[0]);
         out.e = cast_error(e->type, from, x[0], out.v);
-        return out;
+    } else {
+        out.v = op_eval(e->op, from, v);
+        out.e = op_error(e->op, from, x, e->n, out.v);
     }
-    out.v = op_eval(e->op, from, v);
-    out.e = op_error(e->op, from, x, e->n, out.v);
     if (isnan(out.e)) out.e = INFINITY;
     return out;
 }

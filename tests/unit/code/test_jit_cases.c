@@ -1013,3 +1013,39 @@ TEST(tiles_leave_other_elements_alone) {
     };
     RUN(cases);
 }
+
+// A read of an element of the tile under another condition than the one it is loaded under: in the
+// last iteration, H[t, 0] lies where H[t + 1, -2] would.
+TEST(tiles_are_read_where_they_exist) {
+    static const Case cases[] = {
+        {"program k { input X: f32[5, 2] input A: f32[3, 2] output B: f32[2] output H: f32[4, 2]\n"
+         "temp G: f32[4, 2]\n"
+         "G: for i in 0:1  G[0, i] = X[0, i]\n"
+         "H: for i in 0:1  H[0, i] = X[0, i]\n"
+         "for t in 0:3 {\n"
+         "H.1: for i in 0:1, k in 0:2  H[t + 1, i] max=! A[t, k]\n"
+         "G.1: for i in 0:1  G[t + 1, i] = H[t, i] }\n"
+         "B: for i in 0:1  B[i] = G[3, i] }",
+         "H.1: t/4 t k\n    skew i by t\nG.1: t/4\n    skew i by t\n", ROUGH},
+    };
+    RUN(cases);
+}
+
+// The product with the previous H is dead, and not the first use of that load.
+TEST(dead_operations_use_nothing) {
+    static const Case cases[] = {
+        {"program k { input X: i32[6, 1] output B: i32[1]\n"
+         "temp G: i32[5, 1] temp H: i32[5, 1] temp L: i32[1]\n"
+         "G: for i in 0:1  G[0, i] = X[5, i]\n"
+         "H: for i in 0:1  H[0, i] = X[5, i]\n"
+         "for t in 0:4 {\n"
+         "L.1: for i in 0:1  L[i] = H[t, i]*G[t, i]\n"
+         "L.2: for i in 0:1  L[i] = G[t, max(0, i - 1)]*X[t + 1, i]\n"
+         "G.1: for i in 0:1\n"
+         "    G[t + 1, i] = select(index(t) > i64(3), G[t, max(0, i - 1)], H[t, i])\n"
+         "H.1: for i in 0:1  H[t + 1, i] = select(index(t) > i64(1), G[t, i], L[i]) }\n"
+         "B: for i in 0:1  B[i] = G[4, i] }",
+         "", ALL_BITS},
+    };
+    RUN(cases);
+}
