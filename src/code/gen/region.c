@@ -191,8 +191,8 @@ static bool holds_here(const Gen *g, const Lin *cond) {
     return false;
 }
 
-// A leaf reads elements of the tile under the conditions under which they are loaded, or there is no
-// tile: registers of elements that do not exist hold anything.
+// A leaf that reads an element of the tile must do so under the conditions under which the element
+// is loaded; else there is no tile. The register of an element that does not exist holds anything.
 static void check_reads(Gen *g, const PNode *n) {
     for (int k = 0; k < n->nreads; k++) {
         if (!n->read[k].off || n->read[k].gathers) continue; // computed: no tile if they overlap it
