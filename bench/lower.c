@@ -102,7 +102,7 @@ static const Program *from_file(Bench *b, const char *path, const char *name) {
     size_t n = fread(text, 1, (1 << 20) - 1, f);
     fclose(f);
     text[n] = 0;
-    const Module *m = tc_parse(&b->arena, &b->names, source(b, path, text), &b->diags);
+    const Module *m = tc_infer(tc_parse(&b->arena, &b->names, source(b, path, text), &b->diags));
     for (int i = 0; i < m->programs.n; i++)
         if (!strcmp(m->programs.at[i]->name, name)) return m->programs.at[i];
     complain(b);

@@ -67,7 +67,7 @@ static void complain(Bench *b) {
 static const Program *program_of(Bench *b, int i) {
     Source *s = arena_new(&b->arena, Source);
     *s = (Source){kernels[i].name, kernels[i].text, (uint32_t)strlen(kernels[i].text)};
-    const Module *m = tc_parse(&b->arena, &b->names, s, &b->diags);
+    const Module *m = tc_infer(tc_parse(&b->arena, &b->names, s, &b->diags));
     if (!m || m->programs.n != 1) complain(b);
     const Program *p = program_bind(&b->arena, m->programs.at[0], kernels[i].size, &b->diags);
     if (!p) complain(b);

@@ -50,7 +50,7 @@ static const Program *parse(Ours *o, const char *path) {
     const Source *s = source(o, path);
     if (!s) return NULL;
     if (ends(path, ".lwp")) return program_parse(&o->arena, &o->names, s, &o->diags);
-    const Module *m = tc_parse(&o->arena, &o->names, s, &o->diags);
+    const Module *m = tc_infer(tc_parse(&o->arena, &o->names, s, &o->diags));
     return m && m->programs.n ? m->programs.at[0] : NULL;
 }
 

@@ -189,7 +189,9 @@ lw_status bind_open(Call *call, const BindArgs *a, lw_bound **into) {
     else if (!solve_values(call, a, b->values))
         return LW_ERROR;
     Compilation c = {.call = call, .first = STEP_BIND, .bound = b};
-    return pipeline(&c, STEP_BIND);
+    lw_status status = pipeline(&c, STEP_BIND);
+    b->bind_us = c.us[STEP_BIND];
+    return status;
 }
 
 typedef struct BindCall {

@@ -69,7 +69,8 @@ static lw_status open_module(Call *call, const char *spec, const DLTensor *const
     Compilation c = {
         .call = call, .mod = mod, .einsum = true, .noperands = (int)count, .operands = list};
     if (!take_order(call, options, &c.order)) return LW_ERROR;
-    lw_status status = pipeline(&c, STEP_PARSE);
+    lw_status status = pipeline(&c, STEP_INFER);
+    mod->front_us = c.us[STEP_PARSE] + c.us[STEP_INFER];
     if (!status && plan) *plan = show_plan(call->arena, &c.einsum_plan);
     return status;
 }

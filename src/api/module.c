@@ -335,7 +335,9 @@ static lw_status parse_body(Call *call, void *args) {
     c.unchecked_index = options.unchecked_index || options.unchecked;
     bool several = language == LW_LANG_TC || language == LW_LANG_PROGRAM; // functions in one text
     c.partial = options.partial && several;
-    return pipeline(&c, STEP_PARSE);
+    lw_status status = pipeline(&c, STEP_INFER);
+    mod->front_us = c.us[STEP_PARSE] + c.us[STEP_INFER];
+    return status;
 }
 
 static lw_status parse(lw_context *ctx, ParseArgs *a, lw_module **out) {

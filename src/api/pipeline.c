@@ -22,7 +22,8 @@ static lw_status run_step(Compilation *c, Step s, lw_status (*step)(Compilation 
 static bool try_again(Compilation *c, Step from);
 
 lw_status pipeline(Compilation *c, Step until) {
-    RUN(STEP_PARSE, step_parse) // text → Program; the front-end infers ranges and sizes
+    RUN(STEP_PARSE, step_parse) // text → functions
+    RUN(STEP_INFER, step_infer) // subscripts → ranges and sizes: functions → Programs
     RUN(STEP_BIND, step_bind)   // sizes → numbers; bounds and dependences are checked
     RUN(STEP_FIND, step_find)   // a kernel that was compiled before makes the rest superfluous
     do {
@@ -93,11 +94,12 @@ static void dump(Compilation *c, Step s);
 static lw_status run_step(Compilation *c, Step s, lw_status (*step)(Compilation *)) {
     lw_context *ctx = c->call->ctx;
     if (ctx->dump_steps < 0) return no_such_step(c->call);
-    bool timed = ctx->trace || is_compiling(s);
+    bool timed =
+        ctx->trace || (s != STEP_FIND && s != STEP_RUN); // every call of a kernel has these
     double start = timed ? now_us() : 0;
     lw_status status = step(c);
     double us = timed ? now_us() - start : 0;
-    if (is_compiling(s)) c->us[s] += us;
+    c->us[s] += us;
     if (ctx->trace) ctx->trace(ctx->allocator.user, step_name[s], us);
     if (is_dumped(ctx, s) && !status && !c->again) dump(c, s);
     return status;
@@ -138,8 +140,9 @@ static const char *const answers[] = {
 static void print_result(Text *out, const Compilation *c, Step s) {
     switch (s) {
     case STEP_PARSE:
-        for (int i = 0; i < c->mod->nfunctions; i++)
-            program_print(out, c->mod->functions[i].program);
+    case STEP_INFER:
+        for (int i = 0; i < c->parsed->programs.n; i++)
+            program_print(out, c->parsed->programs.at[i]);
         break;
     case STEP_BIND: program_print(out, c->bound->program); break;
     case STEP_LOOK_UP:

@@ -10,6 +10,7 @@
 // The steps in order; pipeline.c says what each one does.
 #define STEPS(STEP)                                                                                \
     STEP(PARSE, parse)                                                                             \
+    STEP(INFER, infer)                                                                             \
     STEP(BIND, bind)                                                                               \
     STEP(FIND, find)                                                                               \
     STEP(LOOK_UP, look_up)                                                                         \
@@ -39,10 +40,10 @@ typedef struct Compilation {
     Call *call;
     Step first;             // the steps before it are done
     const Backend *backend; // that runs the result; NULL: nothing runs
-    double us[STEP_COUNT];  // time of the compiling steps, LOOK_UP to INSTALL, all tries together
+    double us[STEP_COUNT];  // time of the steps except FIND and RUN, all tries together
     Step again;             // the step to go back to for another try; 0: none
 
-    // parse: mod->source in `language` → mod->functions
+    // parse: mod->source in `language` → parsed; infer: parsed → mod->functions
     lw_language language;
     bool unproven;        // accept properties of a Stripe program that are not proven
     TemlOptions teml;     // what a TeML program is given
@@ -51,8 +52,10 @@ typedef struct Compilation {
     bool unchecked_index; // indices from data are not checked
     bool partial;         // functions without errors are described although others have some
     lw_module *mod;
-    const Lift *lift; // of a Stripe program: whether it keeps its loops, and why
-    bool einsum;      // the source is einsum's subscripts, of these operands
+    Module *parsed;
+    struct Graph *graph; // a graph that was parsed, whose sizes are to be solved
+    const Lift *lift;    // of a Stripe program: whether it keeps its loops, and why
+    bool einsum;         // the source is einsum's subscripts, of these operands
     int noperands;
     const EinsumOperand *operands;
     EinsumOptions order; // in which they are multiplied
@@ -115,6 +118,7 @@ bool is_dumped(const lw_context *ctx, Step s);
 
 // --- The steps -----------------------------------------------------------------------------------
 lw_status step_parse(Compilation *c); // step_front.c
+lw_status step_infer(Compilation *c);
 lw_status step_bind(Compilation *c);
 lw_status step_find(Compilation *c);    // step_code.c
 lw_status step_look_up(Compilation *c); // step_schedule.c

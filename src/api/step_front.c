@@ -1,4 +1,4 @@
-// The first steps: parse a text in any language, and bind its sizes.
+// The first steps: parse a text in any language, infer ranges and sizes, and bind the sizes.
 #include "api/pipeline.h"
 
 #include "lang/graph.h"
@@ -12,9 +12,10 @@ static Module *just(Arena *arena, Program *program) {
     return m;
 }
 
-static Module *parse_graph(lw_module *mod, DiagList *diags) {
-    Graph *g = graph_parse(&mod->arena, &mod->names, &mod->source, diags);
-    return just(&mod->arena, g ? graph_build(&mod->arena, g) : NULL);
+static Module *parse_graph(Compilation *c) {
+    lw_module *mod = c->mod;
+    c->graph = graph_parse(&mod->arena, &mod->names, &mod->source, c->call->diags);
+    return just(&mod->arena, NULL);
 }
 
 static Module *parse_programs(lw_module *mod, DiagList *diags) {
@@ -100,42 +101,50 @@ static void vouch(Module *m) {
         }
 }
 
-lw_status step_parse(Compilation *c) {
-    double start = now_us();
+static bool is_language(lw_language l) { return l > LW_LANG_BY_NAME && l <= LW_LANG_TEML; }
+
+static Module *parse(Compilation *c) {
     lw_module *mod = c->mod;
-    DiagList *diags = c->call->diags;
     Arena *arena = &mod->arena;
-    Module *m;
+    DiagList *diags = c->call->diags;
     if (c->einsum)
-        m = just(arena, einsum_parse(arena, &mod->names, &mod->source, c->noperands, c->operands,
-                                     &c->order, &c->einsum_plan, diags));
-    else if (c->language == LW_LANG_TC)
-        m = tc_parse(arena, &mod->names, &mod->source, diags);
-    else if (c->language == LW_LANG_GRAPH)
-        m = parse_graph(mod, diags);
-    else if (c->language == LW_LANG_STRIPE)
-        m = parse_stripe(c);
-    else if (c->language == LW_LANG_TEML)
-        m = run_teml(c);
-    else if (c->language == LW_LANG_PROGRAM)
-        m = parse_programs(mod, diags);
-    else
+        return just(arena, einsum_parse(arena, &mod->names, &mod->source, c->noperands, c->operands,
+                                        &c->order, &c->einsum_plan, diags));
+    switch (c->language) {
+    case LW_LANG_TC: return tc_parse(arena, &mod->names, &mod->source, diags);
+    case LW_LANG_GRAPH: return parse_graph(c);
+    case LW_LANG_STRIPE: return parse_stripe(c);
+    case LW_LANG_TEML: return run_teml(c);
+    default: return parse_programs(mod, diags);
+    }
+}
+
+// Errors do not end it here: those of inference are reported together with these.
+lw_status step_parse(Compilation *c) {
+    if (!c->einsum && !is_language(c->language))
         return call_misused(c->call, "'language' is %d, which is not a valid lw_language",
                             (int)c->language);
-    if (diags->errors && !c->partial) return LW_ERROR;
-    if (c->unchecked_index) vouch(m);
-    module_describe(mod, m);
+    c->parsed = parse(c);
+    return LW_OK;
+}
+
+// Only TC and graphs leave ranges or sizes open.
+lw_status step_infer(Compilation *c) {
+    lw_module *mod = c->mod;
+    if (c->parsed->tc) tc_infer(c->parsed);
+    if (c->graph) c->parsed = just(&mod->arena, graph_build(&mod->arena, c->graph));
+    bool failed = c->call->diags->errors > 0;
+    if (failed && !c->partial) return LW_ERROR;
+    if (c->unchecked_index) vouch(c->parsed);
+    module_describe(mod, c->parsed);
     for (int i = 0; i < mod->nfunctions; i++) mod->functions[i].lift = c->lift;
-    mod->front_us = now_us() - start;
-    return diags->errors ? LW_ERROR : LW_OK;
+    return failed ? LW_ERROR : LW_OK;
 }
 
 lw_status step_bind(Compilation *c) {
     lw_bound *b = c->bound;
-    double start = now_us();
     b->program = program_bind(&b->arena, b->function->program, b->values, c->call->diags);
     if (!b->program || c->call->diags->errors) return LW_ERROR;
     bound_describe(b);
-    b->bind_us = now_us() - start;
     return LW_OK;
 }

@@ -18,11 +18,15 @@ typedef struct Module {
     trees;                               // per Program, where loops were given; else empty: the
                                          // Program then has its arguments and no statements
     VEC(const struct Tree *) references; // of the same function, the loops before transformations
+    struct TcFile *tc;                   // of TC: what tc_infer needs
 } Module;
 
-// Parses, checks and infers every function of a TC source. Never NULL; whatever is wrong is in
-// `diags`.
+// Parses and checks every function of a TC source. Ranges and sizes that the text leaves open are
+// NULL. Never NULL itself; whatever is wrong is in `diags`.
 Module *tc_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
+// Infers these ranges and sizes (program/infer.h) and returns `m`, without functions that fail.
+// Reports to the `diags` of tc_parse.
+Module *tc_infer(Module *m);
 
 // NumPy's einsum. `spec` is the subscripts string; operand ranks and types are known, sizes become
 // parameters named after the labels (upper-cased dimension names such as "N_i"). The result is a

@@ -21,11 +21,15 @@ typedef struct Printer {
     VEC(int) blocks; // per open block: the serial iterators up to it
 } Printer;
 
+// Before inference some sizes are not known (`?`), nor are some ranges, and there are no labels.
 static void print_list(Printer *pr, const Affine *const *a, int n) {
     text_char(pr->out, '[');
     for (int d = 0; d < n; d++) {
         if (d) text_add(pr->out, ", ");
-        affine_print(pr->out, a[d], &pr->names);
+        if (a[d])
+            affine_print(pr->out, a[d], &pr->names);
+        else
+            text_char(pr->out, '?');
     }
     text_char(pr->out, ']');
 }
@@ -50,7 +54,7 @@ static void print_tensor(Printer *pr, const Tensor *t) {
     name_print(pr->out, t->name);
     text_printf(pr->out, ": %s", type_info[t->type].name);
     print_list(pr, t->size, t->rank);
-    for (int d = 0; d < t->rank; d++) shifted |= !affine_is(t->origin[d], 0);
+    for (int d = 0; d < t->rank; d++) shifted |= t->origin[d] && !affine_is(t->origin[d], 0);
     if (shifted) text_add(pr->out, " from "), print_list(pr, t->origin, t->rank);
     text_char(pr->out, '\n');
 }
@@ -90,6 +94,7 @@ static void print_iters(Printer *pr, const Stmt *st, int from, int to) {
     for (int i = from; i < to; i++) {
         text_add(pr->out, i > from ? ", " : "for ");
         name_print(pr->out, pr->names.iters[i]);
+        if (!st->iter[i].hi) continue; // not inferred yet
         text_add(pr->out, " in ");
         affine_print(pr->out, st->iter[i].lo, &pr->names);
         text_char(pr->out, ':');
@@ -138,7 +143,7 @@ static void print_stmt(Printer *pr, const Stmt *st) {
     open_block(pr, st);
     text_char(pr->out, '\n');
     indent(pr);
-    name_print(pr->out, st->label);
+    name_print(pr->out, st->label ? st->label : pr->p->tensors.at[st->write->tensor].name);
     text_char(pr->out, ':');
     print_domain(pr, st);
     if (st->post) text_add(pr->out, " post");

@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Names names = {.arena = &arena};
     Source source = {"fuzz.tc", arena_strndup(&arena, (const char *)data, size), (uint32_t)size};
     DiagList diags = {.arena = &arena, .source = &source};
-    Module *m = tc_parse(&arena, &names, &source, &diags);
+    Module *m = tc_infer(tc_parse(&arena, &names, &source, &diags));
     uint8_t seed = 0;
     for (size_t i = 0; i < size; i++) seed = (uint8_t)(seed * 31 + data[i]);
     for (int i = 0; i < m->programs.n && i < 16; i++) {

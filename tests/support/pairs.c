@@ -57,7 +57,7 @@ const Program *pair_composed(Lab *lab, uint64_t seed) {
         composed_draw(text, &state);
         Source *source = arena_new(&lab->arena, Source);
         *source = (Source){"k.tc", text->text, (uint32_t)strlen(text->text)};
-        const Module *m = tc_parse(&lab->arena, &lab->names, source, &quiet);
+        const Module *m = tc_infer(tc_parse(&lab->arena, &lab->names, source, &quiet));
         if (quiet.errors) continue;
         const Program *k = m->programs.at[m->programs.n - 1];
         for (int i = 0; i < k->params.n; i++) {

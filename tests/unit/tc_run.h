@@ -57,7 +57,7 @@ static inline bool tc_run_parse(TcRun *r, const char *text) {
         r->source.text = tc_read_file(&r->arena, file, &r->source.len);
     }
     r->diags.source = &r->source;
-    r->module = tc_parse(&r->arena, &r->names, &r->source, &r->diags);
+    r->module = tc_infer(tc_parse(&r->arena, &r->names, &r->source, &r->diags));
     for (int i = 0; i < r->module->programs.n; i++)
         if (!want || !*want || !strcmp(want, r->module->programs.at[i]->name))
             r->program = r->module->programs.at[i];

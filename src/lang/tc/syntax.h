@@ -135,7 +135,13 @@ struct TcStmt {
     TcStmt *next;
 };
 
-typedef enum FuncState { FUNC_NEW, FUNC_BUSY, FUNC_OK, FUNC_FAILED } FuncState;
+typedef enum FuncState {
+    FUNC_NEW,
+    FUNC_BUSY,    // being checked
+    FUNC_CHECKED, // ranges are to be inferred
+    FUNC_OK,
+    FUNC_FAILED,
+} FuncState;
 
 typedef struct TcFunc TcFunc;
 struct TcFunc {
@@ -148,12 +154,15 @@ struct TcFunc {
     bool broken;   // had syntax errors
     bool headless; // even its header had: nothing is known about its names
     int depth;     // of calls below it
-    Program *program;
+    VEC(TcFunc *) calls;
+    struct TcChecker *checker; // of a checked function: what inference needs
 };
 
 typedef struct TcFile {
     VEC(TcFunc *) funcs;
     Set by_name;
+    VEC(TcFunc *) checked; // callees before their callers
+    int inlined;           // statements of callees, in all functions
 } TcFile;
 
 void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source, DiagList *diags);

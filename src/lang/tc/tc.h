@@ -9,7 +9,7 @@
 //   tc_index.c    expressions as subscripts and bounds: Affines; borders
 //   tc_call.c     calls of functions, inlined, and concat
 //   tc_parts.c    which declared results start from the caller's content
-//   tc_emit.c     checked statements -> the Program; ranges inferred
+//   tc_emit.c     checked statements -> a Program with unknown ranges; these inferred
 #ifndef LW_LANG_TC_H
 #define LW_LANG_TC_H
 
@@ -141,7 +141,6 @@ typedef struct TcChecker {
     Program *p;
     Exprs *x;
     TcFunc *func;
-    int *inlined;    // of the whole file
     int depth;       // of calls that led here
     bool poisoned;   // something called has failed: fail silently
     bool changed;    // a type changed after it was used
@@ -181,7 +180,7 @@ typedef struct TcChecker {
 
 // tc_check.c
 void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const Source *source,
-                   int depth, int *inlined, DiagList *diags);
+                   int depth, DiagList *diags);
 Sym *tc_find(TcChecker *ck, TcFrame *frame, Name name); // NULL
 Sym *tc_add_sym(TcChecker *ck, TcFrame *frame, Name name, SymKind kind, Range range);
 bool tc_is_reserved(Name name);
@@ -243,5 +242,6 @@ void tc_find_old_content(TcChecker *ck);
 
 // tc_emit.c
 bool tc_emit(TcChecker *ck);
+bool tc_infer_func(TcChecker *ck);
 
 #endif

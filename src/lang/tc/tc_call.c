@@ -432,8 +432,9 @@ static bool callee_is_sound(TcChecker *ck, const TcStmt *s, TcFunc *f) {
         return false;
     }
     int depth = ck->depth + 1;
-    tc_check_func(ck->file, f, ck->arena, ck->names, ck->source, depth, ck->inlined, ck->diags);
-    return f->state == FUNC_OK;
+    tc_check_func(ck->file, f, ck->arena, ck->names, ck->source, depth, ck->diags);
+    vec_push(ck->arena, &ck->func->calls, f);
+    return f->state == FUNC_CHECKED;
 }
 
 static void call_function(TcChecker *ck, TcFrame *frame, const TcStmt *s, TcFunc *f) {
@@ -447,7 +448,7 @@ static void call_function(TcChecker *ck, TcFrame *frame, const TcStmt *s, TcFunc
         poison_targets(ck, frame, s);
         return;
     }
-    if (++*ck->inlined > TC_MAX_INLINED) {
+    if (++ck->file->inlined > TC_MAX_INLINED) {
         if (!ck->full)
             diag_report(ck->diags, s->range, DIAG_TC_TOO_MANY, "statements brought in by calls",
                         TC_MAX_INLINED);

@@ -3,8 +3,9 @@
 // One round checks all statements in order and keeps each as a TcWork. The type of a tensor is the
 // common type of all its definitions, so a type may still grow after it was read; then the round is
 // repeated with what was learnt (types only grow, so that ends). After that the statements are
-// emitted with conversions to the final types, ranges are inferred, and stand-ins for inferred
-// extents (A.0 of a tensor that is itself computed) are replaced.
+// emitted with conversions to the final types. Inference runs after all functions are checked: it
+// finds ranges, and replaces stand-ins for inferred extents (A.0 of a tensor that is itself
+// computed).
 #include "lang/tc/tc.h"
 
 #include "base/nearest.h"
@@ -414,43 +415,69 @@ static void save_types(TcChecker *ck) {
 }
 
 void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const Source *source,
-                   int depth, int *inlined, DiagList *diags) {
+                   int depth, DiagList *diags) {
     if (f->state != FUNC_NEW) return;
     f->state = f->headless ? FUNC_FAILED : FUNC_BUSY;
     if (f->headless) return;
-    TcChecker ck = {.arena = arena, .names = names, .diags = diags, .file = file, .func = f};
+    TcChecker *ck = arena_new(arena, TcChecker);
+    *ck = (TcChecker){.arena = arena, .names = names, .diags = diags, .file = file, .func = f};
     int errors = diags->errors;
-    ck.source = source;
-    ck.inlined = inlined;
-    ck.depth = depth;
-    ck.p = program_new(arena, names, f->name, strlen(f->name));
-    ck.p->source = source;
-    ck.x = ck.p->exprs;
-    ck.name_true = name_of(names, "true");
-    ck.name_false = name_of(names, "false");
-    ck.name_inf = name_of(names, "inf");
-    ck.name_nan = name_of(names, "nan");
-    ck.name_axis = name_of(names, "axis");
+    ck->source = source;
+    ck->depth = depth;
+    ck->p = program_new(arena, names, f->name, strlen(f->name));
+    ck->p->source = source;
+    ck->x = ck->p->exprs;
+    ck->name_true = name_of(names, "true");
+    ck->name_false = name_of(names, "false");
+    ck->name_inf = name_of(names, "inf");
+    ck->name_nan = name_of(names, "nan");
+    ck->name_axis = name_of(names, "axis");
     do {
-        if (ck.changed) save_types(&ck);
-        ck.p->params.n = 0;
-        one_round(&ck, f, errors);
-    } while (ck.changed && diags->errors == errors);
-    bool ok = diags->errors == errors && !f->broken && !ck.poisoned && tc_emit(&ck) &&
+        if (ck->changed) save_types(ck);
+        ck->p->params.n = 0;
+        one_round(ck, f, errors);
+    } while (ck->changed && diags->errors == errors);
+    bool ok = diags->errors == errors && !f->broken && !ck->poisoned && tc_emit(ck) &&
               diags->errors == errors;
-    f->state = ok ? FUNC_OK : FUNC_FAILED;
-    f->program = ok ? ck.p : NULL;
+    f->state = ok ? FUNC_CHECKED : FUNC_FAILED;
+    f->checker = ck;
+    if (ok) vec_push(arena, &file->checked, f);
+}
+
+// The functions in this state, in file order.
+static void put_programs(Module *m, Arena *arena, FuncState state) {
+    m->programs.n = 0;
+    for (int i = 0; i < m->tc->funcs.n; i++) {
+        const TcFunc *f = m->tc->funcs.at[i];
+        if (f->state == state) vec_push(arena, &m->programs, f->checker->p);
+    }
 }
 
 Module *tc_parse(Arena *arena, Names *names, const Source *source, DiagList *diags) {
     Module *m = arena_new(arena, Module);
-    TcFile file = {0};
-    int inlined = 0;
+    TcFile *file = m->tc = arena_new(arena, TcFile);
     diags->source = source;
-    tc_parse_file(&file, arena, names, source, diags);
-    for (int i = 0; i < file.funcs.n; i++)
-        tc_check_func(&file, file.funcs.at[i], arena, names, source, 0, &inlined, diags);
-    for (int i = 0; i < file.funcs.n; i++)
-        if (file.funcs.at[i]->program) vec_push(arena, &m->programs, file.funcs.at[i]->program);
+    tc_parse_file(file, arena, names, source, diags);
+    for (int i = 0; i < file->funcs.n; i++)
+        tc_check_func(file, file->funcs.at[i], arena, names, source, 0, diags);
+    put_programs(m, arena, FUNC_CHECKED);
+    return m;
+}
+
+// A function fails silently if one that it calls has failed: the cause is reported there.
+static bool infer_func(TcFunc *f) {
+    const DiagList *diags = f->checker->diags;
+    int errors = diags->errors;
+    for (int i = 0; i < f->calls.n; i++)
+        if (f->calls.at[i]->state != FUNC_OK) return false;
+    return tc_infer_func(f->checker) && diags->errors == errors;
+}
+
+Module *tc_infer(Module *m) {
+    for (int i = 0; i < m->tc->checked.n; i++) {
+        TcFunc *f = m->tc->checked.at[i];
+        f->state = infer_func(f) ? FUNC_OK : FUNC_FAILED;
+    }
+    if (m->tc->checked.n) put_programs(m, m->tc->checked.at[0]->checker->arena, FUNC_OK);
     return m;
 }

@@ -1,5 +1,6 @@
-// From checked statements to the Program: conversions to the final types, temporaries for narrow
-// accumulators, range inference, and extents put in where stand-ins held their place.
+// From checked statements to the Program: conversions to the final types and temporaries for narrow
+// accumulators (tc_emit); then range inference, and extents put in where stand-ins held their place
+// (tc_infer_func).
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -270,6 +271,11 @@ bool tc_emit(TcChecker *ck) {
     }
     put_tensors(ck);
     for (int i = 0; i < ck->requires.n; i++) vec_push(p->arena, &p->requires, ck->requires.at[i]);
+    return true;
+}
+
+bool tc_infer_func(TcChecker *ck) {
+    Program *p = ck->p;
     InferExtents extents = {ck->nreal, ck->standins.n, ck->standins.at};
     if (!program_infer(p, ck->infos.at, extents, ck->diags)) return false;
     if (ck->standins.n && !put_extents(ck)) return false;

@@ -22,6 +22,25 @@ for i in 8
     C[i] += A[i, k]*x[k]
 # verify
 verified
+$ LW_DUMP=parse,infer loopwright run mv.tc --size M=8,K=160 2>&1 >/dev/null
+# parse
+program mv(M, K) {
+    input A: f32[M, K]
+    input x: f32[K]
+    output C: f32[?]
+
+    C: for i, k
+        C[i] +=! A[i, k]*x[k]
+}
+# infer
+program mv(M, K) {
+    input A: f32[M, K]
+    input x: f32[K]
+    output C: f32[M]
+
+    C: for i in 0:M, k in 0:K
+        C[i] +=! A[i, k]*x[k]
+}
 $ LW_DUMP=plan loopwright run mv.tc --size M=8,K=160 --isa avx2 --schedule naive 2>&1 >/dev/null
 # plan
 for i in 8                                      # machine loop
@@ -33,9 +52,11 @@ pointer 1: A + 640*i + 4*k
 pointer 2: x + 4*k
 $ LW_DUMP=all loopwright run mv.tc --size M=8,K=16 --backend interp 2>&1 >/dev/null | grep "^#"
 # parse
+# infer
 # bind
 $ LW_DUMP=all loopwright run mv.tc --size M=8,K=16 --isa avx2 2>&1 >/dev/null | grep "^# [a-z]"
 # parse
+# infer
 # bind
 # choose
 # lower
@@ -44,5 +65,5 @@ $ LW_DUMP=all loopwright run mv.tc --size M=8,K=16 --isa avx2 2>&1 >/dev/null | 
 # generate
 $ LW_DUMP=lower,plane loopwright run mv.tc --size M=8,K=16
 --- stderr
-error: LW_DUMP is 'lower,plane'; it can be all, or these with commas between: parse, bind, find, look_up, choose, lower, verify, plan, generate, install, run
+error: LW_DUMP is 'lower,plane'; it can be all, or these with commas between: parse, infer, bind, find, look_up, choose, lower, verify, plan, generate, install, run
 --- exit 1

@@ -651,7 +651,7 @@ TEST(steps_are_traced) {
     lw_context_options o = {.struct_size = sizeof o, .trace = count_step, .user = &steps};
     lw_context *ctx = lw_context_new(&o);
     lw_module *mod = parse(ctx, mv_text);
-    CHECK_INT_EQ(steps, 1);
+    CHECK_INT_EQ(steps, 2);
     lw_module_free(mod);
     lw_context_free(ctx);
 }

@@ -242,7 +242,7 @@ static void try_example(const Example *e, Counts *c) {
     Source source = {.name = e->file};
     source.text = tc_read_file(&lab.arena, e->file, &source.len);
     lab.diags.source = &source;
-    const Module *m = tc_parse(&lab.arena, &lab.names, &source, &lab.diags);
+    const Module *m = tc_infer(tc_parse(&lab.arena, &lab.names, &source, &lab.diags));
     for (int f = 0; CHECK(m) && f < m->programs.n; f++) {
         const Program *p = m->programs.at[f];
         int64_t value[PROGRAM_MAX_PARAMS];

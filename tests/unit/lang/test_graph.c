@@ -105,8 +105,8 @@ TEST(graph_matmul_is_one_statement_as_in_the_language) {
     if (!CHECK(p)) return;
     const char *tc = "def matmul(float(M,K) A, float(K,N) B) -> (C) {\n"
                      "    C(m,n) +=! A(m,k) * B(k,n)\n}\n";
-    Module *m =
-        tc_parse(&f.lab->arena, &f.lab->names, lab_source(f.lab, "mm.tc", tc), &f.lab->diags);
+    Module *m = tc_infer(
+        tc_parse(&f.lab->arena, &f.lab->names, lab_source(f.lab, "mm.tc", tc), &f.lab->diags));
     lab_show(f.lab);
     if (CHECK(m->programs.n == 1)) CHECK_STR_EQ(statements(f, p), statements(f, m->programs.at[0]));
     const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 0, 1, 1, 1};

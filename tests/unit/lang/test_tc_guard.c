@@ -103,7 +103,7 @@ static void show(Lab *l, const char *text) {
 static const Program *bind_sizes(Lab *l, const char *text, const int64_t *sizes) {
     Source *s = arena_new(&l->arena, Source);
     *s = (Source){"test.tc", text, (uint32_t)strlen(text)};
-    const Module *m = tc_parse(&l->arena, &l->names, s, &l->diags);
+    const Module *m = tc_infer(tc_parse(&l->arena, &l->names, s, &l->diags));
     return m->programs.n ? program_bind(&l->arena, m->programs.at[0], sizes, &l->diags) : NULL;
 }
 

@@ -15,7 +15,7 @@ static Parsed parse(const char *text, size_t len) {
     Names names = {.arena = &r.arena};
     Source source = {"limits.tc", text, (uint32_t)len};
     DiagList diags = {.arena = &r.arena, .source = &source};
-    Module *m = tc_parse(&r.arena, &names, &source, &diags);
+    Module *m = tc_infer(tc_parse(&r.arena, &names, &source, &diags));
     r.errors = diags.errors;
     r.programs = m->programs.n;
     for (int i = diags.items.n - 1; i >= 0; i--)
@@ -101,7 +101,7 @@ TEST(nesting_shows_the_way_out) {
     text_fill(&t, '(', 2 * TC_MAX_NESTING);
     Source source = {"deep.tc", t.s, (uint32_t)t.len};
     DiagList diags = {.arena = &a, .source = &source};
-    tc_parse(&a, &names, &source, &diags);
+    tc_infer(tc_parse(&a, &names, &source, &diags));
     CHECK_INT_EQ(diags.items.at[0]->notes->id, DIAG_TC_TOO_DEEP_NOTE);
     arena_free(&a);
 }

@@ -38,7 +38,7 @@ static bool parse(Lab *l, const char *text) {
     l->diags = (DiagList){.arena = &l->arena};
     Source *s = arena_new(&l->arena, Source);
     *s = (Source){"test.tc", text, (uint32_t)strlen(text)};
-    l->module = tc_parse(&l->arena, &l->names, s, &l->diags);
+    l->module = tc_infer(tc_parse(&l->arena, &l->names, s, &l->diags));
     return l->diags.errors == 0;
 }
 

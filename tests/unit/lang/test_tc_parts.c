@@ -106,7 +106,7 @@ static bool try_one(uint64_t seed) {
     Names names = {.arena = &arena};
     DiagList diags = {.arena = &arena};
     Source source = {"test.tc", text, (uint32_t)strlen(text)};
-    const Module *m = tc_parse(&arena, &names, &source, &diags);
+    const Module *m = tc_infer(tc_parse(&arena, &names, &source, &diags));
     bool ok = m->programs.n == 1;
     if (ok) {
         const Program *p = m->programs.at[0];
@@ -195,7 +195,7 @@ static bool try_any(uint64_t seed) {
     Names names = {.arena = &arena};
     Source source = {"test.tc", text, (uint32_t)strlen(text)};
     DiagList diags = {.arena = &arena};
-    const Module *m = tc_parse(&arena, &names, &source, &diags);
+    const Module *m = tc_infer(tc_parse(&arena, &names, &source, &diags));
     bool ok = true;
     for (int round = 0; m->programs.n == 1 && round < 6 && ok; round++) {
         const Program *p = m->programs.at[0];

@@ -235,7 +235,7 @@ static void round_of(uint64_t seed, Counts *counts) {
     program(&g);
     Source source = {"random.tc", text_str(&text), (uint32_t)text.len};
     DiagList diags = {.arena = &a, .source = &source};
-    Module *m = tc_parse(&a, &names, &source, &diags);
+    Module *m = tc_infer(tc_parse(&a, &names, &source, &diags));
     const Program *p = m->programs.n == 3 ? m->programs.at[2] : NULL;
     bool ok = (m->programs.n == 3) == (diags.errors == 0);
     if (p) {

@@ -900,7 +900,7 @@ static const char *bound(Arena *arena, const char *text, const int64_t *values) 
     Names names = {.arena = arena};
     Source source = {"test.tc", text, (uint32_t)strlen(text)};
     DiagList diags = {.arena = arena, .source = &source};
-    Module *m = tc_parse(arena, &names, &source, &diags);
+    Module *m = tc_infer(tc_parse(arena, &names, &source, &diags));
     Program *p = m->programs.n ? program_bind(arena, m->programs.at[0], values, &diags) : NULL;
     if (!p) return diags.items.at[0]->text;
     const Tensor *t = &p->tensors.at[p->ninputs];

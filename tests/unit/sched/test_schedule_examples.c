@@ -58,7 +58,7 @@ static void try_example(const Example *e) {
     lab_begin(&lab);
     Source program = file(&lab.arena, arena_printf(&lab.arena, "%s.tc", e->name));
     Source schedule = file(&lab.arena, arena_printf(&lab.arena, "%s.lws", e->schedule));
-    Module *module = tc_parse(&lab.arena, &lab.names, &program, &lab.diags);
+    Module *module = tc_infer(tc_parse(&lab.arena, &lab.names, &program, &lab.diags));
     const Program *p = CHECK(module->programs.n)
                            ? program_bind(&lab.arena, module->programs.at[0], e->size, &lab.diags)
                            : NULL;

@@ -151,7 +151,7 @@ static void every_function(const char *file) {
     Lab lab;
     lab_begin(&lab);
     const char *text = read_file(&lab, "examples/tc", file);
-    Module *m = tc_parse(&lab.arena, &lab.names, source_of(&lab, file, text), &lab.diags);
+    Module *m = tc_infer(tc_parse(&lab.arena, &lab.names, source_of(&lab, file, text), &lab.diags));
     for (int i = 0; i < m->programs.n; i++) {
         lab.diags = (DiagList){.arena = &lab.arena};
         int64_t *values = arena_new_n(&lab.arena, int64_t, m->programs.at[i]->params.n);
