@@ -33,11 +33,40 @@ static int most_iters(const PolyScop *s) {
     return n;
 }
 
-// S[i] -> [number of S, i, 0, ...]
+static int most_serial(const PolyScop *s) {
+    int n = 0;
+    for (int i = 0; i < s->n; i++) n = s->stmt[i].s->serial > n ? s->stmt[i].s->serial : n;
+    return n;
+}
+
+// The first statement of the scop that shares the steps of this level with it; itself: it has none.
+static int first_in_steps(const PolyScop *s, int stmt, int level) {
+    const PolyStmt *own = &s->stmt[stmt];
+    int first = 0;
+    if (level >= own->s->serial) return stmt;
+    while (s->stmt[first].stmt < own->stmt &&
+           stmts_common(s->p, s->stmt[first].stmt, own->stmt) <= level)
+        first++;
+    return first;
+}
+
+// Behind a map to time: the steps of a level, by their first statement, and the step.
+static isl_map *add_level(const PolyIsl *x, isl_map *map, isl_space *space, int stmt, int level) {
+    const Isl *I = x->I;
+    bool own = level < x->s->stmt[stmt].s->serial;
+    isl_aff *first = poly_constant(I, space, first_in_steps(x->s, stmt, level));
+    isl_aff *step = own ? poly_variable(I, space, level) : poly_constant(I, space, 0);
+    map = I->map_flat_range_product(map, I->map_from_aff(first));
+    return I->map_flat_range_product(map, I->map_from_aff(step));
+}
+
+// S[t, i] -> [first statement of the steps, t, ..., number of S, t, i, 0, ...]
 static isl_map *time_of(const PolyIsl *x, int stmt) {
     const Isl *I = x->I;
     isl_space *space = scop_space(x, stmt);
-    isl_map *map = I->map_from_aff(poly_constant(I, space, stmt));
+    isl_map *map = I->map_from_aff(poly_constant(I, space, 0));
+    for (int i = 0; i < most_serial(x->s); i++) map = add_level(x, map, space, stmt, i);
+    map = I->map_flat_range_product(map, I->map_from_aff(poly_constant(I, space, stmt)));
     for (int i = 0; i < most_iters(x->s); i++) {
         bool own = i < x->s->stmt[stmt].s->niters;
         isl_aff *at = own ? poly_variable(I, space, i) : poly_constant(I, space, 0);
@@ -80,6 +109,10 @@ static isl_stat keep(isl_map *map, void *user) {
     int to = number_of(I->map_get_tuple_name(map, isl_dim_out));
     bool relaxed =
         from == to && !f->x.s->ordered; // all reads of a statement come before its writes
+    if (relaxed && f->x.s->stmt[from].s->serial) {
+        map = scop_earlier(&f->x, from, map);
+        relaxed = I->map_is_empty(map) != isl_bool_false;
+    }
     if (relaxed || f->n == MAX_LINES) {
         I->map_free(map);
         return isl_stat_ok;

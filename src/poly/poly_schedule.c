@@ -22,6 +22,7 @@ const char *const poly_fusion_name[POLY_FUSIONS] = {"preserve3", "max", "min"};
 #ifdef POLY_HAS_ISL
 enum {
     SCHEDULE_BUDGET = 3000, // operations of one cluster: some milliseconds
+    STEPS_BUDGET = 100000,  // of a statement with steps, of which there are few
     MAX_CLUSTER = 24,       // statements of the scop
 };
 
@@ -205,6 +206,8 @@ static isl_schedule *compute(Scheduler *s) {
             isl_map *m = scop_conflicts(&s->x, a, c->stmt[k]);
             if (m) order = I->union_map_union(order, I->union_map_from_map(m));
         }
+        isl_map *earlier = c->closed ? scop_in_steps(&s->x, a) : NULL;
+        if (earlier) order = I->union_map_union(order, I->union_map_from_map(earlier));
         isl_map *steps = scop_reduces(&s->x.s->stmt[a]) ? scop_steps(&s->x, a) : NULL;
         if (steps) carried = I->union_map_union(carried, I->union_map_from_map(steps));
     }
@@ -223,7 +226,7 @@ static bool schedule_cluster(Scheduler *s, const Cluster *c) {
     s->c = c;
     s->tape.n = 0;
     s->tape.broken = false;
-    s->x.ctx = isl_begin(I, SCHEDULE_BUDGET);
+    s->x.ctx = isl_begin(I, c->closed ? STEPS_BUDGET : SCHEDULE_BUDGET);
     if (!s->x.ctx) return false;
     I->options_set_schedule_whole_component(s->x.ctx, 1);
     I->options_set_schedule_maximize_band_depth(s->x.ctx, 1);
@@ -340,14 +343,55 @@ static bool join(Arena *arena, Scheduler *s, Cluster *a, const Cluster *b) {
     return true;
 }
 
-static Cluster first_cluster(Arena *arena, const PolyScop *s, int stmt) {
+// Does the statement have steps for itself, in which each element is assigned once?
+static bool has_own_steps(const PolyScop *s, int stmt) {
+    const Program *p = s->p;
+    const StmtFacts *f = &s->facts->stmt[stmt];
+    return f->s->serial && f->s->op == REDUCE_ASSIGN && f->injective && !s->ordered &&
+           group_first(p, stmt) == stmt && group_end(p, stmt) == stmt + 1;
+}
+
+// Is the member a step, or another iterator plus multiples of steps?
+static bool is_time_skewed(const Stmt *s, const int64_t *row) {
+    int steps = 0, others = 0;
+    for (int i = 0; row && i < s->niters; i++) {
+        if (i < s->serial)
+            steps += row[i] != 0;
+        else if (row[i])
+            others += row[i] == 1 ? 1 : 2;
+    }
+    for (int i = 0; row && i < s->serial && !others; i++) steps += row[i] && row[i] != 1;
+    return others == 1 || (!others && steps == 1);
+}
+
+// Do loops of steps and loops skewed by them keep the order? Other combinations, such as wavefronts
+// along several iterators, are not used.
+static bool is_time_tree(const Scheduler *s, const PolyNode *tree, int stmt) {
+    bool ok = tree->kind != POLY_SEQUENCE;
+    for (int i = 0; tree->kind == POLY_BAND && ok && i < tree->n; i++)
+        ok = is_time_skewed(s->x.s->stmt[stmt].s, tree->member[i].value[stmt]);
+    return ok && (tree->kind != POLY_BAND || is_time_tree(s, tree->child[0], stmt));
+}
+
+// Steps with nothing else in them: isl finds loops that keep them in order.
+static const PolyNode *steps_tree(Arena *arena, Scheduler *s, const Cluster *c) {
+    const PolyNode *tree = tree_of(arena, s, c);
+    if (tree && is_time_tree(s, tree, c->stmt[0]) && poly_plain(s->x.s, tree, s->o)) return tree;
+    return poly_nest(arena, poly_canonical_of(arena, s->x.s, c->n, c->stmt));
+}
+
+static Cluster first_cluster(Arena *arena, Scheduler *scheduler, int stmt) {
+    const PolyScop *s = scheduler->x.s;
     Cluster c = {0};
     const int *all;
     for (int i = 0; i < s->n; i++)
         if (s->stmt[i].stmt == stmt && !s->stmt[i].init) c.stmt[c.n++] = i;
     int n = with_inits(arena, s, c.n, c.stmt, &all);
-    c.closed = !s->facts->stmt[stmt].injective || s->ordered;
-    c.tree = c.closed ? poly_canonical_of(arena, s, n, all) : poly_single(arena, s, n, all);
+    bool steps = has_own_steps(s, stmt);
+    c.closed = !s->facts->stmt[stmt].injective || s->ordered || steps;
+    c.tree = steps      ? steps_tree(arena, scheduler, &c)
+             : c.closed ? poly_canonical_of(arena, s, n, all)
+                        : poly_single(arena, s, n, all);
     return c;
 }
 
@@ -368,7 +412,7 @@ PolyStatus poly_schedule(Arena *arena, const PolyScop *scop, const PolyOptions *
     Cluster *cluster = arena_new_n(arena, Cluster, scop->p->stmts.n + 1);
     int n = 0;
     for (int i = 0; i < scop->p->stmts.n; i++) {
-        Cluster next = first_cluster(arena, scop, i);
+        Cluster next = first_cluster(arena, &s, i);
         int at = n - 1;
         while (at >= 0 && !depend(scop, &cluster[at], &next)) at--;
         if (at < 0 || !join(arena, &s, &cluster[at], &next)) cluster[n++] = next;

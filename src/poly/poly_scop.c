@@ -135,6 +135,24 @@ isl_map *scop_conflicts(const PolyIsl *x, int a, int b) {
     return all;
 }
 
+isl_map *scop_earlier(const PolyIsl *x, int stmt, isl_map *pairs) {
+    isl_map *all = NULL;
+    for (int level = 0; level < x->s->stmt[stmt].s->serial; level++) {
+        isl_map *more = x->I->map_copy(pairs);
+        for (int i = 0; i < level; i++)
+            more = x->I->map_equate(more, isl_dim_in, i, isl_dim_out, i);
+        more = x->I->map_order_lt(more, isl_dim_in, level, isl_dim_out, level);
+        all = all ? x->I->map_union(all, more) : more;
+    }
+    x->I->map_free(pairs);
+    return all;
+}
+
+isl_map *scop_in_steps(const PolyIsl *x, int stmt) {
+    isl_map *pairs = scop_conflicts(x, stmt, stmt);
+    return pairs ? scop_earlier(x, stmt, pairs) : NULL;
+}
+
 // Of a reduction whose other iterators determine the element: one step of a reduction iterator.
 // Affine functions that are constant along all of these are constant on all updates.
 isl_map *scop_steps(const PolyIsl *x, int stmt) {

@@ -24,6 +24,10 @@ bool scop_reduces(const PolyStmt *s);
 // Pairs of instances of two statements, a in front of b, that touch one element and do not both
 // read it; NULL: none.
 isl_map *scop_conflicts(const PolyIsl *x, int a, int b);
+// Of pairs of instances of one statement, which it takes, those whose first one is of an earlier
+// step; NULL: there are no steps. And of its conflicts.
+isl_map *scop_earlier(const PolyIsl *x, int stmt, isl_map *pairs);
+isl_map *scop_in_steps(const PolyIsl *x, int stmt);
 // Neighbouring updates of one element by a reduction; NULL: it has none.
 isl_map *scop_steps(const PolyIsl *x, int stmt);
 #endif

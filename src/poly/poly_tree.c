@@ -54,7 +54,8 @@ static PolyMember own_member(Arena *arena, const PolyScop *s, int stmt, int iter
     row[iter] = 1;
     value[stmt] = row;
     bool apart = s->facts->stmt[s->stmt[stmt].stmt].injective; // iterations write other elements
-    return (PolyMember){.value = value, .coincident = apart && !st->iter[iter].reduction};
+    bool free = !st->iter[iter].reduction && iter >= st->serial;
+    return (PolyMember){.value = value, .coincident = apart && free};
 }
 
 const PolyNode *poly_canonical_of(Arena *arena, const PolyScop *s, int n, const int *stmt) {
@@ -124,9 +125,11 @@ static void sort_members(PolyMember *m, int n, const PolyNode *node) {
         }
 }
 
-// A nest of one statement of the Program has no dependences but between updates of its reduction.
+// A nest of one statement of the Program has no dependences but between updates of its reduction,
+// and between steps.
 static void mark_parallel(const PolyScop *s, PolyMember *m, const PolyNode *node) {
     int last = node->stmt[node->nstmts - 1], stmt = s->stmt[last].stmt;
+    if (s->stmt[last].s->serial) return;
     for (int i = 0; i < node->nstmts; i++)
         if (s->stmt[node->stmt[i]].stmt != stmt) return;
     int iter = m->value[last] ? poly_member_iter(s, m, last) : -1;

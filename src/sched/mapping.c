@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/nearest.h"
 #include "program/stmt_facts.h"
 
@@ -198,14 +199,92 @@ typedef struct Writing {
     int placed;
     int depth;
     const PolyMember *path[4 * PROGRAM_MAX_ITERS];
+    bool failed; // a member that is no loop of a Schedule
 } Writing;
 
-// The loop of a member, unless it has one iteration; false: none. Loops of steps stay around all.
+// --- Skewed members ----------------------------------------------------------------------------
+
+// Is the iterator a member of the path by itself?
+static bool is_member(const Writing *w, int stmt, int iter) {
+    for (int i = 0; i < w->depth; i++)
+        if (poly_member_iter(w->s, w->path[i], stmt) == iter) return true;
+    return false;
+}
+
+// The iterator whose loops a member is: itself, or the one that it skews by other members.
+static int skewed_iter(const Writing *w, const PolyMember *m, int stmt) {
+    const Stmt *st = w->s->stmt[stmt].s;
+    const int64_t *row = m->value[stmt];
+    int found = row ? poly_member_iter(w->s, m, stmt) : -1;
+    for (int i = 0, others = 0; row && found < 0 && i < st->niters; i++, others = 0) {
+        for (int k = 0; k < st->niters; k++) others += k != i && row[k] && !is_member(w, stmt, k);
+        if (row[i] == 1 && !others && !is_member(w, stmt, i)) found = i;
+    }
+    return found;
+}
+
+static bool is_skewed(const Writing *w, const PolyMember *m, int stmt) {
+    return m->value[stmt] && poly_member_iter(w->s, m, stmt) < 0;
+}
+
+static bool has_skews(const Writing *w, int stmt) {
+    for (int i = 0; i < w->depth; i++)
+        if (is_skewed(w, w->path[i], stmt)) return true;
+    return false;
+}
+
+// Values that the loops of a member run over.
+static int64_t member_extent(const Writing *w, const PolyMember *m, int stmt) {
+    const Stmt *st = w->s->stmt[stmt].s;
+    int64_t extent = 1;
+    for (int i = 0; i < st->niters; i++)
+        extent += llabs(m->value[stmt][i]) * max_i64(iter_extent(&st->iter[i]) - 1, 0);
+    return extent;
+}
+
+static void write_skews(Writing *w, SchedStmt *g, int stmt) {
+    const Stmt *st = w->s->stmt[stmt].s;
+    SchedSkew *skew = arena_new_n(w->arena, SchedSkew, w->depth + 1);
+    for (int i = 0; i < w->depth; i++) {
+        const PolyMember *m = w->path[i];
+        if (!is_skewed(w, m, stmt) || m->part == POLY_TILES) continue; // its points say it
+        int iter = skewed_iter(w, m, stmt);
+        SkewTerm *term = arena_new_n(w->arena, SkewTerm, st->niters);
+        SchedSkew *k = &skew[g->nskews++];
+        if (iter < 0) {
+            w->failed = true;
+            return;
+        }
+        *k = (SchedSkew){.iter = st->iter[iter].name, .term = term};
+        for (int t = 0; t < st->niters; t++)
+            if (t != iter && m->value[stmt][t])
+                term[k->nterms++] = (SkewTerm){st->iter[t].name, m->value[stmt][t]};
+    }
+    g->skew = skew;
+}
+
+// The last loop of the steps in two, so that lowering may keep two of them (fold.c).
+static void pair_steps(Writing *w, SchedStmt *g, const Stmt *st) {
+    SchedLoop *loop = arena_new_n(w->arena, SchedLoop, g->nloops + 1);
+    int at = 0, n = 0;
+    while (at < g->nloops && (g->loop[at].iter != st->iter[0].name || g->loop[at].step > 1)) at++;
+    for (int i = 0; i < g->nloops; i++) {
+        if (i == at) loop[n++] = (SchedLoop){.iter = g->loop[i].iter, .step = 2};
+        loop[n++] = g->loop[i];
+    }
+    g->loop = loop;
+    g->nloops = n;
+}
+
+// --- Sections ----------------------------------------------------------------------------------
+
+// The loop of a member, unless it has one iteration; false: none. Loops of steps stay around all,
+// unless the statement is skewed.
 static bool loop_of(Writing *w, const PolyMember *m, int stmt, SchedLoop *out) {
     const Stmt *st = w->s->stmt[stmt].s;
-    int iter = poly_member_iter(w->s, m, stmt);
-    if (iter < st->serial) return false; // or none
-    int64_t extent = iter_extent(&st->iter[iter]), tile = m->tile;
+    int iter = skewed_iter(w, m, stmt);
+    if (iter < 0 || (iter < st->serial && !has_skews(w, stmt))) return false;
+    int64_t extent = member_extent(w, m, stmt), tile = m->tile;
     bool split = tile >= 1 && tile < extent;
     *out = (SchedLoop){.iter = st->iter[iter].name, .step = 1};
     if (m->part == POLY_TILES) out->step = tile;
@@ -240,10 +319,12 @@ static int64_t left_of(const Stmt *s, const SchedLoop *loop, int n, int at) {
     return left;
 }
 
-static void mark_loops(Writing *w, const Stmt *s, SchedLoop *loop, const PolyMember **of, int n) {
+// Of a skewed statement, the loops of steps around the last one carry all dependences.
+static void mark_loops(Writing *w, const Stmt *s, SchedLoop *loop, const PolyMember **of, int n,
+                       bool skewed) {
     int inner = n;
-    if (w->m->marks && n && of[n - 1]->coincident && is_contiguous(s, loop[n - 1].iter))
-        loop[--inner].kind = KIND_VECTOR;
+    bool last = n && (of[n - 1]->coincident || skewed) && is_contiguous(s, loop[n - 1].iter);
+    if (w->m->marks && last) loop[--inner].kind = KIND_VECTOR;
     if (w->m->marks && inner && of[0]->coincident) loop[0].kind = KIND_PARALLEL;
     int64_t copies = 1;
     for (int i = inner - 1; i >= 0 && w->m->unroll > 1 && loop[i].step == 1; i--) {
@@ -276,8 +357,10 @@ static void write_section(Writing *w, int stmt) {
     for (int i = 0; i < w->depth; i++)
         if (loop_of(w, w->path[i], stmt, &loop[g->nloops])) of[g->nloops++] = w->path[i];
     contiguous_last(x->s, loop, of, g->nloops);
-    mark_loops(w, x->s, loop, of, g->nloops);
+    write_skews(w, g, stmt);
+    mark_loops(w, x->s, loop, of, g->nloops, g->nskews > 0);
     g->loop = loop;
+    if (g->nskews) pair_steps(w, g, x->s);
     g->unroll_limit = w->m->unroll > 1 ? (int)w->m->unroll : 0;
     add_copies(w, g, x->stmt);
     w->rank[x->stmt] = w->placed++;
@@ -354,13 +437,34 @@ static const Schedule *write_schedule(Writing *w, const PolyNode *root) {
     return s;
 }
 
+static bool is_of_one(const PolyScop *s, const PolyNode *node) {
+    for (int i = 1; i < node->nstmts; i++)
+        if (s->stmt[node->stmt[i]].stmt != s->stmt[node->stmt[0]].stmt) return false;
+    return true;
+}
+
+// Are the loops that statements share iterators of each of them? One alone may skew its own.
+static bool is_expressible(const PolyScop *s, const PolyNode *node) {
+    PolyNode below = {.kind = POLY_LEAF}, only = *node;
+    bool ok = true;
+    if (node->kind == POLY_LEAF || is_of_one(s, node)) return true;
+    if (node->kind == POLY_BAND) {
+        only.child = (const PolyNode *const[]){&below};
+        ok = poly_plain(s, &only, &(PolyOptions){0});
+    }
+    for (int i = 0; ok && i < (node->kind == POLY_BAND ? 1 : node->n); i++)
+        ok = is_expressible(s, node->child[i]);
+    return ok;
+}
+
 const Schedule *mapping_schedule(Arena *arena, const Program *p, const Mapping *m,
                                  DiagList *diags) {
     MappingSteps steps;
     if (!mapping_steps(arena, p, m, &steps, diags)) return NULL;
     Writing w = {.arena = arena, .s = steps.scop, .m = m};
-    if (poly_plain(steps.scop, steps.fused, &(PolyOptions){0}))
-        return write_schedule(&w, steps.sunk);
+    const Schedule *s =
+        is_expressible(steps.scop, steps.fused) ? write_schedule(&w, steps.sunk) : NULL;
+    if (s && !w.failed) return s;
     diag_report(diags, (Range){0, 0}, DIAG_MAPPING_SKEWED);
     return NULL;
 }

@@ -35,7 +35,8 @@ typedef struct MappingSteps {
 bool mapping_steps(Arena *arena, const Program *p, const Mapping *m, MappingSteps *out,
                    DiagList *diags);
 
-// NULL: there is no isl, or the loops are skewed, which no Schedule expresses (both reported).
+// NULL: there is no isl, or statements share skewed loops, which no Schedule expresses (both
+// reported). A statement that has its steps for itself may be skewed.
 const Schedule *mapping_schedule(Arena *arena, const Program *p, const Mapping *m, DiagList *diags);
 
 // A Schedule text, or "mapping OPTIONS".

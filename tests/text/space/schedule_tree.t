@@ -36,3 +36,19 @@ output { C.init[i, k = 0] -> C[i' = i, k'] : 0 <= i <= 3 and 0 <= k' <= 2 }
 # value-based
 flow { C.init[i, k = 0] -> C[i' = i, k'] : 0 <= i <= 3 and 0 <= k' <= 2 }
 output { C.init[i, k = 0] -> C[i' = i, k'] : 0 <= i <= 3 and 0 <= k' <= 2 }
+$ loopwright show @/examples/tc/heat1d.tc --size N=100,T=20 --stage dependences | tail -2
+flow { U.1[t, i] -> U.1[t' = 1 + t, i'] : 0 <= t <= 18 and 0 <= i <= 99 and i' >= -1 + i and 0 <= i' <= 99 and i' <= 1 + i }
+flow { U.1[t = 19, i] -> B[i' = i] : 0 <= i <= 99 }
+$ loopwright show @/examples/tc/heat1d.tc --size N=100,T=20 --stage schedule-tree --mapping 'tile(8,16).outerScheduleAllowSkewing(true)' | sed -n '/(c)/,/(d)/p' | grep 'U.1(t, i) ->'
+      U.1(t, i) -> (8*(t/8), 16*((t + i)/16))
+        U.1(t, i) -> (t%8, (t + i)%16)
+$ loopwright show @/examples/tc/heat2d.tc --size M=40,N=50,T=20 --stage schedule --mapping 'tile(8,16,32).outerScheduleAllowSkewing(true)'
+U: | i/8:p j/16 i j:v
+U.1: | t/8 i/16 j/32 t/2 t i j:v
+    skew i by t
+    skew j by t
+B: i/8:p j/16 i j:v
+$ loopwright run @/examples/tc/heat2d.tc --size M=40,N=50,T=20 --mapping 'tile(8,16,32).outerScheduleAllowSkewing(true)' --check | grep check
+  check    right: bit for bit, against the interpreter
+$ loopwright run @/examples/tc/heat1d.tc --size N=100,T=20 --mapping 'tile(8,16).outerScheduleAllowSkewing(true)' --check | grep check
+  check    right: bit for bit, against the interpreter

@@ -228,6 +228,74 @@ TEST(schedules_of_random_programs_keep_dependences) {
            totals.programs, totals.fused, totals.parallel);
 }
 
+// --- Steps ---------------------------------------------------------------------------------------
+
+// A stencil over time: every element is the sum of a few at the last step or the one before, at
+// most two places away. Borders are written for all steps.
+static const char *stencil(Arena *arena, uint64_t *state) {
+    Text sum = {.arena = arena};
+    int rank = 1 + (int)(check_random(state) % 2), n = 7 + (int)(check_random(state) % 8);
+    int steps = 2 + (int)(check_random(state) % 7), terms = 1 + (int)(check_random(state) % 4);
+    for (int i = 0; i < terms; i++) {
+        int back = (int)(check_random(state) % 3 == 0), at = (int)(check_random(state) % 5) - 2;
+        int across = (int)(check_random(state) % 5) - 2;
+        text_printf(&sum, "%sU[t - %d, i + %d", i ? " + " : "", back, at);
+        text_printf(&sum, rank == 2 ? ", j + %d]" : "]", across);
+    }
+    const char *size = rank == 2 ? arena_printf(arena, ", %d", n) : "";
+    const char *all = rank == 2 ? arena_printf(arena, ", j in 0:%d", n) : "";
+    const char *inner = rank == 2 ? arena_printf(arena, ", j in 2:%d", n - 2) : "";
+    const char *j = rank == 2 ? ", j" : "";
+    return arena_printf(arena,
+                        "program stencil {\n    input A: i32[%d%s]\n    output B: i32[%d%s]\n"
+                        "    temp U: i32[%d, %d%s]\n"
+                        "    for s in 0:%d, i in 0:%d%s\n        U[s, i%s] = A[i%s]\n"
+                        "    for t in 1:%d {\n        for i in 2:%d%s\n"
+                        "            U[t + 1, i%s] = %s\n    }\n"
+                        "    for i in 0:%d%s\n        B[i%s] = U[%d, i%s]\n}\n",
+                        n, size, n, size, steps + 1, n, size, steps + 1, n, all, j, j, steps, n - 2,
+                        inner, j, text_str(&sum), n, all, j, steps, j);
+}
+
+static const char *try_stencil(Lab *lab, const Program *p, uint64_t seed, int64_t *skewed) {
+    Mapping m = any_mapping(seed);
+    DiagList found = {.arena = &lab->arena};
+    m.outer.skew = true;
+    m.outer.any_orthant = seed % 4 == 0;
+    const Schedule *s = mapping_schedule(&lab->arena, p, &m, &found);
+    if (!s) return "no Schedule";
+    for (int i = 0; i < s->nstmts; i++) *skewed += s->stmt[i]->nskews > 0;
+    Tree *t = tree_lower(&lab->arena, p, s, &found);
+    if (!t) return found.items.at[0]->text;
+    if (tree_verify(&lab->arena, t, NULL, &found) == VERIFY_REFUSED) return "does not verify";
+    return difference(lab, p, t, seed);
+}
+
+TEST(random_stencils_are_tiled_in_time) {
+    int64_t rounds = check_long_rounds(200), skewed = 0;
+    for (int64_t i = 0; i < rounds && !poly_missing(); i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i, state = seed;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, stencil(&lab.arena, &state), NULL);
+        const char *what = CHECK(p) ? try_stencil(&lab, p, seed, &skewed) : NULL;
+        if (!p) printf("%s", lab_errors(&lab));
+        if (!CHECK(!what)) {
+            Mapping m = any_mapping(seed);
+            Text out = {.arena = &lab.arena};
+            m.outer.skew = true;
+            m.outer.any_orthant = seed % 4 == 0;
+            const Schedule *s = mapping_schedule(&lab.arena, p, &m, &lab.diags);
+            if (s) schedule_print(&out, s);
+            printf("seed %" PRIu64 ": %s\n%s%s", seed, what, lab_text(&lab, p), text_str(&out));
+            i = rounds;
+        }
+        lab_end(&lab);
+    }
+    printf("%" PRId64 " of %" PRId64 " skewed\n", skewed, rounds);
+    CHECK(skewed * 4 > rounds || poly_missing());
+}
+
 // --- By hand -------------------------------------------------------------------------------------
 
 static const char chain[] =
