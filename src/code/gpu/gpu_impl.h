@@ -72,6 +72,9 @@ bool nest_allocates(const Node *n, int buffer);
 // Do iterations of this index touch no element that another iteration writes? If the loop is
 // unordered, only reductions can meet.
 bool nest_independent(Map *m, const Block *b, int at);
+// Does the leaf write other elements for other values of an index of the nest, whatever the other
+// indices of the nest are?
+bool nest_apart(Map *m, const Block *b, const Leaf *leaf, int id);
 // Do iterations of the thread loop reduce into one element, and nothing worse?
 bool nest_only_reduces(Map *m, const Block *b);
 

@@ -38,24 +38,38 @@ static bool selected_below(Map *m, const Block *b) {
     return false;
 }
 
+// The thread loops around a leaf whose iterations have elements of their own.
+typedef struct Owners {
+    int n, id[TREE_MAX_DEPTH];
+} Owners;
+
 // Axes of thread loops below over which leaves reduce together; false when something prevents it:
-// such an element is accessed by another leaf as well, or is not fixed in the loops that stay.
-static bool meeting_axes(Map *m, const Block *top, const Node *n, unsigned around, unsigned *out) {
+// such an element is accessed by another leaf as well, or is not fixed in the loops that stay, or
+// belongs to other threads in other iterations of these loops.
+static bool meeting_axes(Map *m, const Block *top, const Node *n, unsigned around, Owners *owners,
+                         unsigned *out) {
     const Block *b = as_block(n);
     if (b) {
         unsigned axes = around;
-        if (b->nindex == 1 && is_thread(b->kind) && !nest_independent(m, b, 0)) {
+        int before = owners->n;
+        bool thread = b->nindex == 1 && is_thread(b->kind), meets = false;
+        if (thread && !nest_independent(m, b, 0)) {
             if (!nest_only_reduces(m, b) || selected_below(m, b)) return false;
             GpuAxis axis;
             if (!nest_axis(b, &axis)) return false;
             axes |= 1u << axis;
+            meets = true;
         }
+        if (thread && !meets && b->index[0].extent > 1) owners->id[owners->n++] = b->index[0].id;
         for (int i = 0; i < b->nchildren; i++)
-            if (!meeting_axes(m, top, b->child[i], axes, out)) return false;
+            if (!meeting_axes(m, top, b->child[i], axes, owners, out)) return false;
+        owners->n = before;
         return true;
     }
     const Leaf *leaf = (const Leaf *)n;
     if (!around || leaf->op == REDUCE_ASSIGN) return true;
+    for (int i = 0; i < owners->n; i++)
+        if (!nest_apart(m, top, leaf, owners->id[i])) return false;
     Leaves all = {0};
     nest_leaves(m->arena, &top->node, &all);
     if (nest_allocates(&top->node, leaf->write->tensor)) return false;
@@ -100,7 +114,8 @@ static bool all_fixed(Map *m, const Block *b) {
 GpuNode *meet_loop(Map *m, const Block *b) {
     unsigned axes = 0, before = m->inside;
     if (m->plain || m->threads || m->inside) return NULL;
-    if (!meeting_axes(m, b, &b->node, 0, &axes) || !axes || !all_fixed(m, b)) return NULL;
+    Owners owners = {0};
+    if (!meeting_axes(m, b, &b->node, 0, &owners, &axes) || !axes || !all_fixed(m, b)) return NULL;
     GpuNode *n = map_new(m, GPU_REDUCE);
     n->meet = m->inside = axes;
     vec_push(m->arena, &n->child, map_loop(m, b, 0));

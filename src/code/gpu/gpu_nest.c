@@ -172,6 +172,12 @@ static bool apart(Map *m, const Block *b, const Leaves *all, int id, int buffer)
     return false;
 }
 
+bool nest_apart(Map *m, const Block *b, const Leaf *leaf, int id) {
+    Leaves only = {0};
+    vec_push(m->arena, &only, leaf);
+    return apart(m, b, &only, id, leaf->write->tensor);
+}
+
 // Do iterations of this index touch no element that another iteration writes? If the loop is
 // unordered, only reductions can meet.
 bool nest_independent(Map *m, const Block *b, int at) {

@@ -75,8 +75,34 @@ static void look(const KernelWriter *w, const Affine *a, int *depth, bool *unrol
     }
 }
 
+// The ranges of indices where an affine is computed. Code for full blocks narrows those of the
+// grid, but what is computed at the beginning of the kernel serves all blocks.
+static void grid_ranges(const KernelWriter *w, int64_t *old) {
+    for (int a = 0; a < 3; a++) {
+        int64_t *hi = &w->g->hi[w->g->hw + a];
+        old[a] = *hi;
+        *hi = w->k->size[a] - 1;
+    }
+}
+static void grid_ranges_back(const KernelWriter *w, const int64_t *old) {
+    for (int a = 0; a < 3; a++) w->g->hi[w->g->hw + a] = old[a];
+}
+
 bool fits_32(const KernelWriter *w, const Affine *a) {
-    return !a->has_read && affine_reach(a, w->g->lo, w->g->hi) <= INT32_MAX;
+    int64_t old[3];
+    if (a->has_read) return false;
+    grid_ranges(w, old);
+    bool fits = affine_reach(a, w->g->lo, w->g->hi) <= INT32_MAX;
+    grid_ranges_back(w, old);
+    return fits;
+}
+
+static bool is_natural(const KernelWriter *w, const Affine *a) {
+    int64_t old[3], lo, hi;
+    grid_ranges(w, old);
+    bool natural = affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi) && lo >= 0;
+    grid_ranges_back(w, old);
+    return natural;
 }
 
 static Opnd widened(KernelWriter *w, Opnd o) {
@@ -99,8 +125,8 @@ static Opnd quotient(KernelWriter *w, const Atom *t, bool wide) {
     bool div = t->kind == ATOM_DIV;
     RegClass c = wide ? REG_64 : REG_32;
     Opnd a = value_as(w, t->a, wide), b = value_as(w, t->b, wide);
-    int64_t lo, hi, k = t->b->n ? 0 : t->b->constant;
-    bool natural = affine_bounds(t->a, w->g->lo, w->g->hi, &lo, &hi) && lo >= 0;
+    int64_t k = t->b->n ? 0 : t->b->constant;
+    bool natural = is_natural(w, t->a);
     if (k > 0 && (k & (k - 1)) == 0) {
         if (!div) return NEW(w, c, sized(wide, "and.b32", "and.b64"), a, lit(c, (uint64_t)k - 1));
         return NEW(w, c, sized(wide, "shr.s32", "shr.s64"), a,
