@@ -93,6 +93,7 @@ static const Leaf *first_leaf(const Node *node) {
 
 typedef struct ShownIndices {
     Name *loop;           // per index id, the name that all strips of a loop share
+    Name *plain;          // that it would be shown as if it stood alone; NULL: it is not around
     Name *name;           // that is shown
     const Affine **value; // that the index is, in terms of what is shown
 } ShownIndices;
@@ -173,15 +174,16 @@ static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, co
     text_char(s->out, '\n');
 }
 
-// i1_4; i1_4.1 inside of a loop that has this name: strips of a strip of the same length.
-static Name strip_name(StoreCheck *s, const ShownIndices *w, const Affine *a, int id) {
+// i1 or i1_4; i1.1 or i1_4.1 inside of a loop that has this name already.
+static Name shown_name(StoreCheck *s, ShownIndices *w, int id, int64_t strip) {
     Text text = {.arena = s->t->arena};
-    text_printf(&text, "%s_%lld", w->loop[id], (long long)affine_coef(a, id));
+    text_add(&text, w->loop[id]);
+    if (strip > 0) text_printf(&text, "_%lld", (long long)strip);
+    Name plain = name_of(s->t->names, text_str(&text));
     int same = 0;
-    for (int i = 0; i < a->n; i++)
-        same += a->term[i].atom->index != id && w->name[a->term[i].atom->index] &&
-                a->term[i].coef == affine_coef(a, id);
+    for (int i = 0; i < s->t->base->nindices; i++) same += w->plain[i] == plain;
     if (same) text_printf(&text, ".%d", same);
+    w->plain[id] = plain;
     return name_of(s->t->names, text_str(&text));
 }
 
@@ -189,14 +191,12 @@ static void print_loop_head(StoreCheck *s, ShownIndices *w, const Block *b) {
     Exprs *x = s->t->x;
     int id = b->index[0].id;
     const Affine *a = iterator_of(s, w, first_leaf(&b->node), id), *low = affine_const(x, 0);
-    w->name[id] = b->index[0].name;
+    bool value = is_value(s, a, id, &b->node);
+    w->name[id] = shown_name(s, w, id, value ? 0 : affine_coef(a, id));
     w->value[id] = affine_iter(x, id);
-    if (is_value(s, a, id, &b->node)) {
-        if (a) low = affine_substitute(x, affine_sub(x, a, affine_iter(x, id)), w->value, NULL);
-        w->value[id] = affine_sub(x, affine_iter(x, id), low);
-    } else {
-        w->name[id] = strip_name(s, w, a, id);
-    }
+    if (value && a)
+        low = affine_substitute(x, affine_sub(x, a, affine_iter(x, id)), w->value, NULL);
+    if (value) w->value[id] = affine_sub(x, affine_iter(x, id), low);
     print_range(s, w, b, low);
 }
 
@@ -227,6 +227,7 @@ static void print_node(StoreCheck *s, ShownIndices *w, const Node *node, int dep
         }
     }
     for (int i = 0; i < b->nchildren; i++) print_node(s, w, b->child[i], depth + 1);
+    for (int i = 0; i < b->nindex; i++) w->plain[b->index[i].id] = NULL;
 }
 
 static void name_loops(const Node *node, Name *loop) {
@@ -239,7 +240,7 @@ static void print_loop(StoreCheck *s, const TemlLoop *l) {
     int n = s->t->base->nindices + 1;
     Arena *arena = s->t->arena;
     ShownIndices w = {arena_new_n(arena, Name, n), arena_new_n(arena, Name, n),
-                      arena_new_n(arena, const Affine *, n)};
+                      arena_new_n(arena, Name, n), arena_new_n(arena, const Affine *, n)};
     for (int i = 0; i < l->n; i++) name_loops(l->node[i], w.loop);
     if (l->bare) indent(s, 1);
     if (l->bare) text_add(s->out, "•\n");
