@@ -74,17 +74,19 @@ typedef struct Worth {
 } Worth;
 
 static Worth worth_of(PassRun *r, const Tree *t, const bool *only, int64_t room) {
-    t = localized(r, t, &(Localizing){.only = only, .unchecked = true});
-    Arena *scratch = r->scratch ? r->scratch : r->arena;
-    ArenaMark mark = arena_mark(scratch);
-    Moves m = {t, tree_cost(scratch, t), room};
+    PassRun trial = *r;
+    Tree try = *t;
+    if (r->scratch) trial.arena = try.arena = r->scratch; // it is thrown away
+    ArenaMark mark = arena_mark(trial.arena);
+    t = localized(&trial, &try, &(Localizing){.only = only, .unchecked = true});
+    Moves m = {t, tree_cost(trial.arena, t), room};
     Worth w = {.moved = moved(&m, &t->root->node)};
-    if (r->scratch) arena_release(scratch, mark);
     for (int i = t->nargs; i < t->buffers.n; i++) {
         double bytes = type_info[t->buffers.at[i].type].bytes;
         for (int d = 0; d < t->buffers.at[i].rank; d++) bytes *= (double)t->buffers.at[i].size[d];
         if (lives_in(&t->root->node, i)) w.kept += bytes;
     }
+    if (r->scratch) arena_release(r->scratch, mark);
     return w;
 }
 

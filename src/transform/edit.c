@@ -130,7 +130,9 @@ static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
         leaf.iter = rename_affines(r, old->iter, w->old->program->stmts.at[old->stmt].niters);
     const Leaf *made = tree_leaf(w->t, &leaf);
     size_t size = (size_t)w->old->nindices * sizeof *r->iter;
-    Origin o = {made, old, arena_copy(w->arena, r->iter, size)};
+    if (!r->kept || memcmp(r->kept, r->iter, size) != 0)
+        r->kept = arena_copy(w->arena, r->iter, size);
+    Origin o = {made, old, r->kept};
     vec_push(w->arena, &w->origin, o);
     return made;
 }

@@ -37,6 +37,7 @@ typedef struct Rename {
     int *buffer;         // per old buffer its new number; NULL: all stay
     AccessMap *map;      // after all that; NULL: none
     void *user;
+    const Affine **kept; // a copy of `iter` as it was at the last leaf; NULL: none yet
 } Rename;
 
 Rename *rename_new(EditWork *w, bool fresh);

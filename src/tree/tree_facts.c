@@ -330,6 +330,7 @@ void system_init(System *s, TreeFacts *f) {
     s->f = f;
     s->n = s->nzeros = 0;
     s->broken = false;
+    s->pool = NULL;
     memset(&s->least, 0, sizeof s->least);
 }
 
@@ -429,7 +430,8 @@ static DepAnswer solve(System *s, bool isl) {
                         .constraint = s->least.at,
                         .rank = s->nzeros,
                         .sub = s->zero},
-                  .b = {.rank = s->nzeros, .sub = nought}};
+                  .b = {.rank = s->nzeros, .sub = nought},
+                  .pool = s->pool};
     DepWitness w;
     DepAnswer answer = deps_test(s->f->arena, &q, &w);
     if (answer == DEP_UNDECIDED && isl) answer = poly_test(&q, &w);

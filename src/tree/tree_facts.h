@@ -91,6 +91,7 @@ typedef struct System {
     int nzeros;
     bool broken;                  // too many variables, or an overflow: nothing can be decided
     int64_t point[DEP_MAX_ITERS]; // after DEP_YES
+    int64_t *pool;                // work left to several questions; NULL: no such limit
 } System;
 
 void system_init(System *s, TreeFacts *f);

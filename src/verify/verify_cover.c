@@ -23,7 +23,8 @@
 
 enum {
     MAX_WRITERS = 8,
-    MAX_ASKED = 200, // questions about one read
+    MAX_ASKED = 200,            // questions about one read,
+    MAX_WORK = 4 * DEP_BUDGET, // and the work for them
     MAX_QUOTIENTS = 16,
 };
 
@@ -41,6 +42,7 @@ typedef struct TreeCover {
     const Affine *element[TREE_MAX_RANK];
     int64_t lo[DEP_MAX_ITERS], hi[DEP_MAX_ITERS]; // of the system, inclusive
     int nservers, asked;
+    int64_t work; // left to the questions
     Server server[MAX_WRITERS];
 } TreeCover;
 
@@ -413,6 +415,7 @@ static bool enter(TreeCover *c) {
     const Buffer *b = &c->v->f.t->buffers.at[a->tensor];
     Data data = {.n = 0};
     system_init(&c->s, &c->v->f);
+    c->s.pool = &c->work;
     system_enter(&c->s, use_of(c, c->read), &c->y, 0, NULL);
     system_facts(&c->s, &c->y, c->read);
     for (int d = 0; d < a->rank; d++) {
@@ -468,6 +471,7 @@ static bool check_read(Verifier *v, const Touch *read) {
     c.v = v;
     c.read = read;
     c.nservers = c.asked = 0;
+    c.work = MAX_WORK;
     int buffer = read->access->tensor;
     if (!enter(&c)) return true;
     if (c.s.broken) return false;
