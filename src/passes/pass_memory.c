@@ -1,4 +1,5 @@
 // Passes about memory: cache, transpose, locate, place.
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -223,16 +224,19 @@ const Tree *pass_locate(PassRun *r, const Tree *t) {
 
 enum { MAX_CHUNKS = 256, MAX_CHILDREN = 256 };
 
+// A buffer of a block, or all that is allocated inside one of its children.
 typedef struct Chunk {
-    int buffer;
-    int64_t size, at; // bytes; at < 0: not placed yet
+    int buffer;                 // -1: the child's
+    struct MemoryPlacer *inner; // of the child
+    int64_t size, at;           // bytes; at < 0: not placed yet
     uint64_t users[MAX_CHILDREN / 64];
 } Chunk;
 
+// One block: offsets count from where its parent places it.
 typedef struct MemoryPlacer {
     const Tree *t;
     const Block *home;
-    int64_t align;
+    int64_t align, top;
     int n;
     Chunk chunk[MAX_CHUNKS];
     uint64_t after[MAX_CHILDREN][MAX_CHILDREN / 64]; // the children that each one depends on
@@ -301,13 +305,17 @@ static bool lives_in(const PassRun *r, const Buffer *b, int unit) {
     return b->place.n == 1 && strcmp(b->place.unit[0].name, r->h->memory.at[unit].name) == 0;
 }
 
+// With all copies that the pass schedule asks for.
 static int64_t bytes_of(const Buffer *b) {
-    int64_t last = 1;
+    int64_t last = 1, stages = 1;
     for (int d = 0; d < b->rank; d++) {
         if (b->size[d] == 0) return 0;
         last += (b->size[d] - 1) * b->stride[d];
     }
-    return last * type_info[b->type].bytes;
+    for (int i = 0; i < b->tags.n; i++)
+        if (strcmp(b->tags.at[i].name, "stages") == 0 && b->tags.at[i].value)
+            stages = max_i64(1, strtoll(b->tags.at[i].value, NULL, 10));
+    return last * type_info[b->type].bytes * stages;
 }
 
 // Adds "#offset=N" in the place of an earlier one.
@@ -321,64 +329,84 @@ static Tags with_offset(PassRun *r, const Tree *t, Tags tags, int64_t at) {
     return (Tags){n, list};
 }
 
-static const Tree *place_in(PassRun *r, const Tree *t, const Block *home, int unit) {
-    MemoryPlacer *p = arena_new(r->arena, MemoryPlacer);
-    *p = (MemoryPlacer){.t = t, .home = home, .align = 16};
-    if (unit >= 0) p->align = max_i64(1, r->h->memory.at[unit].align);
+typedef struct MemoryPass {
+    PassRun *r;
+    const Tree *t;
+    int unit;
+    const Block *crowded; // has more children than are looked at
+} MemoryPass;
+
+static Chunk *add_chunk(MemoryPlacer *p, int buffer, int64_t size) {
+    Chunk *c = &p->chunk[p->n++];
+    *c = (Chunk){.buffer = buffer, .size = size, .at = -1};
+    return c;
+}
+
+// Places what a block and its children allocate; NULL: nothing.
+static MemoryPlacer *plan(MemoryPass *m, const Block *home) {
+    MemoryPlacer *p = arena_new(m->r->arena, MemoryPlacer);
+    *p = (MemoryPlacer){.t = m->t, .home = home, .align = 16};
+    if (m->unit >= 0) p->align = max_i64(1, m->r->h->memory.at[m->unit].align);
     for (int i = 0; i < home->nallocs && p->n < MAX_CHUNKS; i++) {
-        const Buffer *b = &t->buffers.at[home->alloc[i]];
-        if (!lives_in(r, b, unit)) continue;
-        Chunk *c = &p->chunk[p->n++];
-        *c = (Chunk){.buffer = home->alloc[i], .size = bytes_of(b), .at = -1};
-        for (int k = 0; k < home->nchildren; k++)
+        const Buffer *b = &m->t->buffers.at[home->alloc[i]];
+        if (!lives_in(m->r, b, m->unit)) continue;
+        Chunk *c = add_chunk(p, home->alloc[i], bytes_of(b));
+        for (int k = 0; k < home->nchildren && k < MAX_CHILDREN; k++)
             if (subtree_uses(home->child[k], c->buffer))
                 c->users[k / 64] |= (uint64_t)1 << (k % 64);
     }
-    if (!p->n) return t;
-    if (home->nchildren > MAX_CHILDREN) {
-        pass_left(r, home, "it has more than %d statements", MAX_CHILDREN);
-        return t;
+    for (int k = 0; k < home->nchildren && k < MAX_CHILDREN && p->n < MAX_CHUNKS; k++) {
+        const Block *child = as_block(home->child[k]);
+        MemoryPlacer *inner = child ? plan(m, child) : NULL;
+        if (!inner) continue;
+        Chunk *c = add_chunk(p, -1, inner->top);
+        c->inner = inner;
+        c->users[k / 64] |= (uint64_t)1 << (k % 64);
     }
+    if (!p->n) return NULL;
+    if (home->nchildren > MAX_CHILDREN || p->n == MAX_CHUNKS) m->crowded = home;
     close_deps(p);
     settle_all(p);
-    Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
-    int64_t top = 0, room = unit >= 0 ? r->h->memory.at[unit].size : 0;
-    for (int i = 0; i < p->n; i++) top = max_i64(top, p->chunk[i].at + p->chunk[i].size);
-    if (room && top > room) {
-        pass_left(r, home, "its buffers need %lld bytes, %s has %lld", (long long)top,
-                  r->h->memory.at[unit].name, (long long)room);
-        return t;
-    }
-    for (int i = 0; i < p->n; i++) {
-        Buffer *b = &all[p->chunk[i].buffer];
-        b->tags = with_offset(r, t, b->tags, p->chunk[i].at);
-        pass_did(r, home, "%s at %lld", b->name, (long long)p->chunk[i].at);
-    }
-    TreeEdit e = pass_edit(r);
-    e.unchecked = true;
-    return tree_with_buffers(t, all, &e);
+    for (int i = 0; i < p->n; i++) p->top = max_i64(p->top, p->chunk[i].at + p->chunk[i].size);
+    return p;
 }
 
-typedef struct Allocating {
-    Arena *arena;
-    VEC(const Block *) at;
-} Allocating;
-
-static bool find_allocating(void *user, const Node *node, int depth, const Block *parent) {
-    Allocating *a = user;
-    const Block *b = as_block(node);
-    (void)depth, (void)parent;
-    if (b && b->nallocs) vec_push(a->arena, &a->at, b);
-    return true;
+static void give_offsets(MemoryPass *m, const MemoryPlacer *p, int64_t base, Buffer *all) {
+    for (int i = 0; i < p->n; i++) {
+        const Chunk *c = &p->chunk[i];
+        if (c->inner) {
+            give_offsets(m, c->inner, base + c->at, all);
+            continue;
+        }
+        Buffer *b = &all[c->buffer];
+        b->tags = with_offset(m->r, m->t, b->tags, base + c->at);
+        pass_did(m->r, p->home, "%s at %lld", b->name, (long long)(base + c->at));
+    }
 }
 
 // place: every buffer of a unit gets an offset; buffers that are never alive at the same time, by
-// the dependences of statements, share memory.
+// the dependences of statements, share memory. What a statement allocates inside counts as one
+// buffer of the block around it.
 //
 //     A -> B -> C, each of s bytes: offsets 0, s, 0
 const Tree *pass_place(PassRun *r, const Tree *t) {
-    Allocating a = {.arena = r->arena};
-    tree_walk(t, find_allocating, &a);
-    for (int i = 0; i < a.at.n; i++) t = place_in(r, t, a.at.at[i], (int)pass_int(r, "unit"));
-    return t;
+    MemoryPass m = {.r = r, .t = t, .unit = (int)pass_int(r, "unit")};
+    const MemoryPlacer *p = plan(&m, t->root);
+    int64_t room = m.unit >= 0 ? r->h->memory.at[m.unit].size : 0;
+    if (!p) return t;
+    if (m.crowded) {
+        pass_left(r, m.crowded, "it has more than %d statements", MAX_CHILDREN);
+        return t;
+    }
+    if (room && !checked_mul(room, r->h->memory.at[m.unit].banks, &room)) room = 0;
+    if (room && p->top > room) {
+        pass_left(r, t->root, "its buffers need %lld bytes, %s has %lld", (long long)p->top,
+                  r->h->memory.at[m.unit].name, (long long)room);
+        return t;
+    }
+    Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
+    give_offsets(&m, p, 0, all);
+    TreeEdit e = pass_edit(r);
+    e.unchecked = true;
+    return tree_with_buffers(t, all, &e);
 }

@@ -441,11 +441,11 @@ TEST(deps_and_place) {
                  "place        A at 0\n             B at 32\n             C at 0\n");
     CHECK_STR_EQ(said(&r, "pass flatten\npass place\n") + skip,
                  "place        A at 0\n             B at 32\n             C at 64\n");
-    CHECK_STR_EQ(said(&r, "memory SRAM size=48\npass flatten\npass locate buffers=SRAM\n"
+    CHECK_STR_EQ(said(&r, "memory SRAM size=40\npass flatten\npass locate buffers=SRAM\n"
                           "pass place unit=SRAM\n") +
                      skip,
                  "locate       3 buffers in SRAM\n"
-                 "place        left alone: its buffers need 96 bytes, SRAM has 48\n");
+                 "place        left alone: its buffers need 96 bytes, SRAM has 80\n");
     after(&r, "pass flatten\npass deps\npass place\npass locate buffers=SRAM blocks=PROC\n");
     tr_end(&r);
     // Rows that do not overlap need no order.
@@ -453,6 +453,25 @@ TEST(deps_and_place) {
                  "C: for i in 0:4  C[i] = A[i]\nD: for i in 0:4  C[i + 4] = A[i] }");
     CHECK_STR_EQ(said(&r, "pass flatten\npass deps\n") + strlen(said(&r, "pass flatten\n")),
                  "deps         done\n");
+    tr_end(&r);
+}
+
+// Buffers of a block inside lie above those of the blocks around it that are alive.
+TEST(place_nested_buffers) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[64, 64] input B: f32[64, 64] output C: f32[64, 64]\n"
+                 "C: for m in 0:64, n in 0:64, k in 0:64  C[m, n] +=! A[m, k]*B[k, n] }");
+    const char *lines = "pass flatten\n"
+                        "pass autotile reqs=#contraction max_total=3072 outer=#o inner=#t po2=yes\n"
+                        "pass cache reqs=#o unit=SRAM\n"
+                        "pass autotile as=inner reqs=#t max_total=192 outer=#i po2=yes\n"
+                        "pass cache as=registers reqs=#i unit=SRAM\n"
+                        "pass deps\npass place unit=SRAM\n";
+    const char *text = strstr(said(&r, lines), "place ");
+    CHECK_STR_EQ(text,
+                 "place        C: A.copy at 0\n             C: B.copy at 1024\n"
+                 "             C: C.copy at 2048\n             C: A.copy.copy at 3072\n"
+                 "             C: B.copy.copy at 3136\n             C: C.copy.copy at 3200\n");
     tr_end(&r);
 }
 
