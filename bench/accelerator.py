@@ -39,6 +39,17 @@ def square(inputs, side, outputs, kernel):
     return dict(C=inputs, H=side, W=side, K=outputs, R=kernel, S=kernel)
 
 
+def products(function, sizes):
+    """Multiply-adds of a layer."""
+    if function == "fc":
+        return sizes["C"] * sizes["K"]
+    stride = 2 if function == "conv_s2" else 1
+    points = 1
+    for side, kernel in (("H", "R"), ("W", "S")):
+        points *= (sizes[side] - sizes[kernel]) // stride + 1
+    return points * sizes["C"] * sizes["K"] * sizes["R"] * sizes["S"]
+
+
 def simulate(command, machine, function, sizes):
     text = ",".join("%s=%d" % pair for pair in sizes.items())
     program = os.path.join(ROOT, "examples/tc/resnet50.tc")
@@ -65,15 +76,16 @@ def main():
                           for machine in (options.machine, options.against)]
         best, plain = known[key]
         memory = max(best["memory"], key=lambda unit: unit["used"])
-        print("| %d | %s | %.1f M | %d | %.1f %% | %.1f %% | %s | %d KiB | %.2f MB | %.0f x |" % (
-            number, name, best["products"] / 1e6, best["cycles"], 100 * best["of_least"],
-            100 * best["utilisation"], best["bound_by"], memory["used"] / 1024,
+        units = "%.1f %%" % (100 * best["utilisation"]) if best["products"] else "-"
+        print("| %d | %s | %.1f M | %d | %.1f %% | %s | %s | %d KiB | %.2f MB | %.0f x |" % (
+            number, name, products(function, sizes) / 1e6, best["cycles"], 100 * best["of_least"],
+            units, best["bound_by"], memory["used"] / 1024,
             best["moved"] / 1e6, plain["cycles"] / best["cycles"]))
         total += best["cycles"]
         allowed += best["least"]
         if 2 <= number <= 53 and best["of_least"] < 0.8:
             missed.append(number)
-    print("\n%d cycles for all layers, %.1f %% of what the machine allows" % (
+    print("\nAll layers one after another take %d cycles; the sum of their least times is %.1f %% of that." % (
         total, 100 * allowed / total))
     if missed:
         sys.exit("below 80 %%: layers %s" % missed)
