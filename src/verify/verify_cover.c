@@ -23,7 +23,7 @@
 
 enum {
     MAX_WRITERS = 8,
-    MAX_ASKED = 200,            // questions about one read,
+    MAX_ASKED = 200,           // questions about one read,
     MAX_WORK = 4 * DEP_BUDGET, // and the work for them
     MAX_QUOTIENTS = 16,
 };
