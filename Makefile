@@ -129,6 +129,9 @@ $(BUILD)/flags: FORCE
 $(BUILD)/sources: FORCE
 	$(call stamp,$(SRC) $(SPACES))
 
+# SMALL=-Os makes generated code small, and the folders that compiling a kernel hardly uses.
+COLD := code/c code/gpu code/ptx emulate lang passes search simulate stripe transform tune
+$(COLD:%=$(BUILD)/obj/src/%/%.o): private FLAGS += $(SMALL)
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )
@@ -154,11 +157,11 @@ $(BUILD)/gen/spaces/%_space.c $(BUILD)/gen/spaces/%_space.h &: tests/spaces/%.sp
 	$(call made,gen )
 	$(Q)$(SPACEC) $< $(@D)
 
-# Generated code is large: optimising it with sanitizers takes minutes. GENERATED=-Os makes it small.
+# Generated code is large: optimising it with sanitizers takes minutes.
 $(call made_obj,$(SPACES)): $(BUILD)/obj/gen/%.o: $(BUILD)/gen/space/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )
-	$(Q)$(CC) $(FLAGS) $(if $(SANITIZE),-O0,$(GENERATED)) $(SEE_ALL) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(FLAGS) $(if $(SANITIZE),-O0,$(SMALL)) $(SEE_ALL) -MMD -MP -c $< -o $@
 $(call made_obj,$(TEST_SPACES)): $(BUILD)/obj/gen/%.o: $(BUILD)/gen/spaces/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call made,cc  )

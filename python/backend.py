@@ -8,6 +8,7 @@ import base64
 import hashlib
 import os
 import re
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -18,9 +19,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = "build-wheel"
 GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
 # Without tables for exceptions of C++, which never pass through (an eighth of the file), and without copies of functions that are called from several places.
-# Functions that the package never calls are dropped. Compiling a product takes as long as with the flags of the command: 145 us, and 141 us there.
+# Functions that the package never calls are dropped, and folders that compiling a kernel hardly uses are optimised for size. A product, a softmax and a convolution
+# compile in 153, 298 and 180 us, with -O2 for all folders in 147, 283 and 173 us; the wheel is 8 % smaller.
 CFLAGS = "-O2 -fno-asynchronous-unwind-tables -fno-inline-functions -ffunction-sections -fdata-sections"
-LDFLAGS = "-Wl,--gc-sections"
+LDFLAGS = "-Wl,--gc-sections -Wl,--no-eh-frame-hdr -Wl,-T,python/native/no_unwind.ld"
 LIMIT = 2000000  # bytes of a wheel
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file
 
@@ -46,7 +48,7 @@ def compile_extension():
     if not os.path.exists(os.path.join(include, "Python.h")):
         raise SystemExit("there is no %s/Python.h: install python3-dev, or whatever has the headers of this Python" % include)
     jobs = "-j%d" % len(os.sched_getaffinity(0))
-    command = ["make", "-s", jobs, "BUILD=" + BUILD, "CFLAGS=" + CFLAGS, "LDFLAGS=" + LDFLAGS, "GENERATED=-Os", "PY_INCLUDE=" + include, "python"]
+    command = ["make", "-s", jobs, "BUILD=" + BUILD, "CFLAGS=" + CFLAGS, "LDFLAGS=" + LDFLAGS, "SMALL=-Os", "PY_INCLUDE=" + include, "python"]
     environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
@@ -55,14 +57,42 @@ def compile_extension():
     return os.path.join(ROOT, BUILD, "python", "loopwright")
 
 
-def platform_tag(library):
-    needed = subprocess.run(["readelf", "-d", library], capture_output=True, text=True).stdout
-    symbols = subprocess.run(["readelf", "-V", library], capture_output=True, text=True).stdout
-    libraries = set(re.findall(r"NEEDED.*\[(.*)\]", needed))
-    versions = [tuple(map(int, v.split("."))) for v in re.findall(r"Name: GLIBC_([\d.]+)", symbols)]
-    if not libraries or not libraries <= GLIBC or not versions:
+def elf_sections(data, kind):
+    """(content, content of the section that it is linked to) of the sections of a type of a 64-bit ELF file."""
+    start, size, count = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HH", data, 58)
+    heads = [struct.unpack_from("<IIQQQQII", data, start + i * size) for i in range(count)]
+    parts = [data[h[4]:h[4] + h[5]] for h in heads]
+    return [(part, parts[h[6]]) for h, part in zip(heads, parts) if h[1] == kind]
+
+
+def elf_needs(data):
+    """The libraries that an ELF file needs, and the versions of their symbols: {"GLIBC_2.35", ...}."""
+    def name(strings, at):
+        return strings[at:strings.index(b"\0", at)].decode()
+
+    libraries, versions = set(), set()
+    for part, strings in elf_sections(data, 6):  # SHT_DYNAMIC: pairs of a tag and a value; DT_NEEDED is 1
+        libraries.update(name(strings, value) for tag, value in struct.iter_unpack("<QQ", part) if tag == 1)
+    for part, strings in elf_sections(data, 0x6FFFFFFE):  # SHT_GNU_verneed: a list of libraries, each with a list of versions
+        at, following = 0, 1
+        while following:
+            first, following = struct.unpack_from("<II", part, at + 8)
+            entry, step = at + first, 1
+            while step:
+                text, step = struct.unpack_from("<II", part, entry + 8)
+                versions.add(name(strings, text))
+                entry += step
+            at += following
+    return libraries, versions
+
+
+def platform_tag(data):
+    """The manylinux tag of an extension module, from what it needs; a plain one if it needs more than glibc."""
+    libraries, versions = elf_needs(data)
+    numbers = [tuple(map(int, v[len("GLIBC_"):].split("."))) for v in versions if v.startswith("GLIBC_")]
+    if not libraries or not libraries <= GLIBC or len(numbers) < len(versions):
         return "linux_x86_64"
-    return "manylinux_%d_%d_x86_64" % max(max(versions)[:2], (2, 17))
+    return "manylinux_%d_%d_x86_64" % max(max(numbers)[:2], (2, 17))
 
 
 def digest(data):
@@ -73,7 +103,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     package = compile_extension()
     stripped = os.path.join(ROOT, BUILD, "_native.abi3.so")
     subprocess.run(["strip", "-o", stripped, os.path.join(package, "_native.abi3.so")], check=True)
-    platform = platform_tag(stripped)
+    with open(stripped, "rb") as file:
+        platform = platform_tag(file.read())
     info = "loopwright-%s.dist-info/" % version()
     files = {}
     for name in sorted(os.listdir(package)):

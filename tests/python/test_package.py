@@ -6,6 +6,8 @@ import importlib.util
 import os
 import pkgutil
 import pydoc
+import re
+import shutil
 import subprocess
 import sys
 
@@ -75,6 +77,28 @@ def test_functions_outlive_everything():
                "for name in list(sys.modules):\n"
                "    if name.startswith('loopwright'): del sys.modules[name]\n")
     assert done.returncode == 0 and done.stdout == "2.0 2.0\n", done.stderr
+
+
+def test_the_platform_tag_follows_from_the_needs():
+    """What the backend reads from the module is what readelf reads."""
+    if not PACKAGE or shutil.which("readelf") is None:
+        pytest.skip("there is no module that was just built, or no readelf")
+    spec = importlib.util.spec_from_file_location("backend", os.path.join(ROOT, "python/backend.py"))
+    backend = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(backend)
+    module = os.path.join(PACKAGE, "loopwright/_native.abi3.so")
+    with open(module, "rb") as file:
+        data = file.read()
+    libraries, versions = backend.elf_needs(data)
+    text = subprocess.run(["readelf", "-dV", module], stdout=subprocess.PIPE, universal_newlines=True).stdout
+    assert libraries == set(re.findall(r"NEEDED.*\[(.*)\]", text))
+    assert versions == set(re.findall(r"Name: (\S+) +Flags", text))
+    tag = backend.platform_tag(data)
+    if libraries <= backend.GLIBC:
+        newest = max(tuple(map(int, v.split("_")[1].split(".")))[:2] for v in versions)
+        assert tag == "manylinux_%d_%d_x86_64" % max(newest, (2, 17))
+    else:
+        assert tag == "linux_x86_64"
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="older Pythons have no isolated interpreters")
