@@ -101,6 +101,16 @@ def test_the_platform_tag_follows_from_the_needs():
         assert tag == "linux_x86_64"
 
 
+def test_free_threaded_pythons_are_refused():
+    """Such a Python looks for no module of the stable ABI; the package says why there is none."""
+    done = run("import sys, sysconfig\n"
+               "of = sysconfig.get_config_var\n"
+               "sysconfig.get_config_var = lambda name: 1 if name == 'Py_GIL_DISABLED' else of(name)\n"
+               "sys.modules['loopwright._native'] = None\n"
+               "import loopwright\n")
+    assert done.returncode == 1 and "ImportError: loopwright needs a Python with the GIL" in done.stderr, done.stderr
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="older Pythons have no isolated interpreters")
 def test_isolated_interpreters_are_refused():
     done = run("try:\n    import _interpreters as i\nexcept ImportError:\n    import _xxsubinterpreters as i\n"
