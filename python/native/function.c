@@ -205,9 +205,11 @@ lw_size *sizes_of(PyObject *dict, PyObject **names, size_t *count) {
     while (*names && sizes && dict && PyDict_Next(dict, &at, &key, &value)) {
         PyObject *bytes = PyUnicode_AsUTF8String(key);
         bool kept = bytes && PyList_Append(*names, bytes) == 0;
-        Py_XDECREF(bytes); // the list has it
-        if (!kept) break;
-        sizes[(*count)++] = (lw_size){PyBytes_AsString(bytes), PyLong_AsLongLong(value)};
+        Py_XDECREF(bytes);                                      // the list has it
+        PyObject *number = kept ? PyNumber_Index(value) : NULL; // no float, in no Python
+        if (!number) break;
+        sizes[(*count)++] = (lw_size){PyBytes_AsString(bytes), PyLong_AsLongLong(number)};
+        Py_DECREF(number);
     }
     if (!PyErr_Occurred()) return sizes;
     PyMem_Free(sizes);
