@@ -344,14 +344,16 @@ static void add_block(ChooseStmt *n, int64_t step) {
     n->out.head.stage = n->out.perfect = 1;
 }
 
-// Is it a sum in lanes over a row of a few vectors?
-static bool is_short_sum(const ChooseStmt *n) {
+// Is it a sum in lanes over a row of at least one vector, and at most this many?
+static bool is_sum_of(const ChooseStmt *n, int vectors) {
     int v = -1;
     for (int i = 0; i < n->s->niters && n->out.nloops; i++)
         if (n->out.loop[n->out.nloops - 1].iter == n->s->iter[i].name) v = i;
     return n->out.horizontal && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
-           n->extent[v] <= n->cost->horizontal_short * n->lanes;
+           n->extent[v] <= vectors * n->lanes;
 }
+static bool is_short_sum(const ChooseStmt *n) { return is_sum_of(n, n->cost->horizontal_short); }
+static bool is_row_sum(const ChooseStmt *n) { return is_sum_of(n, n->cost->horizontal_fused); }
 
 // Does it read the result of a statement without reduction that shares the row?
 static bool takes_row(const Chooser *c, int first, int at) {
@@ -383,6 +385,49 @@ static void drop_block(ChooseStmt *n) {
     n->out.by_rows = false;
 }
 
+// The number of the first loop from `at` on that runs more than once; that of all loops: none does.
+static int next_loop(const ChooseStmt *n, int at) {
+    for (; at < n->out.nloops; at++) {
+        int i = stmt_find_iter(n->s, n->out.loop[at].iter);
+        if (i >= 0 && n->extent[i] > 1) break;
+    }
+    return at;
+}
+
+// Are the loops of y those of x from number `at` on?
+static bool has_loops(const ChooseStmt *y, const ChooseStmt *x, int at) {
+    int i = next_loop(y, 0);
+    for (at = next_loop(x, at); at < x->out.nloops; at = next_loop(x, at + 1)) {
+        const SchedLoop *own = &y->out.loop[i], *other = &x->out.loop[at];
+        if (i == y->out.nloops || own->iter != other->iter || own->step != other->step)
+            return false;
+        i = next_loop(y, i + 1);
+    }
+    return i == y->out.nloops;
+}
+
+// Gives the statements that compute the rows of a sum its block of rows, so that all share it and
+// sums of several rows are still done together. Nothing else may stand in these rows.
+static bool share_block(Chooser *c, int from, int sum, int end) {
+    ChooseStmt *x = &c->nest[sum];
+    const SchedLoop *block = x->out.loop;
+    bool ok = x->out.nloops > 1 && block[0].iter == block[1].iter && is_row_sum(x);
+    for (int k = from; k < end && ok; k++) {
+        const ChooseStmt *y = &c->nest[k];
+        if (is_moved(y) || k == sum) continue;
+        ok = k < sum && !y->reduces && y->out.head.stage < 0 && has_loops(y, x, 1);
+    }
+    for (int k = from; k < sum && ok; k++) {
+        Section *out = &c->nest[k].out;
+        if (is_moved(&c->nest[k])) continue;
+        for (int i = out->nloops++; i > 0; i--) out->loop[i] = out->loop[i - 1];
+        out->loop[0] = block[0];
+        out->perfect = out->nloops;
+    }
+    if (ok) x->out.by_rows = false;
+    return ok;
+}
+
 // A short row waits for the latency of its sum. In a nest of its own, sums of several rows overlap;
 // but a sum of values that are computed in the same row takes them from registers.
 static void part_sums(Chooser *c, int from, int n) {
@@ -390,7 +435,7 @@ static void part_sums(Chooser *c, int from, int n) {
         ChooseStmt *x = &c->nest[k];
         if (is_moved(x) || !x->reduces || !is_short_sum(x)) continue;
         if (takes_row(c, from, k)) {
-            if (x->out.by_rows) drop_block(x);
+            if (x->out.by_rows && !share_block(c, from, k, from + n)) drop_block(x);
         } else if (is_read_in(c, x->s->write->tensor, k + 1, from + n)) {
             x->out.head.stage = 0;
         }

@@ -486,6 +486,20 @@ TEST(short_rows_do_not_wait_for_their_sums) {
 
 // A condition is asked once for all rows that it does not depend on; where everything is unrolled
 // it is known.
+// What computes short rows shares the block of rows whose sums are reduced together, in steps too.
+TEST(short_rows_are_computed_in_the_block_of_their_sums) {
+    CHOSEN("H: d/16 d s:v\nY: d/16 d s:v\n", SIZES(128, 16, 0),
+           "program rows(D, S, N) {\n input G: f32[D, S]\n temp H: f32[D, S]\n"
+           " output Y: f32[D]\n H: for d in 0:D, s in 0:S  H[d, s] = exp(G[d, s])*2.0\n"
+           " Y: for d in 0:D, s in 0:S  Y[d] +=! H[d, s]\n}\n");
+    CHOSEN("H: d/16 d s:v\nH.1: d/16 d s:v\nY: d/16 d s:v\n", SIZES(128, 16, 9),
+           "program scan(D, S, T) {\n input G: f32[D, S]\n temp H: f32[T + 1, D, S]\n"
+           " output Y: f32[T, D]\n H: for d in 0:D, s in 0:S  H[0, d, s] = G[d, s]\n"
+           " for t in 0:T {\n"
+           "  H.1: for d in 0:D, s in 0:S  H[t + 1, d, s] = exp(G[d, s])*H[t, d, s]\n"
+           "  Y: for d in 0:D, s in 0:S  Y[t, d] +=! H[t + 1, d, s]\n }\n}\n");
+}
+
 TEST(rows_share_conditions) {
 #define RUNNING                                                                                    \
     "program c(B, N) {\n input x: f32[B, N]\n output y: f32[B, N]\n"                               \
