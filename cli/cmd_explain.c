@@ -21,6 +21,7 @@ typedef struct Explain {
 static int find_schedule(Explain *x) {
     const char *text;
     lw_show_options o = {.struct_size = sizeof o, .isa = x->cli->isa, .threads = x->threads};
+    o.device = x->cli->device;
     int status = cli_schedule(x->cli, &o.schedule, &x->memory);
     if (!status)
         status = cli_report(
@@ -51,6 +52,7 @@ static const char *ask_space(Explain *x, double *bound_us) {
     const char *text;
     lw_space_options o = {.struct_size = sizeof o, .json = true, .threads = x->threads};
     o.schedule = x->schedule;
+    o.device = x->cli->device;
     bool ok = lw_bound_space(x->cli->ctx, x->bound, &o, &text) == LW_OK && *text == '{';
     const char *at = ok ? strstr(text, "\"bound\": ") : NULL;
     *bound_us = at ? strtod(at + strlen("\"bound\": "), NULL) : 0;
@@ -70,9 +72,9 @@ static void add_space(Explain *x) {
     if (text) json_raw(x->j, "space", text);
 }
 
-// A described machine is not the one that ran the code.
+// A described machine is not the one that ran the code, and the emulator takes no time.
 static bool is_refuted(const Explain *x) {
-    return x->timing.median_us < x->bound_us && !getenv("LW_MACHINE");
+    return x->timing.median_us > 0 && x->timing.median_us < x->bound_us && !getenv("LW_MACHINE");
 }
 
 static int measure(Explain *x) {
@@ -92,13 +94,32 @@ static int measure(Explain *x) {
     }
     x->timing = (lw_timing){.struct_size = sizeof x->timing};
     lw_run_options o = {.struct_size = sizeof o, .threads = x->threads, .measure_seconds = 0.3};
-    o.backend = LW_BACKEND_JIT, o.timing = &x->timing, o.isa = x->cli->isa;
+    o.backend = x->cli->device ? LW_BACKEND_GPU : LW_BACKEND_JIT;
+    o.device = x->cli->device;
+    o.timing = &x->timing, o.isa = x->cli->isa;
     o.schedule = x->schedule;
     if (!status) status = cli_report(x->cli, lw_run(x->cli->ctx, x->bound, list, n, &o));
     for (size_t i = 0; i < n; i++) data_free(&args[i]);
     free(args);
     free(list);
     return status;
+}
+
+static void add_times(Explain *x) {
+    const lw_timing *t = &x->timing;
+    json_open(x->j, "timing", '{');
+    json_num(x->j, "median_us", t->median_us);
+    json_num(x->j, "best_us", t->best_us);
+    json_num(x->j, "p10_us", t->p10_us);
+    json_num(x->j, "p90_us", t->p90_us);
+    json_num(x->j, "compile_us", t->compile_us);
+    json_num(x->j, "flops", t->flops);
+    json_num(x->j, "bytes", t->bytes);
+    json_int(x->j, "code_bytes", (int64_t)t->code_bytes);
+    json_int(x->j, "float_bits", t->float_bits);
+    if (t->isa) json_str(x->j, "isa", t->isa);
+    json_int(x->j, "threads", t->threads);
+    json_close(x->j, '}');
 }
 
 static int add_timing(Explain *x) {
@@ -110,19 +131,7 @@ static int add_timing(Explain *x) {
     if (!status) status = cli_report(x->cli, lw_machine_get(x->cli->ctx, NULL, &m));
     if (status) return status;
     json_raw(x->j, "machine", m->json);
-    json_open(x->j, "timing", '{');
-    json_num(x->j, "median_us", t->median_us);
-    json_num(x->j, "best_us", t->best_us);
-    json_num(x->j, "p10_us", t->p10_us);
-    json_num(x->j, "p90_us", t->p90_us);
-    json_num(x->j, "compile_us", t->compile_us);
-    json_num(x->j, "flops", t->flops);
-    json_num(x->j, "bytes", t->bytes);
-    json_int(x->j, "code_bytes", (int64_t)t->code_bytes);
-    json_int(x->j, "float_bits", t->float_bits);
-    json_str(x->j, "isa", t->isa);
-    json_int(x->j, "threads", t->threads);
-    json_close(x->j, '}');
+    add_times(x);
     if (lw_machine_roof(m, t, &roof) != LW_OK || roof.partly) return EXIT_OK;
     json_open(x->j, "roof", '{');
     json_num(x->j, "us", roof.us);
@@ -145,6 +154,23 @@ static void add_source(Explain *x, const char *path) {
     free(text);
 }
 
+// Kernels of a device. The bound comes first: it asks the device in a child process, which is
+// impossible once this process has used CUDA. The emulator counts, but takes no time.
+static int collect_device(Explain *x) {
+    const char *text = ask_space(x, &x->bound_us);
+    lw_show_options o = {.struct_size = sizeof o, .json = true, .device = x->cli->device};
+    if (text) json_raw(x->j, "space", text);
+    o.schedule = x->schedule;
+    int status =
+        cli_report(x->cli, lw_bound_show_with(x->cli->ctx, x->bound, LW_STAGE_PTX, &o, &text));
+    if (status) return status;
+    json_raw(x->j, "gpu", text);
+    if (!strcmp(x->cli->device, "emulate")) return EXIT_OK;
+    status = measure(x);
+    if (!status && x->timing.samples) add_times(x);
+    return status;
+}
+
 static int collect(Explain *x) {
     json_open(x->j, NULL, '{');
     json_str(x->j, "function", lw_function_name(x->f));
@@ -154,6 +180,11 @@ static int collect(Explain *x) {
     add_source(x, x->cli->words[0]);
     json_str(x->j, "schedule", x->schedule.text);
     int status = add_stage(x, "program", LW_STAGE_PROGRAM, false);
+    if (x->cli->device) {
+        if (!status) status = collect_device(x);
+        json_close(x->j, '}');
+        return status;
+    }
     if (!status) status = add_stage(x, "tree", LW_STAGE_TREE, true);
     if (!status) status = add_stage(x, "asm", LW_STAGE_ASM, false);
     if (!status) status = add_stage(x, "report", LW_STAGE_REPORT, true);
@@ -189,8 +220,11 @@ int command_explain(Cli *cli) {
     Json data = {0};
     Explain x = {.cli = cli, .j = &data, .threads = cli->threads ? (int)cli->threads : 1};
     const char *page = cli->output ? cli->output : "explain.html";
-    lw_module *mod;
-    int status = cli_open(cli, &mod);
+    lw_module *mod = NULL;
+    int status = cli->device
+                     ? cli_idle(cli, "--threads --isa", "with --device: it is for the processor")
+                     : EXIT_OK;
+    if (!status) status = cli_open(cli, &mod);
     if (!status) status = output_try(cli, page);
     if (!status) x.f = cli_function(cli, mod);
     if (!status) status = x.f ? cli_bind(cli, x.f, &x.bound) : EXIT_FAILED;

@@ -247,15 +247,18 @@ const Command commands[] = {
      "  loopwright report --from bench.jsonl matmul.jsonl -o report.html\n",
      command_report},
     {"explain", "FILE", "write a page about one program: decisions, loops, code, bottlenecks",
-     OPTIONS("--def", "--size", "--schedule", "--threads", "--isa", "--db", "-o", READING),
+     OPTIONS("--def", "--size", "--schedule", "--threads", "--isa", "--device", "--db", "-o",
+             READING),
      "Writes one self-contained HTML file: the Program; every decision with the lower bound of\n"
      "its alternatives; the loop nest with the footprint of each loop against the caches; the\n"
      "machine code next to it in the same colours; its instruction counts; the roofline; and\n"
      "the certificate: measured time, lower bound and gap. Uses one thread unless --threads is\n"
-     "given.\n"
+     "given. With --device the page is about the kernels of a GPU: threads, registers, shared\n"
+     "memory, occupancy and waves, PTX next to the loops; `emulate` describes an H200.\n"
      "\n"
      "  loopwright explain matmul.tc --size M=256,N=256,K=256 -o matmul.html\n"
-     "  loopwright explain matmul.tc --size M=256,N=256,K=256 --schedule mine.lws -o mine.html\n",
+     "  loopwright explain matmul.tc --size M=256,N=256,K=256 --schedule mine.lws -o mine.html\n"
+     "  loopwright explain matmul.tc --size M=256,N=256,K=256 --device emulate -o gpu.html\n",
      command_explain},
     {"demo", "", "take four programs from text to near peak speed in under a minute",
      OPTIONS("--only", "--isa"),

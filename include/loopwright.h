@@ -373,6 +373,11 @@ typedef struct lw_show_options {
     const char *isa; // code: "scalar", "avx2" or "avx512", whether or not this machine has it;
                      // NULL: the best one of this machine
     int threads;     // to choose a schedule for; 0: LW_THREADS, or the processors of this process
+    // "cuda:0" or "emulate". Schedule: the one of that device. PTX, with `json`: one JSON object
+    // with the kernels as the device runs them (threads, registers, shared memory, blocks per
+    // processor, waves), the loops that became kernels with their costs, and the code with the line
+    // of its loop. NULL: no device.
+    const char *device;
 } lw_show_options;
 
 // The text belongs to the context and lives as long as the diagnostics of this call.

@@ -1,10 +1,17 @@
 // The explanation of one program: its decisions, loops, code, and what bounds its speed.
 'use strict';
 
-const d = lines('data').found[0];
-const caches = ((d.machine || {}).cache || [])
-                   .map((size, i) => ({name: 'L' + (i + 1), size}))
-                   .filter(c => c.size > 0);
+const d = lines('data').found[0], gpu = d.gpu;
+if (gpu) {
+  d.tree = gpu.tree;
+  d.asm = gpu.code;
+  d.report = {nests: [], declined: [], code_bytes: gpu.bytes, isa: gpu.device.target};
+}
+const caches = gpu ?
+    [{name: 'shared', size: gpu.device.shared}, {name: 'L2', size: gpu.device.l2}] :
+    ((d.machine || {}).cache || [])
+        .map((size, i) => ({name: 'L' + (i + 1), size}))
+        .filter(c => c.size > 0);
 const hue = new Map();  // line of the tree -> colour
 d.tree.lines.filter(l => l.kind).forEach((l, i) => hue.set(l.line, series(i)));
 const hot = new Set(d.report.nests.flatMap(n => n.loops.map(l => l.line)));
@@ -15,7 +22,22 @@ function homeOf(size) {
 }
 
 // --- Certificate -------------------------------------------------------------------------------
+// Without a time, that of the described device: nothing in the space is faster.
+function described() {
+  const s = d.space, list = [fact(
+      String(gpu.kernels.length), gpu.kernels.length > 1 ? 'kernels' : 'kernel',
+      `for ${gpu.device.model}, described: nothing was timed`)];
+  if (s && finite(s.bound))
+    list.push(
+        fact(...duration(s.bound).split(' '), 'no implementation in its space can beat this'));
+  if (s && finite(s.decided))
+    list.push(fact(
+        ...duration(s.decided).split(' '), 'the lower bound of what was decided'));
+  list.push(fact(...bytes(gpu.bytes).split(' '), 'of PTX text'));
+  $('main').append(element('div', {class: 'facts'}, list));
+}
 function certificate() {
+  if (!d.timing) return described();
   const t = d.timing, s = d.space,
         list = [fact(
             ...duration(t.median_us).split(' '), `median of a run; best ${duration(t.best_us)}`)];
@@ -26,7 +48,7 @@ function certificate() {
   if (t.flops > 0)
     list.push(fact(
         figure(t.flops / t.median_us / 1e3), 'GFLOP/s',
-        `${t.isa}, ${t.threads > 1 ? t.threads + ' threads' : 'one thread'}; ${figure(t.bytes / t.median_us / 1e3)} GB/s of arguments`));
+        `${gpu ? gpu.device.model : t.isa + ', ' + (t.threads > 1 ? t.threads + ' threads' : 'one thread')}; ${figure(t.bytes / t.median_us / 1e3)} GB/s of arguments`));
   if (s && finite(s.bound) && t.median_us < s.bound)
     list.push(fact(
         ...duration(s.bound).split(' '),
@@ -164,19 +186,19 @@ function decisions() {
       element(
           'details', {}, element('summary', {}, `All ${rows.length} decisions as a table`), table),
       element('h3', {}, 'What bounds it'), chart('resources', (svg, width) => {
-        const left = 76, high = 24,
+        const left = 76, high = 24, measured = d.timing ? d.timing.median_us : 0,
               x = linear(
-                  0, Math.max(...bounds.map(b => b.us), d.timing.median_us) * 1.02, left,
-                  width - 80),
+                  0, Math.max(...bounds.map(b => b.us), measured) * 1.02, left, width - 80),
               h = bounds.length * high + 8;
-        svg.append(line(x(d.timing.median_us), 0, x(d.timing.median_us), h, {
-          stroke: 'var(--lose)',
-          'stroke-width': 1.5,
-          'stroke-dasharray': '4 3',
-          'data-tip': 'measured: ' + duration(d.timing.median_us)
-        }));
-        svg.append(text(
-            x(d.timing.median_us) - 6, h + 12, 'measured', {'text-anchor': 'end', class: 'dim'}));
+        if (measured)
+          svg.append(
+              line(x(measured), 0, x(measured), h, {
+                stroke: 'var(--lose)',
+                'stroke-width': 1.5,
+                'stroke-dasharray': '4 3',
+                'data-tip': 'measured: ' + duration(measured)
+              }),
+              text(x(measured) - 6, h + 12, 'measured', {'text-anchor': 'end', class: 'dim'}));
         bounds.forEach((b, i) => {
           const y = i * high + 4;
           svg.append(
@@ -197,6 +219,7 @@ function decisions() {
 
 // --- Loops -------------------------------------------------------------------------------------
 const levelColour = {
+  shared: 'var(--s0)',
   L1: 'var(--s0)',
   L2: 'var(--s1)',
   L3: 'var(--s2)',
@@ -258,7 +281,7 @@ function loops() {
           'p', {},
           'Every loop encloses what it repeats. The bar is what one whole run of the line ' +
           'touches, on a logarithmic scale with marks where the caches end.'),
-      element('div', {class: 'legend'}, ['L1', 'L2', 'L3', 'memory'].map(n => {
+      element('div', {class: 'legend'}, [...caches.map(c => c.name), 'memory'].map(n => {
         const c = caches.find(k => k.name === n);
         return n === 'memory' || c ?
             element(
@@ -273,7 +296,7 @@ function loops() {
 function segments() {
   const list = [{line: 0, code: []}];
   for (const text of d.asm.split('\n')) {
-    const head = /^#\s+(\d+) \|/.exec(text);
+    const head = /^\s*(?:#|\/\/)\s*(\d+) \|/.exec(text);
     if (head)
       list.push({line: Number(head[1]), code: []});
     else if (text.trim())
@@ -329,13 +352,78 @@ function code() {
     }
   });
   card(
-      'code', 'Machine code',
+      'code', gpu ? 'PTX' : 'Machine code',
       element(
           'p', {},
           `${bytes(d.report.code_bytes)} for ${
               d.report
                   .isa}. The colours are those of the loops; touch a line to find its instructions.`),
       holder);
+}
+
+// --- Kernels -----------------------------------------------------------------------------------
+function bar(share, words) {
+  return element(
+      'span', {class: 'meter', title: words},
+      element(
+          'b', {style: `width:${Math.max(1, Math.min(100, 100 * share))}%;background:var(--s1)`}));
+}
+function kernels() {
+  if (!gpu) return;
+  const dev = gpu.device, product = a => a.reduce((x, y) => x * y, 1);
+  const rows = gpu.kernels.map(k => {
+    const warps = Math.ceil(k.threads / 32);
+    return {
+      ...k,
+      blocks: product(k.grid),
+      warps: warps * k.resident,
+      held: k.registers * 32 * warps * k.resident / dev.registers,
+      memory: k.shared * k.resident / dev.shared
+    };
+  });
+  const shape = a => a.slice(0, a[2] > 1 ? 3 : a[1] > 1 ? 2 : 1).join(' × ');
+  const table = sortable(
+      [
+        {name: 'kernel', value: k => k.name, show: k => element('code', {}, k.name), left: true},
+        {name: 'blocks', value: k => k.blocks, show: k => shape(k.grid)},
+        {name: 'threads', value: k => k.threads, show: k => shape(k.block)},
+        {name: 'registers', value: k => k.registers, show: k => String(k.registers)},
+        {name: 'shared', value: k => k.shared, show: k => bytes(k.shared)},
+        {name: 'spilled', value: k => k.local, show: k => bytes(k.local)},
+        {name: 'barriers', value: k => k.barriers, show: k => String(k.barriers)},
+        {name: 'blocks a processor', value: k => k.resident, show: k => String(k.resident)},
+        {name: 'limited by', value: k => k.limit, show: k => k.limit, left: true},
+        {name: 'waves', value: k => k.waves, show: k => figure(k.waves)}
+      ],
+      rows);
+  const use = rows.map(
+      k => element(
+          'div', {class: 'port'}, element('h3', {}, element('code', {}, k.name)),
+          element(
+              'p', {}, bar(k.occupancy, 'warps'),
+              ` ${percent(k.occupancy)} of the warps: ${k.warps} of ${dev.threads / 32}`),
+          element('p', {}, bar(k.held, 'registers'), ` ${percent(k.held)} of the registers`),
+          element('p', {}, bar(k.memory, 'shared'), ` ${percent(k.memory)} of shared memory`),
+          element(
+              'p', {},
+              k.waves <= 1 ?
+                  `${k.blocks} blocks keep ${percent(Math.min(1, k.blocks / dev.processors))} of ${
+                      dev.processors} processors busy, at once.` :
+                  `${k.blocks} blocks run in ${Math.ceil(k.waves)} waves of ${
+                      k.resident * dev.processors}; the last one is ${
+                      percent(k.waves - Math.ceil(k.waves) + 1)} full.`)));
+  card(
+      'kernels', 'Kernels and occupancy',
+      element(
+          'p', {},
+          `What a processor of ${dev.model} (${dev.target}) holds at a time: ${
+              dev.threads} threads, ${dev.registers} registers, ${bytes(dev.shared)} of shared ` +
+              'memory. ' +
+              (dev.name === 'emulate' ?
+                   'Registers are those that live at a time in the PTX text; an assembler may ' +
+                       'need a few more or less.' :
+                   'Registers are those of the loaded code.')),
+      table, ...use);
 }
 
 // --- Ports -------------------------------------------------------------------------------------
@@ -394,14 +482,31 @@ function ports() {
 }
 
 // --- Roofline ----------------------------------------------------------------------------------
+// Rates of the machine, or of the device; the time is the lower bound where nothing was timed.
+function rates() {
+  if (gpu)
+    return {
+      peak: gpu.device.gflops[gpu.float_bits === 64 ? 1 : 0],
+      levels: ['L2', 'memory'].map(name => ({name, gbps: gpu.device.gbps[name]}))
+    };
+  const t = d.timing, m = d.machine, bits = t.float_bits === 64 ? 'f64' : 'f32';
+  return {
+    peak: m.gflops[t.isa] ? m.gflops[t.isa][bits][0] : NaN,
+    levels: ['L1', 'L2', 'L3', 'memory']
+                .filter(n => m.gbps[n])
+                .map(n => ({name: n, gbps: Math.max(m.gbps[n].load[0], m.gbps[n].copy[0])}))
+  };
+}
 function roof() {
-  const t = d.timing, m = d.machine;
-  if (!(t.flops > 0)) return;
-  const bits = t.float_bits === 64 ? 'f64' : 'f32',
-        peak = m.gflops[t.isa] ? m.gflops[t.isa][bits][0] : NaN;
-  const levels = ['L1', 'L2', 'L3', 'memory']
-                     .filter(n => m.gbps[n])
-                     .map(n => ({name: n, gbps: Math.max(m.gbps[n].load[0], m.gbps[n].copy[0])}));
+  const t = d.timing ||
+      {flops: gpu.flops, bytes: gpu.bytes_used, median_us: (d.space || {}).decided || NaN};
+  if (!(t.flops > 0) || !finite(t.median_us)) return;
+  const {peak, levels} = rates();
+  if (gpu)
+    d.roof = {
+      us: Math.max(t.flops / peak, t.bytes / levels[1].gbps) / 1e3,
+      level: t.bytes > gpu.device.l2 ? 'memory' : 'L2'
+    };
   const px = t.flops / t.bytes, py = t.flops / t.median_us / 1e3;
   card('roofline', 'Roofline', chart('roofline', (svg, width) => {
          const left = 46, height = 340, bottom = height - 42, lo = Math.min(0.05, px / 2),
@@ -455,7 +560,8 @@ function roof() {
          }));
          svg.append(text(
              x(px) + (x(px) > width * .7 ? -12 : 12), y(py) + 18,
-             `${figure(py)} GFLOP/s, ${percent((d.roof || {}).us / t.median_us)}`,
+             d.timing ? `${figure(py)} GFLOP/s, ${percent((d.roof || {}).us / t.median_us)}` :
+                        `at most ${figure(py)} GFLOP/s, by the lower bound`,
              {class: 'strong', 'text-anchor': x(px) > width * .7 ? 'end' : 'start'}));
          svg.append(text(
              width - 10, bottom + 34, 'operations per byte of its arguments',
@@ -468,11 +574,13 @@ theme();
 certificate();
 program();
 decisions();
+kernels();
 loops();
 code();
 ports();
 roof();
 $('main').append(element(
     'footer', {},
-    'Made by loopwright explain. Bounds hold for this machine\'s measured rates and data ' +
-    'that is warm in the caches.'));
+    'Made by loopwright explain. Bounds hold for ' +
+        (gpu ? 'the rates of this device' : 'this machine\'s measured rates') +
+        ' and data that is warm in the caches.'));

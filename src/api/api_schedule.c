@@ -27,6 +27,10 @@ static lw_status show_body(Call *call, void *args) {
     if (poly && stripe) return function_is_tree(call, s->bound->function);
     if (poly) return poly_show(call, s->bound, s->stage, &s->options.schedule, &s->text);
     stripe &= !described;
+    if (s->stage == LW_STAGE_SCHEDULE && s->options.device)
+        return gpu_schedule(call, s->bound, &s->options.schedule, s->options.device, &s->text);
+    if (s->stage == LW_STAGE_PTX && s->options.json && s->options.device)
+        return gpu_explain(call, s->bound, &s->options.schedule, s->options.device, &s->text);
     if (s->stage == LW_STAGE_PTX)
         return gpu_show(call, s->bound, &s->options.schedule, s->options.isa, &s->text);
     if (s->stage >= LW_STAGE_ASM && s->stage != LW_STAGE_TEML)

@@ -20,11 +20,10 @@ static const Tree *lower_chosen(Call *call, const Program *p, const Schedule **s
 }
 
 // What was tuned for this function on the device. False: nothing.
-static bool look_up(Call *call, const lw_bound *b, const View *views, const DeviceInfo *device,
+static bool look_up(Call *call, const lw_bound *b, const View *views, const Machine *m,
                     GpuCompiled *out) {
-    Machine m = device_as_machine(call->arena, device, NULL);
     Compilation c = compilation_of(call, b, NULL);
-    c.machine = &m;
+    c.machine = m;
     c.threads = 1;
     c.views = views;
     if (step_look_up(&c) || !c.tuned) return false;
@@ -47,7 +46,9 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
     *out = (GpuCompiled){0};
     bool free = !b->function->tree && !(text && text->text);
     DiagList quiet = {.arena = call->arena};
-    if (free && device && look_up(call, b, views, device, out) &&
+    Machine m = {0};
+    if (device) m = device_as_machine(call->arena, device, NULL);
+    if (free && device && look_up(call, b, views, &m, out) &&
         !print_ptx(call, b, views, name, options, out, &quiet))
         return LW_OK;
     out->tuned = false;
@@ -66,6 +67,22 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
         if (!out->tree) return LW_ERROR;
     }
     return print_ptx(call, b, views, name, options, out, call->diags);
+}
+
+lw_status gpu_schedule(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                       const char *device, const char **out) {
+    Machine m;
+    PtxOptions options = {0};
+    GpuCompiled g = {0};
+    if (!device_machine(call, device, &m)) return LW_ERROR;
+    if ((text && text->text) || !look_up(call, b, NULL, &m, &g)) {
+        lw_status status = gpu_compile(call, b, text, NULL, NULL, NULL, &options, &g);
+        if (status) return status;
+    }
+    Text all = {.arena = call->arena};
+    if (g.schedule) schedule_print(&all, g.schedule);
+    *out = text_str(&all);
+    return LW_OK;
 }
 
 // "sm_90" as 90; 0: it is something else.

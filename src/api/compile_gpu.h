@@ -26,4 +26,9 @@ lw_status gpu_show(Call *call, const lw_bound *b, const lw_schedule_text *text, 
 lw_status gpu_emit(Call *call, const lw_bound *b, const lw_schedule_text *text, const char *isa,
                    const char *name, bool cubin, lw_emitted *out);
 
+// The Schedule that a device uses: given, tuned for it, or chosen. The device is asked in a child
+// process.
+lw_status gpu_schedule(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                       const char *device, const char **out);
+
 #endif

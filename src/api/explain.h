@@ -3,6 +3,7 @@
 #ifndef LW_API_EXPLAIN_H
 #define LW_API_EXPLAIN_H
 
+#include "api/pipeline.h"
 #include "space/bound.h"
 
 // One object: the lines of the Tree's text (tree_show), each with its depth and, where it is a
@@ -22,5 +23,9 @@ typedef struct ExplainSpace {
     int n;
 } ExplainSpace;
 void explain_space(const ExplainSpace *x, Text *out);
+
+// explain_gpu.c: one object about the kernels on a device, with the Tree that was mapped.
+lw_status gpu_explain(Call *call, const lw_bound *b, const lw_schedule_text *text,
+                      const char *device, const char **out);
 
 #endif

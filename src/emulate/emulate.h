@@ -43,12 +43,14 @@ EmuModule *emu_parse(Arena *arena, const char *text, size_t len, EmuError *e);
 typedef struct EmuEntry {
     const char *name;
     int registers;    // that it declares
+    int live;         // of 32 bits, at a time: an estimate of those that an assembler allocates
     int static_bytes; // of shared memory
     int local_bytes;  // per thread
     int instructions;
     int nparams;
     int max_threads;    // of .maxntid or .reqntid; 0: not given
     bool exact_threads; // it is .reqntid
+    int min_blocks;     // of .minnctapersm: a processor must hold so many; 0: not given
 } EmuEntry;
 int emu_entry_count(const EmuModule *m);
 const EmuEntry *emu_entry(const EmuModule *m, int i);

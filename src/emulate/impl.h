@@ -236,6 +236,9 @@ Exec emu_do_select, emu_do_move, emu_do_pack, emu_do_unpack, emu_do_convert, emu
     emu_do_redux, emu_do_branch, emu_do_return, emu_do_nothing, emu_do_trap, emu_do_lop3,
     emu_do_pred_and, emu_do_pred_or, emu_do_pred_xor, emu_do_pred_not, emu_do_pred_move;
 
+// emulate_live.c: registers of 32 bits that live at a time, at most.
+int emu_live_registers(Arena *scratch, const Entry *e);
+
 // --- Running -------------------------------------------------------------------------------------
 
 enum { LANES = 32, BARRIERS = 16, SHARED_BASE = 1024 };

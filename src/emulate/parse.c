@@ -539,7 +539,9 @@ static void parse_entry_directives(PtxParser *p) {
         if (ptx_word_is(w, "maxntid") || ptx_word_is(w, "reqntid")) {
             info->max_threads = (int)product_of_three(p);
             info->exact_threads = ptx_word_is(w, "reqntid");
-        } else if (ptx_word_is(w, "minnctapersm") || ptx_word_is(w, "maxnreg")) {
+        } else if (ptx_word_is(w, "minnctapersm")) {
+            info->min_blocks = (int)ptx_integer(p);
+        } else if (ptx_word_is(w, "maxnreg")) {
             ptx_integer(p);
         } else if (ptx_word_is(w, "reqnctapercluster")) {
             if (product_of_three(p) > 1) ptx_refuse(p, "the emulator has no clusters");
@@ -619,6 +621,7 @@ static void finish_entry(PtxParser *p) {
     e->info.local_bytes = (int)p->local;
     e->info.registers = e->nregs - 1;
     e->info.instructions = e->ncode - 1;
+    e->info.live = emu_live_registers(p->arena, e);
 }
 
 static void parse_entry(PtxParser *p) {

@@ -106,7 +106,7 @@ void device_unload(Device *d, DeviceCode *code);
 
 typedef struct DeviceKernelInfo {
     const char *name;
-    int registers;    // per thread; 0: unknown
+    int registers;    // per thread; of the emulator an estimate (emulate_live.c)
     int local_bytes;  // per thread: spills
     int static_bytes; // shared memory that the kernel declares
 } DeviceKernelInfo;

@@ -220,6 +220,7 @@ static bool find_entries(EmulatedCode *c, DeviceError *e) {
                         l->kernel);
             return false;
         }
+        c->code.info[i].registers = info->live;
         c->code.info[i].local_bytes = info->local_bytes;
         c->code.info[i].static_bytes = info->static_bytes;
     }

@@ -80,6 +80,7 @@ typedef enum GpuKind {
 typedef struct GpuNode GpuNode;
 struct GpuNode {
     GpuKind kind;
+    const Node *from;          // of the Tree; NULL: made by the mapping
     VEC(const Affine *) guard; // each >= 0, or nothing below runs
     VEC(GpuNode *) child;      // GPU_SEQ, GPU_LOOP, GPU_REDUCE
     bool independent;          // threads touch nothing below that another one writes

@@ -227,7 +227,9 @@ static GpuNode *map_block(Map *m, const Block *b) {
 
 GpuNode *map_node(Map *m, const Node *node) {
     const Block *b = as_block(node);
-    return b ? map_block(m, b) : map_leaf(m, (const Leaf *)node);
+    GpuNode *n = b ? map_block(m, b) : map_leaf(m, (const Leaf *)node);
+    if (!n->from) n->from = node;
+    return n;
 }
 
 // --- Trees -------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ typedef struct PtxOptions {
     int sm;                     // the least compute capability, 80 or 90; 0: 80
     int align;                  // bytes to which arguments are aligned; 0: 16
     bool accumulate, skip_post; // as KernelEnv.flags: decided when the text is made
+    bool lines;                 // comments "// N |": the line of the Tree's text (tree_show)
 } PtxOptions;
 
 typedef struct PtxCode {

@@ -272,6 +272,12 @@ static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
     w->fetching = before;
 }
 
+// A comment: the code that follows belongs to this node.
+static void mark(KernelWriter *w, const GpuNode *n) {
+    int at = w->line_of && n->from ? numbers_get(w->line_of, n->from) : -1;
+    if (at > 0) line(w, "// %d |", at);
+}
+
 static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_t to) {
     if (from >= to) return;
     w->g->lo[n->id] = from;
@@ -292,6 +298,7 @@ static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_
     w->serial--;
     scope_close(w);
     w->depth[n->id] = -1;
+    mark(w, n);
     INS(w, wide ? "add.s64" : "add.s32", i, i, lit((RegClass)i.class, 1));
     Opnd more = NEW(w, REG_PRED, wide ? "setp.lt.s64" : "setp.lt.s32", i,
                     lit((RegClass)i.class, (uint64_t)to));
@@ -380,6 +387,7 @@ static void guarded(KernelWriter *w, const GpuNode *n) {
 }
 
 void body_emit(KernelWriter *w, const GpuNode *n) {
+    mark(w, n);
     bool straight = !w->straight && n->kind <= GPU_LOOP && is_straight(w, n);
     if (straight) {
         wanted_clear(w);

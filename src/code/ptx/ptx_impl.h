@@ -99,6 +99,7 @@ typedef struct KernelWriter {
     VEC(const GpuNode *) late; // copies to begin once the first operands are being loaded
     struct Promotion *promotion;
     bool accumulate, skip_post;
+    Numbers *line_of; // per node of the Tree: its line, for comments; NULL: none
 } KernelWriter;
 
 // --- Text ---------------------------------------------------------------------------------------

@@ -191,11 +191,21 @@ static bool kernel_write(PtxModule *u, KernelWriter *w, PtxLaunch *launch) {
     return !w->failed;
 }
 
+static Numbers *lines_of(GpuProgram *g) {
+    Numbers *all = arena_new(g->arena, Numbers);
+    all->arena = g->arena;
+    TreeLines lines = tree_show_lines(g->arena, g->tree);
+    for (int i = 1; i < lines.n; i++)
+        if (lines.at[i].node) numbers_put(all, lines.at[i].node, i);
+    return all;
+}
+
 bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList *diags) {
     Arena *arena = g->arena;
     if (refused(g->tree, diags)) return false;
     PtxLaunch *launch = arena_new_n(arena, PtxLaunch, g->kernel.n);
     PtxModule u = {.kernels.arena = arena};
+    Numbers *lines = options->lines ? lines_of(g) : NULL;
     for (int i = 0; i < g->kernel.n; i++) {
         KernelWriter w = {.arena = arena,
                           .g = g,
@@ -205,7 +215,8 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
                           .diags = diags,
                           .align = options->align ? options->align : 16,
                           .accumulate = options->accumulate,
-                          .skip_post = options->skip_post};
+                          .skip_post = options->skip_post,
+                          .line_of = lines};
         if (!kernel_write(&u, &w, &launch[i])) return false;
     }
     Text text = {.arena = arena};
