@@ -406,7 +406,7 @@ static bool shares_values(const BoundStmt *s, uint32_t around) {
     for (; around; around &= around - 1) {
         int same = 0;
         for (int r = 0; r < s->nreads; r++) same += !(s->read[r].iters & around & -around);
-        if (same > 1 || (same && same == s->nreads)) return true;
+        if (same > 1 || same == s->nreads) return true;
     }
     return false;
 }
@@ -508,7 +508,11 @@ static double transpose_seconds(const Eval *e, const Piece *x, const Cost *c, ui
 // Seconds of horizontal reductions, whenever sums are stored: as many sums together as there are
 // lanes, with a shuffle or blend for each addition. The additions count as operations.
 static double horizontal_seconds(const Eval *e, const Piece *x, const Cost *c, double arithmetic) {
+    uint32_t used = 0;
+    for (int r = 0; r < e->s->nreads; r++) used |= e->s->read[r].iters;
     double n = c->total[e->s->nreads];
+    if (e->s->write->iters & ~used) // equal sums, which straight-line code shares
+        n /= most_of(1, e->straight / most_of(1, e->s->reduced * e->s->lane));
     if (keeps_results(e, x, c, 1)) n -= c->room;
     return arithmetic + most_of(0, n) * (1 - e->s->lane) * e->b->half[WORK_ANY] / e->cores;
 }

@@ -255,6 +255,10 @@ static const struct {
      "program f {\n input A: f32[]\n output T: f64[9, 1, 16]\n"
      " T: for i0 in 0:16, i1 in 0:5, i2 in 0:9, i3 in 0:1\n T[i2, i3, i0] +=! f64(A[])\n}\n",
      "T: i0/7 i2/3 i3 i2 i0:u i1:v\n"},
+    // All sums are one.
+    {"sapphirerapids",
+     "program f {\n output T: f32[80]\n T: for i in 0:80, k in 0:31\n T[i] +=! 3.0\n}\n",
+     "T: i/12 i:u k:v\n    accumulators 8\n"},
     // The sums do not depend on i1.
     {"zen2",
      "program f {\n input A: f32[32]\n input B: f32[32]\n inout T: f32[3]\n"
