@@ -81,7 +81,7 @@ static void see_lanes(Eval *e) {
         if (i == s->nreads && has_parts(e)) strided = r->iters, unit = 1u << s->loop[s->split].iter;
         e->single[i] = e->transposed[i] = 0;
         if (!(strided & e->lanes)) continue;
-        if (may_repeat(e, unit))
+        if (unit == UINT32_MAX || may_repeat(e, unit))
             e->transposed[i] = strided;
         else
             e->single[i] = strided;

@@ -47,7 +47,7 @@ typedef struct BoundRef {
     uint32_t pack;         // place of its packing decision in a candidate; 0: none
     uint32_t iters;
     uint32_t strided; // iterators along which it is surely strided
-    uint32_t unit;    // iterators along which it is contiguous
+    uint32_t unit;    // iterators along which it may be contiguous; all: so are other reads
     int copy;         // number of the copy that it may read; -1: none
     // Per iterator of `strided`: the iterators of later subscripts.
     const uint32_t *behind;

@@ -112,13 +112,17 @@ static void see_strides(const Stmt *s, const Access *a, const double *pitch, Bou
                 stride[atom->index] += (double)a->sub[d]->term[t].coef * pitch[d];
         }
     }
+    int64_t step = 0;
     for (int i = 0; i < s->niters; i++) {
         if (!(plain >> i & 1)) continue;
+        step = gcd_i64(step, (int64_t)fabs(stride[i]));
         if (fabs(stride[i]) == r->bytes)
             r->unit |= 1u << i;
         else if (fabs(stride[i]) > LIMIT_COMB * r->bytes)
             r->strided |= 1u << i;
     }
+    // A[i, 3*j + 4*k] has neighbours along both, and A[i, j%5] may have.
+    if (!r->unit) r->unit = (r->iters & ~plain) | (step <= r->bytes ? r->iters : 0);
 }
 
 static uint32_t iters_of(const Affine *a, int niters) {
@@ -259,6 +263,8 @@ static BoundRef *see_accesses(BoundBuild *x, int stmt) {
             read[b->nreads] = ref_of(x, s, f->sure[i]);
             read[b->nreads].pack = pack_place(x, stmt, t);
             read[b->nreads].again = b->nreads && read[b->nreads - 1].tensor == t;
+            if (read[b->nreads].again) // A[i, 2*j] and A[i, 2*j + 1] are neighbours
+                read[b->nreads].unit = read[b->nreads - 1].unit = UINT32_MAX;
             read[b->nreads].temp = see_temp(x, stmt, t);
             b->nreads++;
         }

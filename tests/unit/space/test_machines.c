@@ -250,6 +250,11 @@ static const struct {
      "program f {\n input A: f64[5, 39]\n output T: f64[16, 39, 1]\n"
      " T: for i0 in 0:16, i1 in 0:39, i2 in 0:1\n T[i0, i1, i2] = A[i2, i0]*A[i2, i2 + 1]\n}\n",
      "T: i2 i1/33 i1/3:u i1:u i0:v\n"},
+    // Lanes along i0 are transposed: 3*i1 + 4*i2 is contiguous where both are unrolled.
+    {"zen5",
+     "program f {\n input A: f32[23, 18, 3]\n output T: f32[23]\n"
+     " T: for i0 in 0:23, i1 in 0:16, i2 in 0:3\n T[i0] +=! max(A[i0, i1 + i2, i2], 0.0)\n}\n",
+     "T: i1 i2 i0:v\n"},
     // Sixteen horizontal reductions are stored as two vectors.
     {"skylake-server",
      "program f {\n input A: f32[]\n output T: f64[9, 1, 16]\n"
