@@ -4,8 +4,9 @@
 // Lanes may run along either of the two. Along the result, loads are strided; along the operand,
 // stores are. Neighbouring strided vectors form a block of memory that is loaded by rows and
 // shuffled into columns (code/micro/transpose.c, code/micro/deinterleave.c). Tails cost most: a few
-// lanes or columns are gathered or scattered one by one. The cheaper orientation is found by
-// counting.
+// lanes or columns are gathered or scattered one by one. Half a vector needs one round of shuffles
+// less, and some processors shuffle halves at twice the rate. The cheaper orientation and width are
+// found by counting.
 #include "choose/choose_impl.h"
 
 #include "base/checked.h"
@@ -13,11 +14,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-// A block: lanes along an iterator, and all values of `column`, which are contiguous. An iterator
-// `beside` that collapses with `column` makes it wider by `times` of its values.
+// A block: `width` lanes along an iterator, and all values of `column`, which are contiguous. An
+// iterator `beside` that collapses with `column` makes it wider by `times` of its values.
 typedef struct TransposeBlock {
     int lane, column, beside; // -1: none
-    int64_t times;
+    int64_t width, times;
     double cost; // cycles of one element
 } TransposeBlock;
 
@@ -25,10 +26,14 @@ static bool is_strided(const ChooseRef *r, int lane) {
     return r->uses[lane] && (r->hard[lane] || llabs(r->stride[lane]) > 1);
 }
 
-// Cycles of a load or a store, with the conversion of narrow elements.
-static double access_cycles(const MachineCost *k, const ChooseRef *r, bool store) {
+// Cycles of a load or a store of a vector, with the conversion of narrow elements.
+static double access_cycles(const Chooser *c, const ChooseRef *r, int64_t width, bool store) {
+    const MachineCost *k = c->cost;
+    const Family *f = c->m->family;
     double narrow = r->bytes >= 4 ? 0 : store ? k->narrow_store : k->narrow_load;
-    return (store ? k->store_cycles : k->load_cycles) + narrow;
+    double cycles = store ? k->store_cycles : k->load_cycles, bytes = (double)(width * r->bytes);
+    if (f) cycles = fmax(cycles, bytes / (store ? f->store_bytes : f->load_bytes));
+    return cycles + narrow;
 }
 
 // A strided vector whose lanes are loaded or stored one by one.
@@ -48,10 +53,10 @@ static double group_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRe
                            const TransposeBlock *b, int64_t lanes, int64_t columns) {
     bool store = r == n->ref;
     int64_t pitch = llabs(r->stride[b->lane]), bytes = r->bytes > 4 ? 8 : 4;
-    int64_t width = min_i64(n->lanes, INT64_C(1) << rounds(n->extent[b->lane]));
+    int64_t width = min_i64(b->width, INT64_C(1) << rounds(n->extent[b->lane]));
     bool full = width * bytes == 64;
     double rate = fmax(c->m->family ? c->m->family->work[full][WORK_SHUFFLE] : 1, 1);
-    double access = access_cycles(c->cost, r, store);
+    double access = access_cycles(c, r, width, store);
     int shuffles = columns == pitch ? comb_shuffles(c->m, pitch) : 0;
     bool block = columns >= LIMIT_TRANSPOSE && lanes >= LIMIT_TRANSPOSE &&
                  width * bytes >= LIMIT_TRANSPOSE_BYTES && r->stride[b->column] == 1;
@@ -64,26 +69,33 @@ static double group_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRe
 
 static double strided_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRef *r,
                              const TransposeBlock *b, int64_t columns) {
-    int64_t extent = n->extent[b->lane], tail = extent % n->lanes, full = extent / n->lanes;
-    int64_t most = min_i64(n->lanes, INT64_C(1) << rounds(extent));
+    int64_t extent = n->extent[b->lane], tail = extent % b->width, full = extent / b->width;
+    int64_t most = min_i64(b->width, INT64_C(1) << rounds(extent));
     if (columns == llabs(r->stride[b->lane]) && comb_shuffles(c->m, columns)) most = columns;
     double groups = (double)(columns / most);
-    double whole = groups * group_cycles(c, n, r, b, n->lanes, most) +
-                   group_cycles(c, n, r, b, n->lanes, columns % most);
+    double whole = groups * group_cycles(c, n, r, b, b->width, most) +
+                   group_cycles(c, n, r, b, b->width, columns % most);
     double last = groups * group_cycles(c, n, r, b, tail, most) +
                   group_cycles(c, n, r, b, tail, columns % most);
     return (double)full * whole + last;
 }
 
+// Operations on vectors of a width, per cycle.
+static double op_rate(const Chooser *c, const ChooseStmt *n, int64_t width) {
+    const double(*work)[WORK_COUNT] = c->m->family ? c->m->family->work : NULL;
+    bool half = work && width < n->lanes && work[1][WORK_FLOAT] > 0;
+    return c->cost->op_rate * (half ? work[0][WORK_FLOAT] / work[1][WORK_FLOAT] : 1);
+}
+
 static double block_cost(const Chooser *c, const ChooseStmt *n, const TransposeBlock *b) {
     int64_t columns = n->extent[b->column] * b->times;
-    double vectors = (double)(ceil_div(n->extent[b->lane], n->lanes) * columns), cost = 0;
+    double vectors = (double)(ceil_div(n->extent[b->lane], b->width) * columns), cost = 0;
     for (int r = 0; r < n->nrefs; r++)
         if (is_strided(&n->ref[r], b->lane))
             cost += strided_cycles(c, n, &n->ref[r], b, columns);
         else
-            cost += access_cycles(c->cost, &n->ref[r], r == 0) * vectors;
-    cost += n->ops / c->cost->op_rate * vectors;
+            cost += access_cycles(c, &n->ref[r], b->width, r == 0) * vectors;
+    cost += n->ops / op_rate(c, n, b->width) * vectors;
     return cost / (double)(n->extent[b->lane] * columns);
 }
 
@@ -108,17 +120,28 @@ int transposed_iter(const Chooser *c, const ChooseStmt *n, int v) {
     return other_side(n, v, LIMIT_TRANSPOSE);
 }
 
+// Lanes along `lane`: as many as a vector has, or half of them if that is cheaper.
+static TransposeBlock along(const Chooser *c, const ChooseStmt *n, int lane, int column) {
+    TransposeBlock b = {
+        .lane = lane, .column = column, .beside = -1, .width = n->lanes, .times = 1};
+    b.cost = block_cost(c, n, &b);
+    TransposeBlock half = b;
+    half.width = max_i64(n->lanes / 2, 1);
+    half.cost = block_cost(c, n, &half);
+    return half.cost < c->cost->half_gain * b.cost ? half : b;
+}
+
 // Lanes along u: with several values of an iterator that collapses with v in the result, if they
 // fill blocks better.
 static TransposeBlock across(const Chooser *c, const ChooseStmt *n, int u, int v) {
-    TransposeBlock best = {.lane = u, .column = v, .beside = -1, .times = 1};
-    best.cost = block_cost(c, n, &best);
+    TransposeBlock best = along(c, n, u, v);
     for (int o = 0; o < n->s->niters; o++) {
         if (o == u || o == v || n->ref[0].stride[o] != n->extent[v]) continue;
         for (int64_t k = 2; k <= n->extent[o] && k * n->extent[v] <= c->cost->transpose_columns;
              k++) {
-            TransposeBlock b = {.lane = u, .column = v, .beside = o, .times = k};
+            TransposeBlock b = best;
             int64_t blocks = ceil_div(n->extent[o], k); // the last one may be short
+            b.beside = o, b.times = k;
             b.cost = block_cost(c, n, &b) * (double)(blocks * k) / (double)n->extent[o];
             if (b.cost < c->cost->beside_gain * best.cost) best = b;
         }
@@ -136,13 +159,12 @@ static void drop_loop(ChooseStmt *n, int iter) {
 bool choose_across(const Chooser *c, ChooseStmt *n, int v) {
     int u = n->ref[0].stride[v] == 1 ? other_side(n, v, LIMIT_TRANSPOSE) : -1;
     if (u < 0 || c->o->plain) return false;
-    TransposeBlock along = {.lane = v, .column = u, .beside = -1, .times = 1},
-                   b = across(c, n, u, v);
-    if (b.cost > c->cost->across_gain * block_cost(c, n, &along)) return false;
+    TransposeBlock b = across(c, n, u, v);
+    if (b.cost > c->cost->across_gain * along(c, n, v, u).cost) return false;
     drop_loop(n, u);
     for (int i = 0; i < n->out.nloops && b.beside >= 0; i++)
         if (n->out.loop[i].iter == n->s->iter[b.beside].name) n->out.loop[i].step = b.times;
-    nest_loop(n, u, n->lanes, KIND_SERIAL);
+    nest_loop(n, u, b.width, KIND_SERIAL);
     if (b.beside < 0) nest_loop(n, v, n->lanes, KIND_SERIAL);
     if (b.beside >= 0) nest_loop(n, b.beside, 1, KIND_UNROLL);
     nest_loop(n, v, 1, KIND_UNROLL);
@@ -153,12 +175,13 @@ bool choose_across(const Chooser *c, ChooseStmt *n, int v) {
 // Loops over blocks as wide as registers allow: a line that two vectors share is then written by
 // neighbouring stores. Results that are stored past the caches are written in whole lines.
 void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed) {
-    int64_t wide = max_i64(n->lanes, c->m->vector_registers);
-    drop_loop(n, u);
+    int64_t wide = max_i64(n->lanes, c->m->vector_registers), width = along(c, n, v, u).width;
     int64_t side = c->cost->stream_vectors * n->lanes;
+    bool half = width < n->lanes && !streamed;
+    drop_loop(n, u);
     if (streamed) nest_loop(n, v, side, KIND_SERIAL);
     if (streamed) nest_loop(n, u, side, KIND_SERIAL);
-    nest_loop(n, streamed ? v : u, n->lanes, KIND_SERIAL);
-    nest_loop(n, streamed ? u : v, streamed ? n->lanes : wide, KIND_SERIAL);
+    nest_loop(n, streamed ? v : u, half ? wide : n->lanes, KIND_SERIAL);
+    nest_loop(n, streamed ? u : v, half ? width : streamed ? n->lanes : wide, KIND_SERIAL);
     nest_loop(n, u, 1, KIND_SERIAL);
 }

@@ -267,8 +267,28 @@ static X86Arg stored_lanes(Gen *g, const Micro *m) {
     return tail_of(g, r, x86_address(g, r, X86_RAX), false);
 }
 
+// A tail of AVX2 in pieces of 16, 8 and 4 bytes: a masked store takes 12 cycles on Zen 4, each of
+// these one.
+static void store_in_pieces(Gen *g, const Ref *r, unsigned reg) {
+    Asm *a = &g->a;
+    X86Arg mem = x86_address(g, r, X86_RAX), x = x86_xmm(reg), s = x86_xmm((unsigned)g->scratch);
+    int left = r->active * gen_lane_size(r->type);
+    if (left > 16) {
+        x86_2(a, X86_vmovups, mem, x);
+        x86_3(a, X86_vextractf128, s, x86_ymm(reg), x86_imm(1));
+        mem.value += 16, left -= 16, x = s;
+    }
+    x86_2(a, left == 4 ? X86_vmovss : X86_vmovlps, mem, x);
+    mem.value += 8;
+    if (left > 8) x86_3(a, X86_vextractps, mem, x, x86_imm(2));
+}
+
 static void store_narrow(Gen *g, const Micro *m, X86Arg v) {
     const Ref *r = m->ref;
+    if (r->guard < 0 && r->active < r->width) {
+        store_in_pieces(g, r, v.reg);
+        return;
+    }
     if (r->guard < 0) {
         move_narrow(g, r, v, x86_address(g, r, X86_RAX), true);
         return;

@@ -137,7 +137,7 @@ static void load_lane(Gen *g, const Ref *r, X86Arg mem, X86Arg x, int i) {
         x86_3(&g->a, i % 2 ? X86_vmovhpd : X86_vmovlpd, x, x, lane_at(r, mem, i));
 }
 
-// Half of 16 bytes at a time: AVX2, and few lanes.
+// 16 bytes, lane by lane.
 static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first, bool where) {
     Asm *a = &g->a;
     X86Arg x = x86_xmm((unsigned)reg);
@@ -155,14 +155,16 @@ static void load_half(Gen *g, const Ref *r, X86Arg mem, int reg, int first, bool
     }
 }
 
-static void load_halves(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
+static void load_lanes(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     int per = gen_is64(r->type) ? 2 : 4;
+    int end = x86_has_avx512(g) ? r->active : r->width; // AVX-512 clears the rest
     load_half(g, r, mem, dst, 0, where);
-    if (r->width <= per || (x86_has_avx512(g) && r->active <= per)) return;
-    load_half(g, r, mem, g->scratch, per, where);
-    X86Arg y = x86_ymm((unsigned)dst);
-    x86_4(&g->a, x86_instr(g, USE_INSERT_16, r->type), y, y, x86_xmm((unsigned)g->scratch),
-          x86_imm(1));
+    for (int first = per; first < end; first += per) {
+        load_half(g, r, mem, g->scratch, first, where);
+        X86Arg d = first < 2 * per ? x86_ymm((unsigned)dst) : x86_zmm((unsigned)dst);
+        x86_4(&g->a, x86_instr(g, USE_INSERT_16, r->type), d, d, x86_xmm((unsigned)g->scratch),
+              x86_imm(first / per));
+    }
 }
 
 // A few elements apart, AVX-512: the lanes lie in as many whole vectors, the last one ending with
@@ -219,16 +221,24 @@ static void gather_strided(Gen *g, const Ref *r, int dst, X86Arg at) {
     x86_2(&g->a, x86_instr(g, USE_GATHER_32, r->type), x86_masked(d, 2, false), at);
 }
 
+// Are lanes of 4 or 8 bytes loaded and stored one by one? AVX2 has no other way. A gather or a
+// scatter of AVX-512 takes as long for a few lanes as for all, and on Zen 4 longer than all of them
+// one by one: 22 and 24 cycles for sixteen.
+static bool is_one_by_one(const Gen *g, const Ref *r) {
+    bool few = r->active * gen_lane_size(r->type) <= 32;
+    bool slow = g->m->family && g->m->family->slow_gather;
+    return !x86_has_avx512(g) || (type_info[r->type].bytes >= 4 && (few || slow));
+}
+
 void x86_load_strided(Gen *g, const Ref *r, int dst, X86Arg mem, bool where) {
     g->result.tricks[TRICK_STRIDED]++;
     mem = reachable(g, r, mem);
-    bool few = type_info[r->type].bytes >= 4 && r->active * gen_lane_size(r->type) <= 32;
     if (where && x86_gathers_strided(g, r)) {
         gather_strided(g, r, dst, offsets(g, r, mem));
     } else if (is_near(g, r)) {
         load_near(g, r, dst, mem);
-    } else if (!x86_has_avx512(g) || few) {
-        load_halves(g, r, dst, mem, where);
+    } else if (is_one_by_one(g, r)) {
+        load_lanes(g, r, dst, mem, where);
     } else if (type_info[r->type].bytes < 4) {
         load_narrow(g, r, dst, mem, where);
     } else {
@@ -319,20 +329,21 @@ static void store_narrow(Gen *g, const Ref *r, int reg, X86Arg mem) {
     }
 }
 
-// AVX2
-static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
+static void store_lanes(Gen *g, const Ref *r, int reg, X86Arg mem) {
     Asm *a = &g->a;
     bool wide = gen_is64(r->type);
     int per = wide ? 2 : 4;
-    X86Arg x = x86_xmm((unsigned)reg);
+    X86Arg x = x86_xmm((unsigned)reg), v = x86_vreg(r->type, r->width, reg);
     for (int i = 0; i < r->active; i++) {
-        if (i == per) {
+        if (i && i % per == 0) {
             x = x86_xmm((unsigned)g->scratch);
-            x86_3(a, X86_vextractf128, x, x86_ymm((unsigned)reg), x86_imm(1));
+            x86_3(a, x86_instr(g, USE_UPPER_16, r->type), x, v, x86_imm(i / per));
         }
         X86Arg to = lane_at(r, mem, i);
         if (wide)
             x86_2(a, i % 2 ? X86_vmovhpd : X86_vmovlpd, to, x);
+        else if (i % 4 == 0)
+            x86_2(a, X86_vmovss, to, x);
         else
             x86_3(a, X86_vextractps, to, x, x86_imm(i % 4));
     }
@@ -341,8 +352,8 @@ static void store_halves(Gen *g, const Ref *r, int reg, X86Arg mem) {
 void x86_store_strided(Gen *g, const Ref *r, int reg, X86Arg mem) {
     g->result.tricks[TRICK_STRIDED]++;
     mem = reachable(g, r, mem);
-    if (!x86_has_avx512(g)) {
-        store_halves(g, r, reg, mem);
+    if (is_one_by_one(g, r)) {
+        store_lanes(g, r, reg, mem);
     } else if (type_info[r->type].bytes < 4) {
         store_narrow(g, r, reg, mem);
     } else {
