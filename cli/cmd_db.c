@@ -394,7 +394,7 @@ static int put_function(Cli *cli, const lw_function *f) {
     if (!status && !cli->json && !cli->pin && r->chosen > 0 && r->chosen < r->state->seconds) {
         printf("  the schedule chosen without search takes ");
         print_time(r->chosen);
-        printf(" and is used; --pin prefers this one\n");
+        printf(", so that this one is not used; --pin prefers it\n");
     }
     lw_bound_free(b);
     free(schedule);

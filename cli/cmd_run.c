@@ -195,7 +195,7 @@ static void print_roof(const Run *r) {
     const lw_roof *f = &r->roof;
     if (!r->roofed) return;
     if (f->partly) {
-        printf("  peak     not known of integers; moving the arguments takes ");
+        printf("  peak     not measured for integers; moving the arguments takes ");
         print_time(f->memory_us);
         printf(" (%.1f GB/s, %s)\n", f->peak, level_name[f->level]);
         return;

@@ -50,6 +50,6 @@ $ for i in 1 2 3 4; do XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=102
 --- exit 1
 $ XDG_CACHE_HOME=%/slow loopwright run mixed.tc --size M=16,N=16,K=16 --time --threads 1 | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time\|peak/p'
   time     median #, p10 #, p90 #, best #: # GFLOP/s, # Gop/s of integers, # GB/s
-  peak     not known of integers; moving the arguments takes # (# GB/s, L1)
+  peak     not measured for integers; moving the arguments takes # (# GB/s, L1)
 $ XDG_CACHE_HOME=%/slow loopwright run gray.tc --size H=16,W=16 --time --threads 1 2>/dev/null | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time/p'
   time     median #, p10 #, p90 #, best #: # GFLOP/s, # GB/s

@@ -67,7 +67,7 @@ $ loopwright run two.tc --def second --size N=3 --json
 {"command": "run", "file": "two.tc", "def": "second", "signature": "second(i32(N) A) -> (i32(N) B)", "sizes": {"N": 3}, "backend": "jit", "instances": 3, "compile_us": {{.*}}, "time_us": {"median": {{.*}}, "p10": {{.*}}, "p90": {{.*}}}, "gops": {{.*}}, "gbps": {{.*}}, "outputs": [{"name": "B", "shape": [3], "dtype": "i32", "checksum": "94030b6defaf9ee3", "values": [6, -6, -6]}], "diagnostics": [], "ok": true}
 $ loopwright run two.tc --def second --size N=3 --time | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time\|peak/p'
   time     median #, p10 #, p90 #, best #: # Gop/s, # GB/s
-  peak     not known of integers; moving the arguments takes # (# GB/s, L1)
+  peak     not measured for integers; moving the arguments takes # (# GB/s, L1)
 $ loopwright run two.tc --def second --size Q=3
 --- stderr
 error: 'second' has no size or scalar argument 'Q'

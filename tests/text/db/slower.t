@@ -8,7 +8,7 @@ def mm(float(M,K) A, float(K,N) B) -> (C) {
 C: m n k
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule slow.lws --threads 1 --db t.db
 mm: kept, {{[0-9.]+ us}}
-{{  the schedule chosen without search takes [0-9.]+ us and is used; --pin prefers this one}}
+{{  the schedule chosen without search takes [0-9.]+ us, so that this one is not used; --pin prefers it}}
 $ loopwright db put mm.tc --size M=64,N=48,K=32 --schedule slow.lws --threads 1 --db t.db --json | grep -o '"chosen"'
 "chosen"
 $ for m in 64 60; do loopwright run mm.tc --size M=$m,N=48,K=32 --threads 1 --db t.db | grep -c schedule; done
