@@ -224,8 +224,10 @@ static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *
         if (steps > 1 && whole) {
             double window = window_of(n, t, part, ref);
             double kept = kept_share(c, n, t, part, ref, window, count);
-            // From L1, two halves of a vector take the time of one far load on Intel.
-            if (window < steps * count) lines = crosses_lines(n, t, ref) ? cost->window_lines : 1;
+            // Rows share lines in L1.
+            if (window < steps * count)
+                lines =
+                    slides_alone(n, t, ref) && crosses_lines(n, t, ref) ? cost->window_lines : 1;
             *shared += lines * kept * (count - window / steps);
         } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(n, t)) {
             double far = cost->far_load;
@@ -441,7 +443,7 @@ static double rows_in_tile(const ChooseStmt *n, const ChooseTile *t, const Choos
     return rows;
 }
 
-// A window that moves over a tensor beyond L2: hardware prefetchers follow whole rows, and each
+// A window that moves over a tensor beyond L2: hardware prefetchers follow rows, and each short
 // piece of a row that a narrow tile takes is waited for.
 static double broken_rows(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     double tiles = 1, pieces = 0;
@@ -453,9 +455,12 @@ static double broken_rows(const Chooser *c, const ChooseStmt *n, const ChooseTil
             if (i == t->row[k]) step = t->rows[k];
         if (!n->s->iter[i].reduction) tiles *= (double)ceil_div(n->extent[i], step);
     }
-    for (int r = 0; r < n->nrefs; r++)
-        if (r != t->pack && n->ref[r].uses[t->v] && n->ref[r].size > room_in(c, 2))
+    for (int r = 0; r < n->nrefs; r++) {
+        int64_t bytes = (int64_t)t->vectors * n->lanes * n->ref[r].bytes;
+        bool taken = r != t->pack && n->ref[r].uses[t->v] && n->ref[r].size > room_in(c, 2);
+        if (taken && bytes < c->cost->piece_lines * c->m->line_bytes)
             pieces += rows_in_tile(n, t, &n->ref[r]);
+    }
     return c->cost->piece_wait * pieces * tiles;
 }
 
