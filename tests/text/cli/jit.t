@@ -32,7 +32,7 @@ $ LW_THREADS=2 loopwright run mm.tc --size M=90,N=90,K=90 --schedule par.lws --j
 "threads": 2
 $ LW_THREADS=many loopwright run mm.tc --size M=2,N=2,K=2 --schedule par.lws
 --- stderr
-error: LW_THREADS is 'many'; it is a number of threads from 1 to 1024
+error: LW_THREADS is 'many'; it must be a number of threads from 1 to 1024
 --- exit 1
 $ LW_PERF=maps loopwright run mm.tc --size M=2,N=2,K=2
 --- stderr

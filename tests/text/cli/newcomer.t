@@ -75,7 +75,7 @@ $ loopwright check running.tc
 scan(f32(T) X) -> (f32(T) y)
 $ LW_THREADS=abc loopwright run mm.tc --size M=2,N=2,K=2
 --- stderr
-error: LW_THREADS is 'abc'; it is a number of threads from 1 to 1024
+error: LW_THREADS is 'abc'; it must be a number of threads from 1 to 1024
 --- exit 1
 $ loopwright show mm.tc --size M=8,N=8,K=8 --stage tree --schedule q.lws
 --- stderr

@@ -18,7 +18,7 @@ $ loopwright compile mv.tc --size M=8,K=4 --emit ptx --name mv_8x4 -o mv.ptx --j
 $ LW_GPU_COMPILER=ptxas LW_PTXAS=no-such-ptxas loopwright compile mv.tc --size M=8,K=4 --emit cubin -o mv.cubin
 --- stderr
 error: no assembler for PTX: libnvJitLink does not load, and there is no 'no-such-ptxas'
-note: install CUDA's, name its ptxas in the environment variable LW_PTXAS, or write PTX, which the GPU's driver assembles
+note: install the assembler of CUDA, name its ptxas in the environment variable LW_PTXAS, or write PTX, which the GPU's driver assembles
 --- exit 1
 $ LW_GPU_COMPILER=ptxas LW_PTXAS=false loopwright compile mv.tc --size M=8,K=4 --emit cubin -o mv.cubin
 --- stderr

@@ -29,7 +29,7 @@ $ loopwright show mv.tc --size M=8,K=4 --stage ptx --target sm_90 | sed -n 2,3p
 .target sm_90
 $ loopwright show mv.tc --size M=8,K=4 --stage ptx --target sm_10
 --- stderr
-error: 'sm_10' is no GPU target: sm_80, sm_90 or a later one
+error: 'sm_10' is not a GPU target; use sm_80, sm_90 or a later one
 --- exit 1
 $ loopwright show mv.tc --size M=2048,K=4 --stage ptx --schedule wide.lws
 --- stderr
@@ -51,7 +51,7 @@ mv.tc:2:5: error: more than 6 nested loops are marked 'lane'
 --- exit 1
 $ loopwright show mv.tc --size M=2,K=70000 --stage ptx --schedule long.lws
 --- stderr
-mv.tc:2:5: error: the code of one thread of kernel 'mv_0' computes 350014 values one after the other; 65536 are the most
+mv.tc:2:5: error: the code of one thread of kernel 'mv_0' computes 350014 values in sequence; the limit is 65536
       C(m) +=! A(m,k) * x(k)
       ^~~~~~~~~~~~~~~~~~~~~~
 note: unroll less, or divide more loops among threads

@@ -535,7 +535,7 @@ TEST(einsum_tells_its_order) {
     o.path_length = 5;
     CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, &plan), LW_ERROR);
     CHECK(!mod && !plan);
-    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "the path is no order of contraction of 3 operands");
+    CHECK_STR_EQ(lw_diag_get(ctx, 0)->text, "the path is not a contraction order of 3 operands");
     o = (lw_einsum_options){.struct_size = sizeof o, .dtype = {5, 64, 1}};
     CHECK_INT_EQ(lw_parse_einsum_with(ctx, spec, operands, 3, &o, &mod, &plan), LW_ERROR);
     o.struct_size = 0;

@@ -539,7 +539,7 @@ TEST(einsum_orders_that_are_given) {
         CHECK(!einsum_parse(&lab->arena, &lab->names, lab_source(lab, "<einsum>", c.spec), 3,
                             c.operand, &o, &plan, &lab->diags));
         CHECK_STR_EQ(lab->diags.items.at[i]->text,
-                     "the path is no order of contraction of 3 operands");
+                     "the path is not a contraction order of 3 operands");
     }
     lab_free(lab);
 }
