@@ -32,7 +32,8 @@ static bool is_step(const Affine *sub) {
 
 // --- Accesses outside of the group -------------------------------------------------------------
 
-// Reads behind the steps find the last ones written, writes before them leave the first ones read.
+// Reads after the steps find the last steps written; writes before the steps are the first ones
+// read.
 static bool fits_outside(const Steps *s, int stmt, const Access *a, bool write, int64_t keep) {
     if (a->tensor != s->tensor) return true;
     const Affine *sub = a->sub[s->dim];
@@ -52,8 +53,8 @@ static const Access *kept_at(Lower *l, const Access *a, int dim, int64_t keep) {
     return access_make(l->x, a->tensor, a->rank, sub);
 }
 
-// May write w at statement i and read r at statement k meet, in places though not in elements, the
-// read being later by so much: dirs relate the write's iterators to the read's?
+// May write w of statement i and read r of statement k use the same place for different elements,
+// with the read's iterators related to the write's by `dirs`?
 static bool clash(const Steps *s, int i, const Access *w, int k, const Access *r, int64_t keep,
                   const DepDir *dirs, int ndirs) {
     Lower *l = s->l;
@@ -71,7 +72,7 @@ static bool clash(const Steps *s, int i, const Access *w, int k, const Access *r
     return deps_test(l->arena, &q, NULL) != DEP_NO;
 }
 
-// Is the place of an element that statement k reads overwritten by statement i before?
+// Is the place of an element that statement k reads overwritten earlier by statement i?
 static bool overwrites(const Steps *s, int i, int k, const Access *r, int64_t keep) {
     Lower *l = s->l;
     const Access *w = l->info[i].s->write;

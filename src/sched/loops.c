@@ -120,7 +120,7 @@ typedef struct Act {
     const Loops *x;
     const Action *a;
     DiagList *diags;
-    const Schedule *s; // in the making
+    const Schedule *s; // under construction
     Spot cursor;       // afterwards
 } Act;
 

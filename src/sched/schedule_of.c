@@ -33,7 +33,7 @@ static const char *give_up(TreeReader *r, const char *text, const char *name) {
 
 // --- Orders --------------------------------------------------------------------------------------
 
-// The one place where each statement is computed.
+// The only place where each statement is computed.
 static void find_updates(TreeReader *r) {
     r->use = arena_new_n(r->arena, const Use *, r->p->stmts.n + 1);
     for (int i = 0; i < r->f.use.n; i++) {
@@ -53,7 +53,7 @@ static void find_updates(TreeReader *r) {
         if (!r->use[i]) give_up(r, "statement '%s' is not computed", r->p->stmts.at[i].label);
 }
 
-// Lowering starts most results inside the loops of their statement.
+// Lowering initialises most results inside the loops of their statement.
 static void explain_starts(TreeReader *r) {
     for (int i = 0; i < r->f.use.n && !r->why; i++) {
         const Use *init = &r->f.use.at[i];
@@ -217,7 +217,7 @@ static const Index *next_index(TreePair *p, TreeSide *side, BlockRest *r) {
     return NULL;
 }
 
-// The only block inside, where nothing stands between.
+// The only block inside, if it has no siblings.
 static bool go_in(BlockRest *r) {
     const Block *b = r->b, *child = b->nchildren == 1 ? as_block(b->child[0]) : NULL;
     if (!child || b->nallocs || b->nconstraints || !b->nindex || !child->nindex) return false;

@@ -162,7 +162,7 @@ typedef struct StepPair {
     const Access *x, *y;
     int level;   // the serial iterator that is smaller in `a`; the number of common ones: none is
     bool writes; // the second access does
-    bool quiet;  // refuse without a word
+    bool quiet;  // do not report a refusal
 } StepPair;
 
 typedef enum Distance { NEGATIVE, NOT_POSITIVE, POSITIVE } Distance;
@@ -176,7 +176,7 @@ static int64_t position(const Inst *inst, int iter, int64_t sign, int64_t *coef)
     return sign * ((skew ? skew->constant : 0) - inst->base[iter]->constant);
 }
 
-// May the two meet, at such a distance along loop number `at`?
+// May both access one element at such a distance along loop number `at`?
 static bool meet_at(const StepPair *p, int at, Distance what, DepWitness *witness) {
     int64_t a[PROGRAM_MAX_ITERS] = {0}, b[PROGRAM_MAX_ITERS] = {0};
     int64_t sign = what == POSITIVE ? -1 : 1; // of a - b
@@ -247,7 +247,7 @@ static void refuse(const StepPair *p, int at, DiagId id, const DepWitness *w) {
     l->failed = true;
 }
 
-// Before anything is refused, it is tried with memory for all steps.
+// Before a refusal, memory for all steps is tried.
 static bool is_folded(const Lower *l, int stmt) {
     bool any = false;
     for (int i = group_first(l->p, stmt); i < group_end(l->p, stmt); i++)
@@ -410,7 +410,7 @@ static int inside_open(const Lower *l, const Inst *inst, int n) {
     return i;
 }
 
-// The number of the first p open loops, or -1 where some step would come too late.
+// The number of the first p open loops, or -1 where some step would run too late.
 static int share_loops(Lower *l, const Inst *inst, int p) {
     Sharing s = {p};
     int first = group_first(l->p, inst->stmt);

@@ -51,7 +51,7 @@ static bool only_starts(const Node *node) {
     return true;
 }
 
-// Constants may be stored in any order.
+// The order of stores of constants does not matter.
 static void check_kind(Lifter *l, const Block *b) {
     if (b->kind == KIND_ANY || (b->kind == KIND_SERIAL && only_starts(&b->node))) return;
     for (int i = 0; i < b->nindex; i++)
@@ -198,7 +198,7 @@ static void drop_iter(const Lifter *l, Lifted *s, int gone) {
 //     for o in 0:3, i in 0:4 where 9 - 4*o - i >= 0  O[4*o + i] = ..
 //       →  for o in 0:12 where 9 - o >= 0  O[o] = ..
 //
-// Putting low - size*high for low shows whether that is so: then `high` is gone.
+// Substituting low - size*high for low shows whether that is so: then `high` disappears.
 static bool join(Lifter *l, Lifted *s, int high, int low) {
     Exprs *x = l->p->exprs;
     int64_t size = iter_hi(&s->st.iter[low]), most;
@@ -221,7 +221,8 @@ static bool join(Lifter *l, Lifted *s, int high, int low) {
     return true;
 }
 
-// A loop of one iteration around a block is there for its own sake; in the block it may be a size.
+// A loop of one iteration around a block has no effect; as an index of the block it may be a size
+// of 1.
 static void drop_single(const Lifter *l, Lifted *s) {
     for (int i = s->st.niters - 1; i >= 0; i--) {
         if (iter_hi(&s->st.iter[i]) != 1 || s->around[i] == s->around[s->st.niters - 1]) continue;
@@ -243,7 +244,7 @@ static void join_all(Lifter *l, Lifted *s) {
 }
 
 // A constraint on one iterator is a part of its range. The range of an iterator on the left of a
-// reduction says what is initialised: it changes only with `left`.
+// reduction determines what is initialised: it changes only with `left`.
 static bool narrow(const Lifter *l, Stmt *st, const Affine *c, bool left) {
     if (c->n != 1 || c->term[0].atom->kind != ATOM_ITER) return false;
     int i = c->term[0].atom->index;
@@ -253,7 +254,7 @@ static bool narrow(const Lifter *l, Stmt *st, const Affine *c, bool left) {
         lo = max_i64(lo, ceil_div(-c->constant, k));
     else
         hi = min_i64(hi, floor_div(c->constant, -k) + 1);
-    if (hi <= lo) lo = hi = iter_lo(&st->iter[i]); // empty, wherever that is
+    if (hi <= lo) lo = hi = iter_lo(&st->iter[i]); // empty, with any bounds
     st->iter[i].lo = affine_const(l->p->exprs, lo);
     st->iter[i].hi = affine_const(l->p->exprs, hi);
     return true;
@@ -296,7 +297,7 @@ static bool writes_whole(const Lifter *l, const Stmt *st) {
     return true;
 }
 
-// Do iterator i of one and iterator k of the other play the same part in the written element?
+// Do iterator i of one and iterator k of the other have the same role in the written element?
 static bool alike(const Stmt *a, int i, const Stmt *b, int k) {
     if (a->iter[i].lo->constant != b->iter[k].lo->constant ||
         a->iter[i].hi->constant != b->iter[k].hi->constant)
@@ -364,8 +365,8 @@ static Stmt *next_of(Lifter *l, int at) {
     return NULL;
 }
 
-// An initialisation becomes the `init` of the statement that it starts, so that accumulating leaves
-// both out. One of a temporary may as well stand by itself.
+// An initialisation becomes the `init` of the statement that it starts, so that accumulating runs
+// skip both. For a temporary it may also stay a statement.
 static bool merge(Lifter *l, int at) {
     const Stmt *first = &l->made.at[at].st;
     const Tensor *t = &l->p->tensors.at[first->write->tensor];
@@ -461,7 +462,7 @@ static void add_stmts(Lifter *l) {
     }
 }
 
-// What a Program may not do although a Tree may; and what only its own checks can see.
+// Conditions that a Program has and a Tree does not; and what only the Program's own checks detect.
 static void finish(Lifter *l) {
     DiagList found = {.arena = l->arena, .source = l->p->source};
     if (program_finish(l->p, &found)) program_bind(l->arena, l->p, NULL, &found);

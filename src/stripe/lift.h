@@ -4,11 +4,11 @@
 //     block [i:8, j:10, k:12] { C[i, j] += A[i, k]*B[k, j] }
 //       →  C: for i in 0:8, j in 0:10, k in 0:12  C[i, j] +=! A[i, k]*B[k, j]
 //
-// A Tree is flat if it decides nothing: all its loops are of kind `any`, and no place, layout, home
-// in memory, tag with a meaning or buffer inside of a loop asks for something. Each leaf is then a
+// A Tree is flat if it decides nothing: all its loops are of kind `any`, and no place, layout,
+// memory unit, tag with a meaning or buffer inside of a loop is given. Each leaf is then a
 // statement over the loops around it. That is the same computation: iterations of an `any` block
-// depend on each other by aggregations only (the verifier saw to that), so the children of a block
-// may run one after the other, each for all iterations.
+// depend on each other by aggregations only (the verifier has checked this), so the children of a
+// block may run one after the other, each for all iterations.
 //
 //   * Loops of nested blocks that only occur as digits of one index, 4*o + i with i below 4, are
 //     one iterator again; constraints on one iterator become its range.
@@ -20,18 +20,18 @@
 
 #include "tree/tree.h"
 
-// Why a Tree stays as it is written. Up to LIFT_LAYOUT its text decides something that choosing
-// loops would undo; after that it is flat, but not a Program.
+// Why a Tree keeps its loops. Up to LIFT_LAYOUT its text decides something that choosing loops
+// would undo; the later reasons are of flat Trees that are no Programs.
 typedef enum LiftReason {
     LIFT_LIFTED,
-    LIFT_ASKED,     // somebody wants it so
+    LIFT_ASKED,     // the caller asks for it
     LIFT_KIND,      // a loop has a kind
     LIFT_PLACE,     // a block or buffer has a place
     LIFT_TAG,       // a tag decides about code
     LIFT_BUFFER,    // a buffer belongs to one iteration
     LIFT_LAYOUT,    // an allocation has strides of its own
     LIFT_START,     // an argument is initialised where no statement starts from it
-    LIFT_STATEMENT, // some leaf is no statement that a Program may have
+    LIFT_STATEMENT, // some leaf cannot be a statement of a Program
     LIFT_REASONS
 } LiftReason;
 extern const char *const lift_reason[LIFT_REASONS]; // "lifted", "kind", ...

@@ -1,9 +1,9 @@
 // The statements of a Stripe block as children of a Tree.
 //
-// Loads, constants and intrinsics have no place of their own in a Tree: each becomes an expression,
-// and a store takes the expression of its scalar, so that one store is one leaf. That moves loads
-// down to the stores that use them. Where something in between writes what was loaded, the element
-// is first kept in a buffer of its own:
+// Loads, constants and intrinsics are no nodes of a Tree: each becomes an expression, and a store
+// takes the expression of its scalar, so that one store is one leaf. That moves loads down to the
+// stores that use them. If a statement in between writes the loaded element, its value is first
+// kept in a buffer:
 //
 //     $a = load(A)                 a = A[i]
 //     A = store($b)          →     A[i] = ...
@@ -21,7 +21,7 @@ typedef struct FoldKept {
 typedef struct Fold {
     StripeParser *p;
     StripeScope *s;
-    int at;               // the statement at hand
+    int at;               // the current statement
     int buffer;           // that it writes
     VEC(FoldKept) kept;   // while rewriting: elements and the buffers that keep them
     const Affine **iters; // values of scalars in subscripts, or NULL
@@ -84,7 +84,7 @@ static const Expr *load(Fold *f, const StripeStmt *st) {
 
 // --- Operations --------------------------------------------------------------------------------
 
-// The type in which operands meet: literals without a type go with the others.
+// The common type of operands: a literal without a type takes that of the others.
 static Type common_type(const Fold *f, const StripeStmt *st, int first) {
     Type type = TYPE_NONE;
     for (int soft = 0; soft < 2; soft++)

@@ -1,11 +1,11 @@
-// Reading Stripe text (private to src/tree).
+// Reading Stripe text (private to src/stripe).
 //
 //   stripe_lex.c     tokens
 //   stripe_read.c    index expressions, tags, places
 //   stripe_parse.c   blocks and refinements as they stand in the text
 //   stripe_stmt.c    statements
-//   stripe_fold.c    the statements of one block into children of the Tree: scalars into
-//   expressions stripe_init.c    initialisations of `out:agg` refinements
+//   stripe_fold.c    the statements of one block as children of the Tree: scalars as expressions
+//   stripe_init.c    initialisations of `out:agg` refinements
 #ifndef LW_STRIPE_STRIPE_IMPL_H
 #define LW_STRIPE_STRIPE_IMPL_H
 
@@ -101,13 +101,13 @@ typedef struct StripeStmt {
     Reduce agg;
     const Node *node;         // BLOCK, SPECIAL
     const StripeScope *scope; // BLOCK: its own
-    int child;                // its place among the children of the block, once folded
+    int child;                // its place among the children of the block, once known
 } StripeStmt;
 
 typedef struct StripeScalar {
     Name name;
     int last_use;  // statement
-    const Expr *e; // once folded
+    const Expr *e; // once known
     bool soft;     // a literal without a type of its own
 } StripeScalar;
 
@@ -142,7 +142,7 @@ typedef struct StripeParser {
     int64_t *lo, *hi; // bounds per index id, inclusive
 } StripeParser;
 
-// Reports the first mistake only: its consequences would confuse.
+// Reports only the first mistake: the others may be its consequences.
 void stripe_fail(StripeParser *p, Range range, DiagId id, ...);
 
 static const int64_t STRIPE_LIMIT = (int64_t)1 << 61; // of index arithmetic: differences fit too
@@ -176,7 +176,7 @@ const Affine *stripe_scalar_atom(StripeParser *p, StripeScope *s, bool allowed);
 void stripe_take_statement(StripeParser *p, StripeScope *s);
 const Block *stripe_take_block(StripeParser *p, StripeScope *up, Tags tags, StripeScope **out);
 
-// The statements of a block, its children by now, in scope->child. False after a report.
+// Turns the statements of a block into children, in scope->child. False after a report.
 bool stripe_fold(StripeParser *p, StripeScope *s);
 
 // Initialisations for the updates inside `block` of the buffer that `level` refines, appended to

@@ -1,5 +1,5 @@
-// Initialisation of what is `out:agg`: the nest of the updates once more, in front of it, less the
-// indices that do not choose the element and the constraints that speak of them.
+// Initialisation of `out:agg` refinements: a copy of the nest of the updates in front of it,
+// without the indices that do not select the element and the constraints that use them.
 //
 //     block [i:4, k:8] ( in A[i, k]  out C[i]:add ) { C += A }
 //     →  block [i:4] { C[i] = 0 }  block [i:4, k:8] { C[i] += A[i, k] }
@@ -29,8 +29,8 @@ static bool is_update(const Init *in, const Node *node) {
 
 // --- Which indices -----------------------------------------------------------------------------
 
-// Whether different values of the indices choose different elements: each index stands in one
-// subscript, and there steps over everything that those with smaller steps reach.
+// Whether different values of the indices select different elements: each index occurs in one
+// subscript, with a step larger than the reach of those with smaller steps.
 static bool injective(const Init *in, const Access *w) {
     int uses[TREE_MAX_INDICES] = {0};
     for (int d = 0; d < w->rank; d++) {
@@ -123,7 +123,7 @@ static const Node *identity(Init *in, const Access *write) {
     return &tree_leaf(t, &leaf)->node;
 }
 
-// The initialisation of one update; guarded where constraints that were left out kept it inside.
+// The initialisation of one update; guarded where dropped constraints kept it inside.
 static const Node *init_leaf(Init *in, const Leaf *l) {
     Exprs *x = in->p->x;
     const Buffer *b = &in->p->t->buffers.at[in->buffer];
@@ -180,7 +180,7 @@ static const Node *init_nest(Init *in, const Node *node) {
     return &tree_block(in->p->t, &like, child.at, child.n)->node;
 }
 
-// A scatter may reach everything that the enclosing block sees.
+// A scatter may reach every element that the enclosing block sees.
 static const Node *init_all(Init *in, const Refine *outer) {
     StripeParser *p = in->p;
     Index index[STRIPE_MAX_RANK];

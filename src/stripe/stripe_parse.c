@@ -2,10 +2,10 @@
 //
 // Both dialects are read: the short one of the Stripe paper (no product of ranges, no statement
 // tags) and the long one of PlaidML's dumps (":I", byte counts, exterior sizes, "new@0x...",
-// "const", layouts). What has no meaning here is kept as a tag. Offsets are added to the parent's
-// as soon as a refinement is read, so everything below is absolute.
+// Parts without a meaning here are kept as tags. Offsets are added to the parent's as soon as a
+// refinement is read, so everything below is absolute.
 //
-// The outermost block names the tensors: around it stands a scope in which every name that it
+// The outermost block names the tensors: it is enclosed by a scope in which every name that it
 // refines is an argument, as large as the block's ranges reach.
 #include "stripe/stripe_impl.h"
 
@@ -74,11 +74,11 @@ static void add_constraint(StripeParser *p, StripeScope *s, const Affine *a, Ran
     vec_push(p->arena, &s->constraint, a);
 }
 
-// a >= b and its relatives, each as something that is >= 0.
+// a >= b and the other comparisons, as an expression that is >= 0.
 static void take_constraint(StripeParser *p, StripeScope *s) {
     Range range = p->tok.range;
     p->gathers = false;
-    p->one_line = true; // or the next constraint's sign would go on with this one
+    p->one_line = true; // otherwise the sign of the next constraint would continue this one
     const Affine *a = stripe_affine(p, s, false);
     if (p->failed) return;
     char sign = p->tok.kind == ST_MARK ? p->tok.text[0] : 0;
@@ -162,7 +162,7 @@ static void skip_bytes(StripeParser *p) {
     if (p->tok.kind == ST_NAME) stripe_next(p);
 }
 
-// Everything of a refinement that stands in the text.
+// The parts of a refinement as they stand in the text.
 typedef struct Written {
     Tags tags;
     Range range;
@@ -270,7 +270,7 @@ static Written take_written(StripeParser *p, StripeScope *s) {
     return w;
 }
 
-// A buffer of these sizes, checked; strides row-major where none are written.
+// A buffer of these sizes, checked; row-major unless strides are written.
 static int new_buffer(StripeParser *p, const Written *w, Name name, const int64_t *size,
                       BufferHome home) {
     int64_t stride[STRIPE_MAX_RANK], step = 1, span = type_info[w->type].bytes;
@@ -327,7 +327,7 @@ static void take_prefetches(StripeParser *p, Refine *r) {
     }
 }
 
-// The aggregations from the outermost refinement inwards must be one.
+// All aggregations from the outermost refinement inwards must agree.
 static void set_level(StripeParser *p, Refine *r, const Written *w) {
     Refine *outer = r->parent ? r->parent->level : NULL;
     bool own = w->has_agg && w->agg != REDUCE_ASSIGN;
@@ -412,7 +412,7 @@ static void take_refinement(StripeParser *p, StripeScope *s, const Written *w) {
 
 // --- Arguments ---------------------------------------------------------------------------------
 
-// The tensor behind a refinement of the outermost block reaches as far as the block does.
+// The tensor of a refinement of the outermost block is as large as the block's ranges reach.
 static void new_argument(StripeParser *p, StripeScope *outside, const Written *w, ViewDir dir) {
     Name name = w->from ? w->from : w->into;
     int64_t size[STRIPE_MAX_RANK];
@@ -440,7 +440,7 @@ static void new_argument(StripeParser *p, StripeScope *outside, const Written *w
     vec_push(p->arena, &outside->view, r);
 }
 
-// PlaidML's outermost block allocates what belongs to the user; the way it goes shows further in.
+// PlaidML's outermost block allocates the user's tensors; the direction is known further in.
 static ViewDir user_direction(const StripeParser *p, Name name) {
     DiagList quiet = {.arena = p->arena};
     StripeLexer lx = p->lx;
@@ -497,7 +497,7 @@ static void take_header(StripeParser *p, StripeScope *s, bool outermost) {
     for (int i = 0; i < written.n && !p->failed; i++) take_refinement(p, s, &written.at[i]);
 }
 
-// The place of a block stands before the indices that it may use: it is read after them.
+// The place of a block is written before the indices that it may use: it is parsed after them.
 static void skip_place(StripeParser *p) {
     int depth = 0;
     while (!p->failed && p->tok.kind != ST_END && (depth || !stripe_is_mark(p, ">"))) {

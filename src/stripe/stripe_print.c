@@ -1,5 +1,5 @@
-// Printing a Tree as Stripe text. stripe_view.c has decided on refinements and passed indices; here
-// they are written, and leaves come apart into scalar statements.
+// Printing a Tree as Stripe text. stripe_view.c has decided on refinements and passed indices; this
+// file writes them, and splits leaves into scalar statements.
 //
 // The canonical form: four blanks per level; statements numbered from 0 in each block; one line per
 // constraint and refinement; kinds and whatever else a node carries as tags, before its own tags in
@@ -28,7 +28,7 @@ typedef struct StripePrinter {
     int depth;
     VEC(Name) taken;           // names of scalars in this block
     int temporaries;           // numbered scalars in this block
-    VEC(PrintedScalar) scalar; // of the leaf at hand
+    VEC(PrintedScalar) scalar; // of the current leaf
 } StripePrinter;
 
 static void indent(StripePrinter *w, int more) { text_fill(w->out, ' ', 4 * (w->depth + more)); }
@@ -54,8 +54,8 @@ static Name scalar_of(const StripePrinter *w, const void *what) {
     return NULL;
 }
 
-// Sums and products are sorted by what is printed, not by the numbers that indices happen to have:
-// indices in the order of the block's list, then everything else by its text.
+// Sums and products are sorted by their printed form, not by the numbers of indices: indices in the
+// order of the block's list, then everything else by its text.
 typedef struct PrintedPart {
     int rank;
     const char *text;

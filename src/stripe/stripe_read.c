@@ -107,7 +107,7 @@ const Index *stripe_find_index(const StripeScope *s, Name name) {
 static const Affine *index_atom(StripeParser *p, const StripeScope *s, Range range) {
     Name name = stripe_take_name(p, "an index");
     const Index *x = stripe_find_index(s, name);
-    // An index that is passed in as it is goes by its own number, which says more to everybody.
+    // An index that is passed in unchanged keeps its own number, which is more precise.
     if (x && x->passed && affine_as_iter(x->passed) >= 0) return x->passed;
     if (x) return affine_iter(p->x, x->id);
     if (!p->failed) {
@@ -190,7 +190,7 @@ static const Affine *product(StripeParser *p, const StripeScope *s, bool scalars
     return a;
 }
 
-// Everything that is computed at run time has to stay inside 64 bits, whatever the point.
+// Everything that is computed at run time must fit in 64 bits at every point.
 void stripe_check_affine(StripeParser *p, const Affine *a, Range range) {
     int64_t lo = 0, hi = 0;
     if (p->failed) return;

@@ -198,7 +198,7 @@ static void take_scalar_statement(StripeParser *p, StripeScope *s, StripeStmt *s
     stripe_next(p);
     stripe_expect(p, "=");
     if (p->failed) return;
-    // It is not known to its own operands.
+    // A scalar is not visible to its own operands.
     StripeScalar scalar = {.last_use = -1};
     vec_push(p->arena, &s->scalar, scalar);
     st->result = s->scalar.n - 1;

@@ -1,12 +1,12 @@
 // Deriving the refinements of Stripe text from a Tree.
 //
-// For each block and each buffer that something inside touches there is a view. Where nobody wrote
-// one it is the smallest box around the accesses inside: their subscripts split into a part over
-// indices that are known here, which is the offset, and the range of the rest, which is the size. A
+// For each block and each buffer that is touched inside there is a view. Where none was written, it
+// is the smallest box around the accesses inside: their subscripts split into a part over indices
+// that are known here, which is the offset, and the range of the rest, which is the size. In a
 // dimension where accesses have different offsets, or subscripts that are not linear or are read
-// from memory, is taken over whole from the enclosing block's view.
+// from memory, it is the whole of the enclosing block's view.
 //
-// Then, from the leaves up, the indices that every block uses without having them: these are
+// Then, from the leaves up, the indices that every block uses without defining them: these are
 // passed in.
 #include "stripe/stripe_view.h"
 
@@ -154,7 +154,7 @@ static ViewTouch *touch_access(ViewCollect *c, const Access *a) {
     return t;
 }
 
-// A read that a condition keeps inside its buffer has no box of its own: it takes the outer one.
+// A read that a condition keeps inside its buffer has no box: it takes the outer one.
 static void touch_read(void *user, const Access *a, bool guarded) {
     ViewCollect *c = user;
     ViewTouch *t = touch_access(c, a);
@@ -225,7 +225,7 @@ static bool needs_alias(const Planner *p, const PrintBlock *pb, const Affine *a)
 }
 
 // The view of the enclosing block that this one refines: one that may be written if this one is,
-// and, better still, whose offset leaves only indices of this block.
+// preferably one whose offset leaves only indices of this block.
 static int pick_parent(const Planner *p, const PrintBlock *pb, const PrintView *v) {
     const PrintBlock *up = pb->up;
     int rank = p->t->buffers.at[v->buffer].rank, best = -1, best_score = -1;
@@ -250,7 +250,7 @@ static void add_view(const Planner *p, PrintBlock *pb, PrintView v) {
     Reduce own = v.has_agg ? v.agg : REDUCE_ASSIGN;
     Reduce outer = v.from >= 0 ? pb->up->view.at[v.from].effective : REDUCE_ASSIGN;
     v.effective = outer != REDUCE_ASSIGN ? outer : own;
-    // What starts from the identity has its initialisation in the Tree.
+    // A view that starts from the identity has its initialisation in the Tree.
     if (outer == REDUCE_ASSIGN && own != REDUCE_ASSIGN && v.dir == VIEW_OUT && pb->up)
         v.dir = VIEW_INOUT;
     vec_push(p->arena, &pb->view, v);
@@ -297,7 +297,7 @@ static const PrintView *around(const PrintBlock *pb, int buffer) {
 static void add_derived(const Planner *p, PrintBlock *pb, int buffer, const ViewTouch *t) {
     int rank = p->t->buffers.at[buffer].rank;
     const PrintView *outer = around(pb, buffer);
-    if (!outer) return; // it lives further in
+    if (!outer) return; // it is allocated further in
     PrintView v = {.buffer = buffer};
     int64_t *size = arena_new_n(p->arena, int64_t, rank);
     v.off = arena_new_n(p->arena, const Affine *, rank);
@@ -386,7 +386,7 @@ int stripe_operand(const PrintBlock *pb, const BlockView *o) {
 
 // --- Passing indices ---------------------------------------------------------------------------
 
-// Marks the indices that are printed with the affine; what a subscript reads is loaded on its own.
+// Marks the indices that are printed with the affine; reads in a subscript are loaded separately.
 static void mark_indices(const Affine *a, bool *used) {
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;

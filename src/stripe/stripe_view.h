@@ -1,4 +1,4 @@
-// What the printer of Stripe text knows of every block before it writes (private to src/tree).
+// What the printer of Stripe text knows about every block before it writes (private to src/stripe).
 #ifndef LW_STRIPE_STRIPE_VIEW_H
 #define LW_STRIPE_STRIPE_VIEW_H
 
@@ -40,8 +40,8 @@ typedef struct Planner {
     Arena *arena;
     const Affine **resolved; // per index id: itself, or its passed-in value, over proper indices
     int64_t *lo, *hi;        // per index id, inclusive
-    bool *scope;             // per index id: belongs to the block at hand or to one around it
-    bool *used;              // per index id, for a moment
+    bool *scope;             // per index id: belongs to the current block or to one around it
+    bool *used;              // per index id, temporarily
 } Planner;
 
 // The view through which a leaf of the block reaches an element.

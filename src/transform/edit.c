@@ -1,8 +1,7 @@
 // Finding, rebuilding, and the one test of legality; see edit.h.
 //
-// Legality. Every leaf of the new Tree knows the old leaf that it is and the old indices as
-// functions of the new ones; verify/legal.h compares the orders. Before that the new Tree has to
-// verify.
+// Legality. For every leaf of the new Tree the old leaf and the old indices, as functions of the
+// new ones, are known; verify/legal.h compares the orders. First the new Tree must verify.
 #include "transform/edit.h"
 
 #include <string.h>
@@ -184,7 +183,7 @@ Block rename_block(Rename *r, const Block *b) {
     Block out = *b;
     out.place = rename_place(r, b->place);
     out.constraint = rename_affines(r, b->constraint, b->nconstraints);
-    if (r->map) out.nviews = 0; // of other buffers now: they are derived again
+    if (r->map) out.nviews = 0; // the views are of other buffers now: derive them again
     out.view = out.nviews ? rename_views(r, b) : NULL;
     return out;
 }
@@ -193,7 +192,7 @@ const Node *rename_node(Rename *r, const Node *node) {
     EditWork *w = r->w;
     if (node->kind == NODE_LEAF) return &rename_leaf(r, (const Leaf *)node)->node;
     const Block *b = as_block(node);
-    if (!b) return node; // specials are expanded before
+    if (!b) return node; // specials were expanded before
     Index *index =
         b->nindex ? arena_copy(w->arena, b->index, (size_t)b->nindex * sizeof *index) : NULL;
     int *alloc =
@@ -296,7 +295,7 @@ static void keep_nothing(void *user, const Touch *a, const Touch *b, LegalRule r
     (void)user, (void)a, (void)b, (void)rule;
 }
 
-// The verifier's reports are texts: the judge finds the same conflict again.
+// The verifier reports texts: the judge finds the same conflict again, as a Witness.
 static void witness_of_tree(EditWork *w) {
     if (!w->e->witness) return;
     TreeFacts *now = arena_new(w->arena, TreeFacts);

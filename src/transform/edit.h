@@ -1,5 +1,5 @@
-// The machinery under transformations (private to src/tree): finding, rebuilding, and the one test
-// of legality.
+// The machinery under transformations (private to src/transform): finding nodes, rebuilding Trees,
+// and the one test of legality.
 #ifndef LW_TRANSFORM_EDIT_H
 #define LW_TRANSFORM_EDIT_H
 
@@ -14,28 +14,28 @@ typedef struct Origin {
 
 typedef struct EditWork {
     const Tree *old;
-    Tree *t; // in the making
+    Tree *t; // the new Tree, under construction
     Arena *arena;
     Exprs *x;
     const TreeEdit *e;
     const char *verb; // "split": for refusals
     VEC(Origin) origin;
-    bool same_order;      // nothing runs at another time
-    bool by_iters;        // leaves are known by their statements and iterators, not by `origin`
+    bool same_order; // the order of iterations does not change
+    bool by_iters;   // leaves are identified by their statements and iterators, not by `origin`
     const TreeFacts *now; // of the new Tree, while it is judged
 } EditWork;
 
 EditWork work_begin(const Tree *t, const char *verb, const TreeEdit *e);
-// Reports that the shape does not allow it; gives NULL.
+// Reports that the shape of the Tree does not allow it; returns NULL.
 const Tree *refuse(const EditWork *w, const char *why);
 
-// What happens to a subtree: indices are replaced, buffers renamed, accesses rewritten.
+// Changes of a subtree: replaced indices, renamed buffers, rewritten accesses.
 typedef struct Rename {
     EditWork *w;
     const Affine **iter; // per old index id; NULL: stays
     bool fresh;          // indices and allocations inside get new numbers
     int *buffer;         // per old buffer its new number; NULL: all stay
-    AccessMap *map;      // after all that; NULL: none
+    AccessMap *map;      // applied last; NULL: none
     void *user;
     const Affine **kept; // a copy of `iter` as it was at the last leaf; NULL: none yet
 } Rename;
@@ -44,13 +44,12 @@ Rename *rename_new(EditWork *w, bool fresh);
 const Affine *rename_affine(Rename *r, const Affine *a);
 const Node *rename_node(Rename *r, const Node *node);
 void rename_nodes(Rename *r, const Node *const *child, int n, const Node **out);
-// A block like `b` with renamed constraints, views and place; children and indices are the
-// caller's.
+// A block like `b` with renamed constraints, views and place; the caller sets children and indices.
 Block rename_block(Rename *r, const Block *b);
 
 // `target`, wherever it stands, becomes `with`. The root stays.
 void work_replace(EditWork *w, const Node *target, const Node *const *with, int n);
-// The checks, and the new Tree; NULL when it is refused.
+// Checks and returns the new Tree; NULL when it is refused.
 const Tree *work_finish(EditWork *w);
 
 const Block *find_loop(const Tree *t, int loop, const Block **parent, int *at);

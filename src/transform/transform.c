@@ -1,5 +1,5 @@
-// Transformations of loops; see transform.h for what each does and when it is legal. Here is only
-// the rewriting: edit.c decides.
+// Transformations of loops; see transform.h for what each does and when it is legal. This file only
+// rewrites; edit.c decides about legality.
 #include "transform/edit.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static bool contains(const Block *b, const Block *inner) {
     return found;
 }
 
-// The extent of a loop, and the first value of factor·by, where these are small.
+// The extent of a loop, and the first value of factor·by, if they are small.
 static bool skewed_extent(int64_t extent, int64_t by, int64_t factor, int64_t *wide,
                           int64_t *first) {
     int64_t most;
@@ -108,7 +108,7 @@ const Tree *tree_skew(const Tree *t, int loop, int by, int64_t factor, const Tre
     return work_finish(&w);
 }
 
-// The loop directly inside, with nothing beside it.
+// The loop directly inside, without siblings.
 static const Block *only_child(const Block *b) {
     const Block *c = b->nchildren == 1 ? as_block(b->child[0]) : NULL;
     return is_single(c) ? c : NULL;
@@ -167,7 +167,7 @@ const Tree *tree_interchange(const Tree *t, int loop, const TreeEdit *e) {
     inner.constraint = in;
     inner.nallocs = c->nallocs;
     inner.alloc = c->alloc;
-    inner.nviews = c->nviews; // of both indices, so they stay innermost
+    inner.nviews = c->nviews; // they use both indices, so they stay innermost
     inner.view = c->view;
     outer.constraint = out;
     outer.nallocs = outer.nviews = 0;
@@ -346,7 +346,7 @@ const Tree *tree_distribute(const Tree *t, int loop, int at, const TreeEdit *e) 
 
 // --- Unrolling and peeling ---------------------------------------------------------------------
 
-// One iteration as nodes of its own; false when its constraints rule it out.
+// One iteration as separate nodes; false when its constraints exclude it.
 static bool unrolled(EditWork *w, const Block *b, int64_t value, const Node **out) {
     Rename *r = rename_new(w, value > 0);
     r->iter[b->index[0].id] = affine_const(w->x, value);
@@ -361,7 +361,7 @@ static bool unrolled(EditWork *w, const Block *b, int64_t value, const Node **ou
     }
     Block like = {.node.ndeps = -1, .constraint = constraint, .nconstraints = n};
     like.nallocs = b->nallocs;
-    Block plain = *b; // to bring allocations along
+    Block plain = *b; // carries the allocations
     plain.nindex = 0;
     plain.nconstraints = 0;
     plain.nviews = 0;

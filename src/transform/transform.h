@@ -1,7 +1,7 @@
-// Transformations of Trees: pure functions from a Tree to a new one that shares what did not
-// change, or to a refusal. Illegal ones are refused by dependences, never by pattern: the refusal
-// names the two statement instances and the element they fight over. What cannot be proven is
-// refused as "not proven". With `unchecked` only the shape is looked at.
+// Transformations of Trees: pure functions from a Tree to a new one that shares the unchanged
+// parts, or to a refusal. Legality is decided by dependences, never by patterns: a refusal names
+// the two statement instances and the element that they conflict on. If a proof fails, the
+// transformation is refused as "not proven". With `unchecked` only the shape is checked.
 //
 // References survive edits. A loop is named by the id of (one of) its indices: ids are never used
 // again, so a loop that a transformation leaves alone keeps its name; tree_nindices before a split
@@ -33,7 +33,8 @@ typedef struct TreeRef {
 // --- Loops, transform.c ------------------------------------------------------------------------
 
 // for i in 10: S(i)  ->  for i in 3: for i in 4 where 9 - 4*i - i' >= 0: S(4*i + i')
-// Interleaved: S(i + 3*i'). Blocked it is always legal; interleaved when no dependence turns round.
+// Interleaved: S(i + 3*i'). Blocked splits are always legal; interleaved ones when no dependence is
+// reversed.
 const Tree *tree_split(const Tree *t, int loop, int64_t inner, bool interleaved, const TreeEdit *e);
 // for i in 3: for j in 4: S(i, j)  ->  for i in 12: S(i/4, i%4)
 // Always legal. The loops nest without anything between, and the outer one allocates nothing.
@@ -45,14 +46,14 @@ const Tree *tree_interchange(const Tree *t, int loop, const TreeEdit *e);
 // Legal when no instance of one depends on an instance of the other.
 const Tree *tree_move(const Tree *t, TreeRef node, int by, const TreeEdit *e);
 // A; for i in N: B(i)  ->  for i in N: { if i = 0: A; B(i) }
-// and behind a loop with "last"; `node` is a leaf beside the loop. Legal when instances of B that A
-// now overtakes do not depend on it, and N > 0.
+// and after a loop with "last"; `node` is a leaf next to the loop. Legal when instances of B that A
+// now precedes do not depend on it, and N > 0.
 const Tree *tree_sink(const Tree *t, int leaf, int loop, const TreeEdit *e);
 // for i: A(i); for j: B(j)  ->  for i: { A(i); B(i) }
 // Legal when B(i) depends on no A(i') with i' > i. Equal extents and kinds.
 const Tree *tree_fuse(const Tree *t, int loop, const TreeEdit *e);
 // for i: { A(i); B(i) }  ->  for i: A(i); for i: B(i), cut in front of child number `at`.
-// Legal when A(i') depends on no B(i) with i < i'. What both halves use is staged first.
+// Legal when A(i') depends on no B(i) with i < i'. Buffers that both halves use are staged first.
 const Tree *tree_distribute(const Tree *t, int loop, int at, const TreeEdit *e);
 // for i in 3: S(i)  ->  S(0); S(1); S(2)
 // Always legal; at most TREE_MAX_UNROLL iterations.
@@ -82,15 +83,16 @@ const Tree *tree_skew(const Tree *t, int loop, int by, int64_t factor, const Tre
 // Legal for ordered loops always, for unordered ones too.
 const Tree *tree_peel(const Tree *t, int loop, int64_t n, const TreeEdit *e);
 
-// Does `t`, which many steps may have made of `reference`, keep the order of all that conflicts?
-// Both are of one pool; each leaf's statement number is unique in `reference`, and its iterators
-// are the loops around it there. Refusals name `verb`. Unordered loops are the verifier's matter.
+// Does `t`, the result of any number of steps from `reference`, keep the order of all conflicting
+// accesses? Both belong to one pool; each leaf's statement number is unique in `reference`, and its
+// iterators are the loops around it there. Refusals name `verb`. The verifier judges unordered
+// loops.
 bool tree_agrees(const Tree *reference, const Tree *t, const char *verb, const TreeEdit *e);
 
 // --- Buffers, transform_buffer.c ---------------------------------------------------------------
 
 // for i: { T[4]; .. T[x] .. }  ->  T[N, 4]; for i: .. T[i, x] ..   (less reuse, more memory)
-// Always legal: the elements of each iteration of `loop` are kept side by side.
+// Always legal: each iteration of `loop` gets elements of its own.
 const Tree *tree_stage(const Tree *t, int buffer, int loop, const TreeEdit *e);
 // T[N, 4]; for i: .. T[i, x] ..  ->  for i: { T[4]; .. T[x] .. }
 // Legal when no iteration reads an element that another wrote.
@@ -98,9 +100,10 @@ const Tree *tree_unstage(const Tree *t, int buffer, int loop, const TreeEdit *e)
 // for i: { .. A[4*i + j] .. }  ->  for i: { A'[4]; for d: A'[d] = A[4*i + d]; .. A'[j] .. }
 // Legal when no iteration of the loop writes an element of A that it reads.
 const Tree *tree_copy_input(const Tree *t, int buffer, int loop, const TreeEdit *e);
-// The reverse: reads of the copy read what was copied. Legal when that has not changed meanwhile.
+// The reverse: reads of the copy become reads of the original. Legal when the original has not
+// changed meanwhile.
 const Tree *tree_drop_copy(const Tree *t, int buffer, const TreeEdit *e);
-// T[N, M]  ->  T[M, N], every access with it. Always legal for allocations.
+// T[N, M]  ->  T[M, N], in the allocation and in every access. Always legal for allocations.
 const Tree *tree_swap_layout(const Tree *t, int buffer, int a, int b, const TreeEdit *e);
 
 // --- Positions, transform_cursor.c -------------------------------------------------------------
@@ -112,12 +115,12 @@ const Block *tree_parent_of(const Tree *t, TreeRef r); // NULL: the root, or not
 // The leaf of `to` that leaf number `leaf` of `from` has become: of the same statement and role, at
 // the same place among those; -1: gone.
 int tree_follow(const Tree *from, int leaf, const Tree *to);
-// The block as a Tree of its own: indices around it stand at `at[id]` (NULL: 0), buffers allocated
-// around it become arguments.
+// The block as a separate Tree: indices around it have the values `at[id]` (NULL: 0), buffers
+// allocated around it become arguments.
 const Tree *tree_subtree(const Tree *t, int loop, const int64_t *at);
 
-// LoopTool's cursor: a Tree and a loop in it. Each action gives a new cursor, or the old one (==)
-// when it is refused or there is nothing to do.
+// LoopTool's cursor: a Tree and a loop in it. Each action returns a new cursor, or the old one (==)
+// when it is refused or has nothing to do.
 typedef struct TreeCursor {
     const Tree *t;
     int loop;

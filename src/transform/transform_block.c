@@ -1,5 +1,5 @@
-// Transformations of blocks with several indices; see transform_block.h. Here is only the
-// rewriting: edit.c decides.
+// Transformations of blocks with several indices; see transform_block.h. This file only rewrites;
+// edit.c decides about legality.
 #include "transform/transform_block.h"
 
 #include <string.h>
@@ -108,7 +108,7 @@ const Tree *tree_block_tile(const Tree *t, int loop, const TileHow *how, int *ou
 
 // --- Nests ---------------------------------------------------------------------------------------
 
-// The first group after which all indices of `a` that belong to `b` are there.
+// The first group after which all indices of `a` that belong to `b` are available.
 static int depth_of(const Block *b, const Affine *a, const BlockGroup *group, int n) {
     int depth = 0;
     for (int g = 0; g < n; g++)
@@ -170,8 +170,8 @@ const Tree *tree_block_nest(const Tree *t, int loop, const BlockGroup *group, in
 
 // --- Fusion --------------------------------------------------------------------------------------
 
-// The block without the indices that became common ones; NULL and its children when nothing is
-// left of it.
+// The block without the indices that became common; NULL, with its children, when nothing is left
+// of it.
 static void rest_of(EditWork *w, const Block *like, const int *gone, int ngone,
                     const Node *const *child, int nchildren, const Node **out, int *n) {
     Block rest = *like;
@@ -192,7 +192,7 @@ static void rest_of(EditWork *w, const Block *like, const int *gone, int ngone,
         for (int i = 0; i < nchildren; i++) out[(*n)++] = child[i];
 }
 
-// Takes out of both lists the constraints that they share and that only use common indices.
+// Removes from both lists the constraints that they share and that only use common indices.
 static int share_constraints(EditWork *w, const Block *like, Block *a, Block *b,
                              const Affine ***common) {
     const Affine **ca = arena_new_n(w->arena, const Affine *, a->nconstraints);
@@ -268,7 +268,8 @@ const Tree *tree_block_fuse(const Tree *t, int loop, int with, int n, const int 
 
 // --- Parts of a range ----------------------------------------------------------------------------
 
-// The block with index number `at` counted from `first`: `n` iterations, everything inside new.
+// The block with index number `at` counted from `first`: `n` iterations, a fresh copy of its
+// content.
 static const Node *part_of(EditWork *w, const Block *b, int at, int64_t first, int64_t n,
                            int *index) {
     Rename *r = rename_new(w, true);

@@ -6,15 +6,16 @@
 
 #include "transform/transform.h"
 
-// What a block and its two halves are called, and where they run.
+// Names and places of a block and its two halves.
 typedef struct TileHow {
     const int64_t *size; // per index of the block; 1 <= size <= extent
     bool interleaved;    // tile number + size of the grid * position, not size * number + position
-    Tags outer, inner;   // added to those that the block has; `outer` gets none of the old ones
+    Tags outer, inner;   // added to the tags of the block; `outer` gets none of the old ones
 } TileHow;
 // for [i:10, j:6]: S  ->  for [i:3, j:3]: for [i':4, j':2] where 9 - 4*i - i' >= 0: S
 // An index whose tile is whole, or 1, stays one index; the tile keeps the block's place. *outer and
-// *inner (may be NULL) become an index of either block. Legal when tiles may run one after another.
+// *inner (may be NULL) receive an index of either block. Legal when the tiles may run one after
+// another.
 const Tree *tree_block_tile(const Tree *t, int loop, const TileHow *how, int *outer, int *inner,
                             const TreeEdit *e);
 
@@ -25,13 +26,13 @@ typedef struct BlockGroup {
     Kind kind;
 } BlockGroup;
 // for [i, j, k]: S  ->  for [k]: for [i, j]: S, every index in one group, outermost first.
-// Constraints move as far out as their indices allow. Legal when the new order is.
+// Constraints move as far out as their indices allow. Legal when the new order is legal.
 const Tree *tree_block_nest(const Tree *t, int loop, const BlockGroup *group, int n,
                             const TreeEdit *e);
 
 // for [i:8, j]: A; for [k, m:8]: B  ->  for [i:8]: { for [j]: A; for [k]: B(m = i) }
-// `loop` is a block and `with` the one right behind it; a[k] and b[k] become one index. Constraints
-// that both have on these indices become the common block's, and it has the tags of both.
+// `loop` is a block and `with` the next one; a[k] and b[k] become one index. Constraints that both
+// have on these indices move to the common block, which has the tags of both.
 const Tree *tree_block_fuse(const Tree *t, int loop, int with, int n, const int *a, const int *b,
                             Tags tags, const TreeEdit *e);
 
@@ -43,7 +44,7 @@ const Tree *tree_block_peel(const Tree *t, int index, int64_t n, int *second, co
 const Tree *tree_block_unroll(const Tree *t, int index, const TreeEdit *e);
 
 // The block with the tags, place, kind, constraints and tags of indices of `like`; children stay.
-// The caller answers for constraints that it drops; a kind is judged.
+// The caller guarantees that dropped constraints are redundant; the kind is judged.
 const Tree *tree_block_like(const Tree *t, int loop, const Block *like, const char *verb,
                             const TreeEdit *e);
 // Without the block.
@@ -56,19 +57,19 @@ const Tree *tree_block_remove(const Tree *t, int loop, const char *verb, const T
 const Tree *tree_flatten(const Tree *t, const TreeEdit *e);
 
 // for [i:1, j:4] { for []: S }  ->  for [j:4]: S
-// Drops indices of one iteration and blocks that say nothing. `keep` (may be NULL) tells which
-// blocks stay although they say nothing.
+// Drops indices of one iteration and blocks without effect. `keep` (may be NULL) tells which of
+// these blocks stay.
 const Tree *tree_prune(const Tree *t, bool (*keep)(const Block *b), const TreeEdit *e);
 
-// Without lists of dependences, whose numbers another order or number of statements makes wrong;
-// `t` itself when there are none.
+// Without lists of dependences, whose numbers become wrong in another order or with other
+// statements; `t` itself when there are none.
 const Tree *tree_without_deps(const Tree *t);
 
 // --- Buffers, transform_region.c -----------------------------------------------------------------
 
 // T[100]; for [i:25]: .. T[4*i + j] ..  ->  for [i:25]: { T[4]; .. T[j] .. }
-// The allocation is of a block around, and only this one uses it. Legal when no iteration reads
-// what another wrote.
+// The allocation belongs to a block around, and only this one uses it. Legal when no iteration
+// reads an element that another wrote.
 const Tree *tree_block_localize(const Tree *t, int loop, int buffer, const TreeEdit *e);
 
 typedef struct CacheHow {
@@ -99,7 +100,7 @@ const Tree *tree_block_pad(const Tree *t, int loop, const PadHow *how, const Tre
 
 // T[0] = A[i] + 1; C[i] = T[0]*2  ->  C[i] = (A[i] + 1)*2
 // `b` allocates the buffer of one element; its children `store` and `load` are the leaves that
-// assign it and read it. The caller answers for the value being the same there.
+// assign it and read it. The caller guarantees that the value is the same there.
 const Tree *tree_forward(const Tree *t, const Block *b, int buffer, int store, int load,
                          const TreeEdit *e);
 

@@ -1,6 +1,6 @@
-// Transformations of buffers; see transform.h. None of them changes when anything runs, so what
-// has to be shown is that every read finds what it found before: edit.c asks the verifier, and
-// copies ask whether what they copied changes.
+// Transformations of buffers; see transform.h. None of them changes the order of execution, so it
+// remains to show that every read finds the same value: edit.c asks the verifier, and copies ask
+// whether their source changes.
 #include "transform/edit.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static int new_buffer(EditWork *w, const Buffer *like, int rank, const int64_t *
     return tree_buffer(w->t, &b);
 }
 
-// What becomes of the accesses of one buffer.
+// The change of the accesses of one buffer.
 typedef struct Remap {
     int from, to;
     int rank;
@@ -208,7 +208,7 @@ const Tree *tree_swap_layout(const Tree *t, int buffer, int a, int b, const Tree
 
 // --- Copies ------------------------------------------------------------------------------------
 
-// The part of a subscript made of indices that are not below block b, and bounds of the rest.
+// The part of a subscript over indices that are not below block b, and bounds of the rest.
 typedef struct Below {
     bool in[TREE_MAX_INDICES];
     int64_t lo[TREE_MAX_INDICES], hi[TREE_MAX_INDICES];
@@ -288,7 +288,7 @@ static bool writes_to(const Node *node, int buffer) {
     return false;
 }
 
-// for d0: for d1: T[d0, d1] = A[base + d], inside A where that is in doubt.
+// for d0: for d1: T[d0, d1] = A[base + d], guarded where it may leave A.
 static const Node *copy_nest(EditWork *w, const Region *g, int to, const int64_t *size) {
     const Buffer *from = &w->old->buffers.at[g->buffer];
     const Affine *sub[TREE_MAX_RANK], *source[TREE_MAX_RANK];

@@ -1,5 +1,4 @@
-// Trees without structure: one block per leaf, and no block that says nothing; see
-// transform_block.h.
+// Trees without structure: one block per leaf, and no block without effect; see transform_block.h.
 #include "transform/transform_block.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@ typedef struct FlattenPath {
     const Block *at[TREE_MAX_DEPTH + 1];
 } FlattenPath;
 
-// Allocations and kinds that ask for something are decisions: such a nest stays.
+// Allocations, and kinds other than serial or any, are decisions: such a nest stays.
 static bool is_plain(const Node *node, int depth) {
     const Block *b = as_block(node);
     if (!b) return node->kind == NODE_LEAF;
@@ -44,7 +43,7 @@ static bool is_fixed(const FlattenPath *p, const Index *x, int64_t *value) {
     return false;
 }
 
-// One block over all indices around the leaf that vary, where all constraints around it hold.
+// One block over all indices around the leaf that vary, with all constraints around it.
 static const Node *flat_block(EditWork *w, const FlattenPath *p, const Node *leaf, Kind kind) {
     Rename *r = rename_new(w, false);
     Index index[4 * TREE_MAX_DEPTH];

@@ -1,9 +1,9 @@
 // Padding: a block whose ranges grow, over copies of its tensors that have room for it; see
 // transform_block.h.
 //
-// Of each tensor that an index with a longer range runs through there is a copy. The *inner* box of
-// the copy holds the elements that the block touched before; those around it, its rim, are
-// constants. Two things make an iteration beyond an old range harmless:
+// Each tensor that is indexed by an index with a longer range gets a copy. The *inner* box of the
+// copy holds the elements that the block touched before; the elements around it, its rim, are
+// constants. An iteration beyond an old range is harmless in two cases:
 //
 //   * it writes to the rim of the copy of the result, which is never stored; or
 //   * it combines the identity of the reduction with a result. The identity is made of constants in
@@ -74,7 +74,7 @@ static bool is_zero(Padding *p, const Expr *e) {
 
 static bool wants(Padding *p, const Expr *e, const Expr *v);
 
-// Both, or the rims stay as they were.
+// Sets both rims, or neither.
 static bool wants_both(Padding *p, const Expr *a, const Expr *va, const Expr *b, const Expr *vb) {
     PaddedCopy before[PAD_MAX_BUFFERS];
     memcpy(before, p->copy, sizeof before);
@@ -135,7 +135,7 @@ static bool wants(Padding *p, const Expr *e, const Expr *v) {
     }
 }
 
-// Why iterations beyond the old ranges would do harm; NULL: they do not.
+// Why iterations beyond the old ranges would change a result; NULL: they do not.
 static const char *harm(Padding *p) {
     const Leaf *leaf = p->leaf;
     for (int i = 0; i < p->b->nindex; i++) {
@@ -162,7 +162,7 @@ typedef struct Gathered {
     const char *why;
 } Gathered;
 
-// A copy of every tensor that an index with a longer range runs through.
+// A copy of every tensor that is indexed by an index with a longer range.
 static void gather(void *user, const Access *a, bool guarded) {
     Gathered *g = user;
     Padding *p = g->p;
@@ -266,7 +266,7 @@ static void fill_rim(Padding *p, const PaddedCopy *c, const Expr *value, PadNode
         }
 }
 
-// A result gets what it starts from; an input its inner box and its rim, or where parts of the
+// A result gets its initial value; an input gets its inner box and its rim, or, where parts of the
 // inner box lie outside of the tensor, the constant everywhere first.
 static void fill(Padding *p, const PaddedCopy *c, PadNodes *out) {
     Type type = p->w->old->buffers.at[c->buffer].type;
@@ -306,7 +306,7 @@ static const Node *longer_block(Padding *p) {
     Leaf leaf = *p->leaf;
     leaf.write = to_copy(p, w->x, leaf.write);
     leaf.value = expr_substitute(w->x, leaf.value, NULL, NULL, to_copy, p);
-    leaf.stmt = -1; // iterations beyond the ranges are none of the statement's
+    leaf.stmt = -1; // iterations beyond the ranges do not belong to the statement
     leaf.iter = NULL;
     const Node *node = &tree_leaf(w->t, &leaf)->node;
     Index *index = arena_copy(w->arena, p->b->index, (size_t)p->b->nindex * sizeof *index);

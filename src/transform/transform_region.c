@@ -1,4 +1,4 @@
-// Buffers of blocks: their part that one iteration touches, and copies of it; see
+// The part of a buffer that one iteration of a block touches, and copies of it; see
 // transform_block.h.
 #include "transform/transform_block.h"
 
@@ -8,7 +8,7 @@
 #include "transform/edit.h"
 #include "transform/transform_region.h"
 
-// base + [min, max] of one subscript; false: it cannot be told.
+// base + [min, max] of one subscript; false: unknown.
 static bool spread(TouchedBox *g, const Affine *sub, const Affine **base, int64_t *min,
                    int64_t *max) {
     Exprs *x = g->w->x;
@@ -323,7 +323,7 @@ const Tree *tree_block_cache(const Tree *t, int loop, const CacheHow *how, const
 
 // --- Values --------------------------------------------------------------------------------------
 
-// The expression with the stored value in the place of reads of the buffer.
+// The expression with reads of the buffer replaced by the stored value.
 static const Expr *put_in(Exprs *x, const Expr *e, int buffer, const Expr *value) {
     const Expr *arg[8];
     bool same = true;

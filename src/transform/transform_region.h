@@ -12,10 +12,10 @@ typedef struct TouchedBox {
     int buffer, rank;
     const Affine *base[TREE_MAX_RANK]; // its corner
     int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
-    int64_t step[TREE_MAX_RANK]; // between subscripts that occur; 0: one occurs
+    int64_t step[TREE_MAX_RANK]; // between subscripts that occur; 0: only one occurs
     bool any, ok;
     bool read, assigned, reduced;
-    bool starts; // an initialisation of an argument, which accumulating runs leave out
+    bool starts; // an initialisation of an argument, which accumulating runs skip
     Reduce op;
 } TouchedBox;
 TouchedBox region_box(EditWork *w, const TreeFacts *f, const Node *const *node, int n, int buffer);
@@ -24,22 +24,22 @@ TouchedBox region_box(EditWork *w, const TreeFacts *f, const Node *const *node, 
 int region_buffer(EditWork *w, int like, const char *name, Place place, const int64_t *size,
                   int64_t odd);
 
-// A box of a copy, and what its elements are.
+// A box of a copy, and the source of its elements.
 typedef struct CopyPart {
     int buffer, to;              // the tensor and its copy
     const int64_t *at, *size;    // the box of the copy
     const Affine *const *corner; // the element of the tensor at `at`,
     const int64_t *step;         // and the distance there of neighbours in the copy
     const Expr *value;           // constant elements; NULL: those of the tensor
-    bool store;                  // the other way round: they go to the tensor,
+    bool store;                  // the other direction: elements go to the tensor,
     Reduce op;                   // by this
     const char *tag[2];
     Place mover;
 } CopyPart;
-// for [x, y]: T[at + (x, y)] = A[corner + (x, y)*step], inside of A where that is in doubt.
+// for [x, y]: T[at + (x, y)] = A[corner + (x, y)*step], guarded where it may leave A.
 const Block *region_copy(EditWork *w, const TreeFacts *f, const CopyPart *part);
 
-// What partial results start from. That of a sum is -0: x + -0 is x, also for x = -0.
+// The initial value of partial results. That of a sum is -0: x + -0 is x, also for x = -0.
 const Expr *region_start(EditWork *w, Type type, Reduce op);
 // The block with one allocation less and one more; -1: none. Its views are derived again.
 Block region_block(EditWork *w, const Block *b, int drop, int add);

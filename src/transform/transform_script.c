@@ -40,7 +40,7 @@ const Tree *tree_act(const Tree *t, const TreeAction *a, const TreeEdit *e) {
     case TRANSFORM_COPY: return tree_copy_input(t, a->buffer, loop, e);
     case TRANSFORM_DROP: return tree_drop_copy(t, a->buffer, e);
     case TRANSFORM_LAYOUT: return tree_swap_layout(t, a->buffer, n, (int)a->m, e);
-    case TRANSFORM_UNDO: // the script's, if there is something to take back
+    case TRANSFORM_UNDO: // undoes the last step of the script, if there is one
         return diag_report(e->diags, (Range){0, 0}, DIAG_EDIT_SHAPE, "undo",
                            "no action came before it"),
                NULL;
@@ -62,7 +62,7 @@ typedef struct TreeScript {
     const Tree *t;
 } TreeScript;
 
-// The node on a line of the Tree; no loop and no leaf: memory, a special block, or nothing.
+// The node on a line of the Tree; neither loop nor leaf: memory, a special block, or nothing.
 static TreeRef on_line(TreeScript *s, int64_t line) {
     TreeLines lines = tree_show_lines(s->text.arena, s->t);
     TreeRef ref = {-1, -1};
@@ -177,7 +177,7 @@ static bool read_action(TreeScript *s, TreeAction *a, Range *range) {
     return script_finish(&s->text, range);
 }
 
-// Refusals of transformations have no place of their own: they get that of the action.
+// A refusal of a transformation is located at its action.
 static void locate(DiagList *diags, int from, Range range) {
     for (int i = from; i < diags->items.n; i++) {
         Diag *d = diags->items.at[i];

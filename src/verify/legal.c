@@ -1,8 +1,8 @@
 // The judge; see legal.h.
 //
-// Of a pair of accesses each index around both is a case: the first one in which two instances
-// differ decides their order. An allocation starts afresh in every iteration of its block, so only
-// indices below that count. Where no index differs, the order of children decides.
+// For a pair of accesses, each index around both is a case: the outermost index in which two
+// instances differ decides their order. An allocation is new in every iteration of its block, so
+// only indices inside that block count. If no index differs, the order of children decides.
 #include "verify/legal.h"
 
 #include "base/checked.h"
@@ -17,11 +17,11 @@ typedef struct Pair {
     LegalRule rule;
 } Pair;
 
-// An instance of each, and the question about them.
+// Two instances, one of each access, and the question about them.
 typedef struct Case {
     System s;
     Point x, y;
-    int level; // of the index that tells them apart; common.indices: the order of children
+    int level; // the index that differs; common.indices: the order of children
 } Case;
 
 static const Use *use_of(const Legal *l, const Touch *t) { return &l->f->use.at[t->use]; }
@@ -60,7 +60,7 @@ static LegalKind kind_of(const Touch *source, const Touch *sink) {
     return source->kind == TOUCH_READ ? LEGAL_ANTI : LEGAL_OUTPUT;
 }
 
-// x of a comes first now.
+// Whether x of a runs first in the new Tree.
 static void report(Legal *l, const Pair *pair, const Case *c, bool a_is_source) {
     const Touch *a = pair->a, *b = pair->b;
     Witness w = {.tree = l->f->t, .rule = pair->rule, .buffer = a->access->tensor};
@@ -118,7 +118,7 @@ static void meet(const Pair *pair, Case *c) {
 
 static int rank_of(const Leaf *leaf) { return 2 * leaf->stmt + (leaf->role != LEAF_INIT); }
 
-// -1: a's leaf comes first in the Program; 1: b's does; 0: it does not say.
+// -1: the Program runs a's leaf first; 1: b's leaf; 0: it leaves the order open.
 static int program_order(const Legal *l, const Pair *pair) {
     if (!l->f->t->program || pair->p->leaf->stmt < 0 || pair->q->leaf->stmt < 0) return 0;
     int a = rank_of(pair->p->leaf), b = rank_of(pair->q->leaf);
@@ -135,7 +135,7 @@ static bool check_unordered(Legal *l, const Pair *pair, int level) {
     return true;
 }
 
-// sign: who must not come first there (see ask); 0: in the order of children.
+// `sign`: which one must not run first there (see ask); 0: in the order of children.
 static bool check_ordered(Legal *l, const Pair *pair, int level, int sign, bool a_first) {
     Case c;
     ask(l, pair, &c, level, sign);
@@ -160,9 +160,9 @@ static int common_steps(const Legal *l, const Pair *pair) {
                               : stmts_common(p, b->stmt, a->stmt);
 }
 
-// No x runs first whose step in the Program is a later one than that of y: equal in `old` serial
-// iterators, greater in the next; old == steps: equal in all. `sign` is that of `ask`, for sign 0
-// `a_first` tells who runs first.
+// No x runs first if its step in the Program is later than that of y: equal in `old` serial
+// iterators and greater in the next one; old == steps: equal in all. `sign` is that of `ask`; for
+// sign 0, `a_first` says which one runs first.
 static bool check_step(Legal *l, const Pair *pair, int level, int sign, bool a_first, int old,
                        int steps) {
     const Leaf *a = pair->p->leaf, *b = pair->q->leaf;
@@ -239,7 +239,7 @@ static void judge_alone(Legal *l, Pair *pair) {
             return;
     }
     if (!order || pair->p == pair->q || !pair->common.blocks) return;
-    int at = pair->common.blocks - 1; // equal in all indices: children in turn
+    int at = pair->common.blocks - 1; // equal in all indices: the order of children
     int first = pair->p->child[at] - pair->q->child[at];
     pair->rule = LEGAL_PROGRAM;
     if (first && (first < 0) != (order < 0))
@@ -248,7 +248,8 @@ static void judge_alone(Legal *l, Pair *pair) {
 
 // --- Against the Tree before -------------------------------------------------------------------
 
-// x before y now, by the index at `level` (or children); y before x then, by the one at `old`.
+// x before y in the new Tree, by the index at `level` (or by children); y before x in the old one,
+// by the index at `old`.
 static bool check_reversed(Legal *l, const Pair *pair, int level, int old, int shared) {
     const Use *p = was_of(l, pair->a), *q = was_of(l, pair->b);
     Case c;
@@ -286,7 +287,7 @@ static bool check_case(Legal *l, const Pair *pair, int level) {
     return !by_child(q, p, then) || check_reversed(l, pair, level, then.indices, then.indices);
 }
 
-// No x of a before y of b now that came after it.
+// No x of a runs before a y of b that ran before it in the old Tree.
 static bool judge_half(Legal *l, const Pair *pair) {
     if (!was_of(l, pair->a) || !was_of(l, pair->b)) return true;
     for (int level = pair->fixed; level < pair->common.indices; level++) {

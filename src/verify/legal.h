@@ -1,13 +1,13 @@
-// The judge: may what runs, run in this order? One question for every transformation, for unordered
-// loops, and for Trees that somebody wrote.
+// The judge: is an order of execution legal? One question for every transformation, for unordered
+// loops, and for Trees written by hand.
 //
 // Two accesses of one element conflict unless they commute: reads do, and so do reductions by one
-// operator. A conflict of two instances x and y, told apart by a loop around both (or by the order
-// of children), is a fault
+// operator. Take two conflicting instances x and y, and the loop around both (or the order of
+// children) that decides their order. The conflict is a fault
 //
 //   * if that loop is unordered (Stripe's Definition 2),
-//   * if it runs x first, and the Program's statements, or their steps, run y first,
-//   * if it runs x first, and the Tree that this one was made of ran y first.
+//   * if the loop runs x first, and the Program's statements, or their steps, run y first,
+//   * if the loop runs x first, and the Tree that this one was made from ran y first.
 //
 // Each case is a system of integer constraints: program/deps.c decides it in microseconds, src/poly
 // (isl) the rest, both under a budget. An answer "no" has a witness, the two instances with
@@ -20,7 +20,7 @@
 #include "tree/tree_facts.h"
 
 typedef enum LegalRule {
-    LEGAL_UNORDERED, // an unordered loop tells them apart
+    LEGAL_UNORDERED, // the loop that decides their order is unordered
     LEGAL_PROGRAM,   // the Program runs them in the other order
     LEGAL_BEFORE,    // the Tree before ran them in the other order
 } LegalRule;
@@ -43,8 +43,8 @@ typedef struct Instance {
 } Instance;
 
 typedef struct Witness {
-    const Tree *tree;   // that was judged
-    const Tree *before; // of LEGAL_BEFORE: that it was made of, perhaps by several steps
+    const Tree *tree;   // the judged Tree
+    const Tree *before; // LEGAL_BEFORE: the Tree that it was made from, perhaps by several steps
     LegalRule rule;
     LegalKind kind;
     Instance source, sink; // the source has to run first; of LEGAL_UNORDERED either may
@@ -55,7 +55,7 @@ typedef struct Witness {
     const char *text;               // "C[3, 0]"
 } Witness;
 
-// A Tree that another one was made of.
+// The Tree that another one was made from.
 typedef struct LegalBefore {
     TreeFacts facts;
     const Use **was;       // per leaf of the new Tree its old one; NULL: it is new
@@ -66,10 +66,11 @@ typedef struct LegalBefore {
 typedef struct Legal {
     TreeFacts *f;
     const LegalBefore *before; // NULL: the conditions of the Tree itself
-    void *user;                // Called for every fault, one for each pair of accesses:
-    void (*found)(void *user, const Witness *w);                              // with a witness,
-    void (*open)(void *user, const Touch *a, const Touch *b, LegalRule rule); // and not proven.
-    bool first;             // end with the first one
+    void *user;                // Called for every fault, once per pair of accesses:
+    void (*found)(void *user, const Witness *w); // with a witness,
+    // without, if not proven.
+    void (*open)(void *user, const Touch *a, const Touch *b, LegalRule rule);
+    bool first;             // stop at the first fault
     int64_t questions;      // counted up: questions that cheap exits did not answer
     bool refused, unproven; // the answer
 } Legal;

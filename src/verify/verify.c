@@ -1,5 +1,5 @@
-// The verifier; see verify.h. In turn: shape, accesses and views, the order of accesses (legal.h),
-// what is read before it is written.
+// The verifier; see verify.h. It checks, in this order: shape, accesses and views, the order of
+// accesses (legal.h), and reads of unwritten elements.
 #include "verify/verify_impl.h"
 
 #include "base/bug.h"
@@ -40,7 +40,7 @@ static const Buffer *buffer_of(const Verifier *v, const Access *a) {
 
 // --- Where accesses go -------------------------------------------------------------------------
 
-// a + b is a negative constant: not both can be >= 0.
+// a + b is a negative constant: they cannot both be >= 0.
 static bool exclude(const Affine *a, const Affine *b) {
     int64_t sum;
     if (a->n != b->n || !checked_add(a->constant, b->constant, &sum) || sum >= 0) return false;
@@ -81,7 +81,7 @@ static bool find_bad(Verifier *v, const Touch *t, const Affine *bad, DiagId id, 
     return true;
 }
 
-// Accesses that bind left to a check at run time: gathers, and unproven ones.
+// Accesses that bind left to a run-time check: gathers, and unproven ones.
 static bool checked_at_run_time(const Verifier *v, const Touch *t) {
     const Leaf *leaf = use_of(v, t)->leaf;
     const Program *p = v->f.t->program;
@@ -107,8 +107,8 @@ static void check_inside(Verifier *v, const Touch *t) {
 
 // --- Views -------------------------------------------------------------------------------------
 
-// The view of a buffer in a block. Of several, nobody knows through which one an access goes: then
-// none, and what is further out has to hold it.
+// The view of a buffer in a block. NULL if there are several, since it is unknown which one an
+// access uses; then the views further out must contain it.
 static const BlockView *view_in(const Block *b, int buffer) {
     const BlockView *found = NULL;
     for (int i = 0; i < b->nviews; i++) {
@@ -156,14 +156,15 @@ static bool constrained(const Node *node) {
     return false;
 }
 
-// A view against the one around it. Inside a block with constraints its accesses say enough.
+// Checks a view against the enclosing one. In a block with constraints, checking its accesses is
+// enough.
 static void check_child_view(Verifier *v, const Use *u, int at, const BlockView *view) {
     const Buffer *b = &v->f.t->buffers.at[view->buffer];
     const BlockView *outer = NULL;
     for (int i = at - 1; i >= 0 && !outer; i--) outer = view_in(u->path[i], view->buffer);
     if (!view->offset || !view->size || constrained(&u->path[at]->node)) return;
     for (int d = 0; d < b->rank; d++)
-        if (view->size[d] <= 0) return; // of nothing, wherever that is
+        if (view->size[d] <= 0) return; // an empty view may lie anywhere
     Use head = *u;                      // an iteration of the block itself
     head.depth = at + 1;
     head.nindex = 0;
@@ -290,7 +291,7 @@ VerifyAnswer tree_verify(Arena *scratch, const Tree *t, Verify *options, DiagLis
         verify_written(&v);
     }
     diags->source = before;
-    // What the pool of expressions or the diagnostics keep in `scratch` has to stay there.
+    // Memory of `scratch` that the pool of expressions or the diagnostics refer to stays allocated.
     if (diags->arena != scratch && t->exprs->arena != scratch) arena_release(scratch, mark);
     if (v.refused) return VERIFY_REFUSED;
     return v.unproven && !v.v->unchecked ? VERIFY_UNPROVEN : VERIFY_OK;

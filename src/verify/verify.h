@@ -1,4 +1,5 @@
-// The verifier: does a Tree mean something, whatever order its unordered blocks run in?
+// The verifier: is a Tree well-formed, and does every order of its unordered blocks give the same
+// result?
 //
 // Refused, each with a witness (index points and the element they meet in):
 //
@@ -13,7 +14,7 @@
 //   * indices out of scope or not affine, buffers out of scope, ranges and sizes that overflow
 //
 // Questions go to program/deps.c after cheap exits: buffers that are only read, reductions by one
-// operator, subscripts that plainly determine a shared index. What stays undecided is "not proven".
+// operator, subscripts that determine a shared index. An undecided question is "not proven".
 #ifndef LW_VERIFY_VERIFY_H
 #define LW_VERIFY_VERIFY_H
 
@@ -21,7 +22,7 @@
 
 typedef enum VerifyAnswer {
     VERIFY_OK,
-    VERIFY_UNPROVEN, // nothing is known to be wrong, but something could not be decided
+    VERIFY_UNPROVEN, // no fault was found, but a question stayed undecided
     VERIFY_REFUSED,
 } VerifyAnswer;
 

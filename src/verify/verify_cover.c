@@ -1,4 +1,4 @@
-// Is everything that is read written before?
+// Is every element written before it is read?
 //
 // "For every read instance y there is a write instance x before it" is shown by naming x: shared
 // indices have y's values (or the one value that the writer's guards allow, such as "first"), the
@@ -6,14 +6,14 @@
 //
 //     for o: for i: T[64*o + i] = ..    for m: .. T[m] ..          x(m) = (m / 64, m % 64)
 //
-// A loop in index order may serve a read from an earlier iteration, too: indices outside of it have
-// y's values, its own is solved like the others and has to be less than y's:
+// In an ordered loop an earlier iteration may have written the element as well: indices outside of
+// the loop have y's values; its own is solved like the others and must be less than y's:
 //
 //     for i: if i >= 1: T[i] = T[i - 1] ..                         x(i) = i - 1
 //
-// What is left to ask is whether some y makes x(y) run out of its ranges or violate its guards. If
-// so the next writer is tried for such y. A y that no writer serves is refused when no write at all
-// can come before it, and not proven otherwise.
+// It remains to ask whether x(y) leaves its ranges or violates its guards for some y. If so, the
+// next writer is tried for these y. A y that no writer serves is refused if no write at all can
+// precede it, and not proven otherwise.
 #include "verify/verify_impl.h"
 
 #include <stdlib.h>
@@ -105,7 +105,8 @@ static bool is_known(const TreeSolve *s, const Use *p, const Affine *a) {
     return true;
 }
 
-// The value of a division of unknown indices: what some subscript says, else 0; checked in the end.
+// The value of a division of unknown indices: as given by a subscript, otherwise 0; checked at the
+// end.
 static const Affine *quotient(TreeSolve *s, const Atom *t) {
     for (int i = 0; i < s->nquotients; i++)
         if (s->quotient[i].atom == t) return s->quotient[i].value;
@@ -114,7 +115,7 @@ static const Affine *quotient(TreeSolve *s, const Atom *t) {
     return s->quotient[s->nquotients++].value = affine_const(pool(s->c), 0);
 }
 
-// f = value: its unknown indices, the one with the largest coefficient first.
+// Solves f = value for its unknown indices, the one with the largest coefficient first.
 static bool solve_equation(TreeSolve *s, const Use *p, const Affine *f, const Affine *value) {
     Exprs *x = pool(s->c);
     Term term[AFFINE_MAX_TERMS];
@@ -163,7 +164,7 @@ static const Atom *only(const Affine *f, AtomKind kind) {
                : NULL;
 }
 
-// a/c = v and a%c = w  ->  a = c*v + w, as blocked layouts have it.
+// a/c = v and a%c = w  ->  a = c*v + w, as in blocked layouts.
 static int join_digits(TreeSolve *s, TreeEquation *e, int n) {
     Exprs *x = pool(s->c);
     for (bool more = true; more;) {
@@ -183,7 +184,7 @@ static int join_digits(TreeSolve *s, TreeEquation *e, int n) {
     return n;
 }
 
-// a%c = v  ->  a = v, the first of them, if v is a remainder.
+// a%c = v  ->  a = v, the first solution, if v is a remainder.
 static TreeEquation least_remainder(TreeSolve *s, TreeEquation e) {
     Exprs *x = pool(s->c);
     const Atom *r = only(e.f, ATOM_MOD);
@@ -193,8 +194,9 @@ static TreeEquation least_remainder(TreeSolve *s, TreeEquation e) {
     return (TreeEquation){r->a, e.value};
 }
 
-// Shared indices outside of `level`: y's value, or the only one that the writer's guards allow,
-// which must not come later. False: in the same iteration of all of them the writer comes later.
+// Shared indices outside of `level` take y's value, or the only value that the writer's guards
+// allow, which must not come later. False: in the same iteration of all of them the writer runs
+// later.
 static bool place_shared(TreeSolve *s, const Use *p, const Use *r, int fixed, int level) {
     Exprs *x = pool(s->c);
     Common common = facts_common(p, r);
@@ -213,7 +215,7 @@ static bool place_shared(TreeSolve *s, const Use *p, const Use *r, int fixed, in
     return level < common.indices || (sooner && p != r);
 }
 
-// Divisions last: what is still unknown in a/c = v is taken from a = c*v, and v is the quotient.
+// Divisions come last: an unknown in a/c = v is taken from a = c*v.
 static bool solve_quotients(TreeSolve *s, const Use *p) {
     Exprs *x = pool(s->c);
     for (int i = 0; i < s->nquotients; i++) {
@@ -229,7 +231,7 @@ static bool solve_quotients(TreeSolve *s, const Use *p) {
     return true;
 }
 
-// Per index id that is passed in: over those that are not.
+// For each index id that is passed in: its value over indices that are not.
 static const Affine **expand_passed(const TreeCover *c, const Use *p) {
     const Affine **to = arena_new_n(c->v->f.arena, const Affine *, c->v->f.t->nindices);
     for (int i = 0; i < p->nindex; i++)
@@ -238,8 +240,8 @@ static const Affine **expand_passed(const TreeCover *c, const Use *p) {
     return to;
 }
 
-// x(y) for one writer; false when it cannot be named. Indices shared outside of number `level` are
-// equal; that one, if it is shared, is less than y's.
+// x(y) for one writer; false if it cannot be expressed. Shared indices outside of number `level`
+// are equal; the index at `level`, if it is shared, is less than y's.
 static bool solve(TreeCover *c, Server *w, const Touch *writer, int level) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
     const Access *a = writer->access;
@@ -289,8 +291,8 @@ static bool solve(TreeCover *c, Server *w, const Touch *writer, int level) {
 
 // --- Who serves which reads --------------------------------------------------------------------
 
-// Is there a y, in what is left of the system, that no writer from number `from` on serves? DEP_YES
-// leaves it in c->s.point.
+// Is there a y in the remaining system that no writer from number `from` on serves? DEP_YES leaves
+// it in c->s.point.
 static DepAnswer unserved(TreeCover *c, int from) {
     bool undecided = false;
     if (c->asked++ > MAX_ASKED) return DEP_UNDECIDED;
@@ -309,7 +311,7 @@ static DepAnswer unserved(TreeCover *c, int from) {
     return undecided ? DEP_UNDECIDED : DEP_NO;
 }
 
-// Does some write come before the read at c->s.point, whatever it is made of?
+// Does any write, of whatever element, precede the read at c->s.point?
 static bool maybe_written(TreeCover *c, const Touch *writer) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
     Common common = facts_common(p, r);
@@ -376,7 +378,7 @@ typedef struct Data {
 } Data;
 
 static const Affine *datum(TreeCover *c, Data *data, const Atom *read) {
-    enum { MOST_BITS = 40 }; // larger values are no indices
+    enum { MOST_BITS = 40 }; // larger values cannot be indices
     for (int i = 0; i < data->n; i++)
         if (data->atom[i] == read) return data->value[i];
     if (data->n == TREE_MAX_RANK || c->s.n == DEP_MAX_ITERS) {
@@ -437,8 +439,8 @@ static bool enter(TreeCover *c) {
     return true;
 }
 
-// A writer in the same iteration of all loops around both; or in an earlier one of each loop that
-// is in index order, the innermost first. True: it serves every y.
+// A writer in the same iteration of all loops around both; or in an earlier iteration of an ordered
+// loop, the innermost loop first. True: it serves every y.
 static bool add_servers(TreeCover *c, const Touch *writer, bool carried) {
     const Use *p = use_of(c, writer), *r = use_of(c, c->read);
     int common = facts_common(p, r).indices, last = common;
@@ -453,7 +455,7 @@ static bool add_servers(TreeCover *c, const Touch *writer, bool carried) {
     return false;
 }
 
-// Is there a y that no writer serves, carried ones counted or not?
+// Is there a y that no writer serves, with or without those of earlier iterations?
 static DepAnswer ask_writers(TreeCover *c, bool carried) {
     const TreeFacts *f = &c->v->f;
     c->asked = 0;
@@ -489,7 +491,8 @@ static bool starts_empty(const Verifier *v, int buffer) {
     return p && buffer < p->tensors.n && p->tensors.at[buffer].role == ROLE_OUTPUT;
 }
 
-// A Schedule's copy moves whole boxes, unwritten elements included; moving them is no use of them.
+// A copy of a Schedule moves whole boxes, including unwritten elements; moving an element does not
+// use it.
 static bool only_moves(const Verifier *v, const Touch *read) {
     const Leaf *leaf = v->f.use.at[read->use].leaf;
     const Expr *e = leaf->value;

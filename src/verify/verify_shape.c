@@ -1,5 +1,5 @@
 // The shape of a Tree: indices in scope and affine, ranges and sizes that fit, buffers in scope.
-// Everything the rest of the verifier takes for granted.
+// The rest of the verifier relies on it.
 #include "verify/verify_impl.h"
 
 #include "base/checked.h"
@@ -13,7 +13,7 @@ typedef struct VerifyShape {
     int depth, nindex;
     int inputs; // arguments that are only read
     bool ok;
-    const Node *node;          // at hand
+    const Node *node;          // the current one
     const Index *const *known; // per index id, to name it
 } VerifyShape;
 
@@ -116,7 +116,7 @@ static void check_views(VerifyShape *s, const Block *b) {
 static void check_node(VerifyShape *s, const Node *node);
 
 static void check_block(VerifyShape *s, const Block *b) {
-    int proper = 0; // those that are passed in are no loops
+    int proper = 0; // an index that is passed in is not a loop
     for (int i = 0; i < b->nindex; i++) proper += !b->index[i].passed;
     if (++s->depth > 2 * TREE_MAX_DEPTH || s->nindex + proper > TREE_MAX_DEPTH)
         fault(s, DIAG_TREE_TOO_DEEP, "blocks", TREE_MAX_DEPTH);

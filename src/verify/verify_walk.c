@@ -1,9 +1,9 @@
-// What reasoning leaves open about small Trees is decided by running through them.
+// Decides open questions about small Trees by enumerating their iterations.
 //
-// All leaves that touch one buffer are visited in order, with one bit per element: written or not.
-// The buffer starts afresh in every iteration of the block that allocates it. Unordered blocks are
-// walked in index order; that a read there is served by another iteration is a conflict, which
-// verify.c asks about by itself.
+// Visits all leaves that touch one buffer in order, with one bit per element: written or not. The
+// buffer is new in every iteration of the block that allocates it. Unordered blocks are visited in
+// index order: a read that depends on another iteration there is a conflict, which verify.c reports
+// separately.
 #include "verify/verify_impl.h"
 
 #include "base/checked.h"
@@ -25,7 +25,7 @@ typedef struct TreeWalk {
     const Buffer *buffer;
     const Block *home; // NULL: an argument
     int number;        // of the buffer
-    const bool *asked; // per touch: a read to look at
+    const bool *asked; // per touch: a read to check
     int uses;          // leaves counted so far
     int64_t left;      // steps
     int64_t elements;
@@ -63,13 +63,13 @@ static WalkNode *spot_of(TreeWalk *w, const Node *node) {
     return s.nchildren ? arena_copy(arena, &s, sizeof s) : NULL;
 }
 
-// The value at this point; false: data or an overflow is in the way.
+// The value at this point; false: it depends on data or overflows.
 static bool value_at(const TreeWalk *w, const Affine *a, int64_t *out) {
     return !a->has_read && affine_eval(a, w->at, NULL, NULL, NULL, out);
 }
 
-// Is every element written that an access may mean here, from dimension d on? A subscript from data
-// may be anything inside. What is outside is another question.
+// Is every element written that the access may refer to here, from dimension d on? A subscript from
+// data may have any value inside the buffer. Accesses outside are reported elsewhere.
 static bool is_written(const TreeWalk *w, const Access *a, int d, int64_t n) {
     int64_t x;
     if (d == a->rank) return w->written[n];
@@ -92,7 +92,7 @@ static int64_t element_at(const TreeWalk *w, const Access *a) {
     return n;
 }
 
-// Does the access happen here? What is not known counts as yes for reads and as no for writes.
+// Does the access happen here? If unknown, yes for reads and no for writes.
 static bool happens(const TreeWalk *w, const Touch *t) {
     for (int i = 0; i < t->nfacts; i++) {
         int64_t x;
