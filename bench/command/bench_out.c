@@ -236,6 +236,8 @@ static void markdown_papers(void) {
     puts("\n## The papers' tables\n\n| table | command | differences |\n|---|---|---|");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         printf("| %s | %s | %s |\n", rows[i][0], rows[i][1], rows[i][2]);
+    puts("\nThe Python package beside NumPy, opt_einsum and torch.compile: `make bench-python`, "
+         "with its figures in [python](python.md#speed).");
 }
 
 void bench_print_markdown(const Bench *b) {

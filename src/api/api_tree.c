@@ -163,107 +163,140 @@ typedef struct TreeEditCall {
     lw_tree *made;
 } TreeEditCall;
 
-// The Tree after the action. A buffer that does not exist is reported.
-static const Tree *act(const TreeEditCall *c, const Tree *t, const TreeEdit *e) {
-    TreeAction a = c->action;
-    a.node = ref_of(c->from, c->node);
-    a.other = ref_of(c->from, c->other);
-    a.buffer = c->buffer ? tree_find_buffer(t, c->buffer) : -1;
-    if (!c->buffer || a.buffer >= 0) return tree_act(t, &a, e);
-    diag_report(e->diags, (Range){0}, DIAG_EDIT_NO_BUFFER, c->buffer);
-    return NULL;
+// The action on the nodes of the Tree; false: a buffer that does not exist, which is reported.
+static bool action_of(const TreeEditCall *c, DiagList *diags, TreeAction *a) {
+    *a = c->action;
+    a->node = ref_of(c->from, c->node);
+    a->other = ref_of(c->from, c->other);
+    a->buffer = c->buffer ? tree_find_buffer(c->from->tree, c->buffer) : -1;
+    if (c->buffer && a->buffer < 0) diag_report(diags, (Range){0}, DIAG_EDIT_NO_BUFFER, c->buffer);
+    return !c->buffer || a->buffer >= 0;
 }
 
 // --- Alternatives --------------------------------------------------------------------------------
 
-static bool is_legal(Call *call, const TreeEditCall *c) {
-    DiagList found = {.arena = call->scratch};
-    TreeEdit e = {.diags = &found};
-    return act(c, tree_fork(call->scratch, c->from->tree), &e) != NULL;
-}
-
-static const char *loop_name(const lw_tree *t, int node) {
-    const Block *b = as_block(t->nodes.node[node]);
-    return b->index[0].name ? b->index[0].name : "i";
-}
-
+// An action that dependences refuse, and the nodes of its Tree.
 typedef struct Nearest {
+    Call *call;
+    const Tree *tree;
+    TreeAction action;
+    int at; // the node of the action
+    int n;
+    const Node **node;
+    const char **place; // of each: "node 3", or in a script "@4"
     Text out;
     int named;
 } Nearest;
 
-static void offer(Nearest *n, const TreeEditCall *c, const char *verb, const char *more) {
-    text_printf(&n->out, "%s%s of '%s' (node %d)%s", n->named++ ? "; " : "", verb,
-                loop_name(c->from, c->node), c->node, more);
+static void add_node(Nearest *n, const Node *node, const char *place) {
+    const Block *b = as_block(node);
+    if (b && b->nindex && b->index[0].id == n->action.node.loop) n->at = n->n;
+    n->node[n->n] = node;
+    n->place[n->n++] = place;
+}
+
+// The nodes as the caller names them: by number, or in a script by line.
+static void add_nodes(Nearest *n, const lw_tree *from) {
+    Arena *arena = n->call->arena;
+    TreeLines lines = tree_show_lines(arena, n->tree);
+    size_t room = (size_t)lines.n + (from ? from->nodes.n : 0);
+    n->node = arena_new_n(arena, const Node *, room);
+    n->place = arena_new_n(arena, const char *, room);
+    for (size_t i = 0; from && i < from->nodes.n; i++)
+        add_node(n, from->nodes.node[i], arena_printf(arena, "node %d", (int)i));
+    for (int i = 1; !from && i < lines.n; i++)
+        if (lines.at[i].node) add_node(n, lines.at[i].node, arena_printf(arena, "@%d", i));
+}
+
+static int loop_of(const Nearest *n, int node) { // -1: none
+    const Block *b = node >= 0 && node < n->n ? as_block(n->node[node]) : NULL;
+    return b && b->nindex ? b->index[0].id : -1;
+}
+
+static const char *loop_name(const Nearest *n, int node) {
+    const char *name = as_block(n->node[node])->index[0].name;
+    return name ? name : "i";
+}
+
+static bool is_legal(const Nearest *n, const TreeAction *a) {
+    DiagList found = {.arena = n->call->scratch};
+    TreeEdit e = {.diags = &found};
+    return tree_act(tree_fork(n->call->scratch, n->tree), a, &e) != NULL;
+}
+
+static void offer(Nearest *n, int node, const char *verb, const char *more) {
+    text_printf(&n->out, "%s%s of '%s' (%s)%s", n->named++ ? "; " : "", verb, loop_name(n, node),
+                n->place[node], more);
 }
 
 // The same of other loops, the nearest first.
-static void other_loops(Call *call, const TreeEditCall *c, const char *verb, Nearest *n) {
+static void other_loops(Nearest *n, const char *verb) {
     enum { MOST_NAMED = 3, MOST_AWAY = 16 };
-    TreeEditCall other = *c;
+    TreeAction other = n->action;
     for (int away = 1; away <= MOST_AWAY; away++)
         for (int side = -1; side <= 1; side += 2) {
-            other.node = c->node + side * away;
-            if (n->named < MOST_NAMED && ref_of(c->from, other.node).loop >= 0 &&
-                is_legal(call, &other))
-                offer(n, &other, verb, "");
+            int node = n->at + side * away;
+            other.node.loop = loop_of(n, node);
+            if (n->named < MOST_NAMED && other.node.loop >= 0 && is_legal(n, &other))
+                offer(n, node, verb, "");
         }
 }
 
 // The loop inside, skewed first: the smallest factor that makes it legal.
-static void skewed_first(Call *call, const TreeEditCall *c, const char *verb, Nearest *n) {
+static void skewed_first(Nearest *n, const char *verb) {
     enum { MOST = 4 };
-    int outer = ref_of(c->from, c->node).loop, inner = ref_of(c->from, c->node + 1).loop;
+    int outer = loop_of(n, n->at), inner = loop_of(n, n->at + 1);
     for (int k = 0; k < 2 * MOST && inner >= 0; k++) {
         int64_t factor = k % 2 ? -1 - k / 2 : 1 + k / 2;
-        DiagList found = {.arena = call->scratch};
+        DiagList found = {.arena = n->call->scratch};
         TreeEdit e = {.diags = &found};
-        TreeAction a = c->action;
-        a.node = ref_of(c->from, c->node);
-        const Tree *t = tree_fork(call->scratch, c->from->tree);
+        const Tree *t = tree_fork(n->call->scratch, n->tree);
         t = tree_skew(t, inner, outer, factor, &e);
-        if (!t || !tree_act(t, &a, &e)) continue;
-        text_printf(&n->out, "%s%s after a skew of '%s' (node %d) by %lld times '%s'",
-                    n->named++ ? "; " : "", verb, loop_name(c->from, c->node + 1), c->node + 1,
-                    (long long)factor, loop_name(c->from, c->node));
+        if (!t || !tree_act(t, &n->action, &e)) continue;
+        text_printf(&n->out, "%s%s after a skew of '%s' (%s) by %lld times '%s'",
+                    n->named++ ? "; " : "", verb, loop_name(n, n->at + 1), n->place[n->at + 1],
+                    (long long)factor, loop_name(n, n->at));
         return;
     }
 }
 
-static void other_cuts(Call *call, const TreeEditCall *c, Nearest *n) {
-    const Block *b = as_block(c->from->nodes.node[c->node]);
-    TreeEditCall other = *c;
-    for (other.action.n = 1; other.action.n < b->nchildren; other.action.n++)
-        if (other.action.n != c->action.n && is_legal(call, &other))
-            offer(n, &other, "distribute",
-                  arena_printf(call->arena, " in front of child %d", (int)other.action.n));
+static void other_cuts(Nearest *n) {
+    TreeAction other = n->action;
+    for (other.n = 1; other.n < as_block(n->node[n->at])->nchildren; other.n++)
+        if (other.n != n->action.n && is_legal(n, &other))
+            offer(n, n->at, "distribute",
+                  arena_printf(n->call->arena, " in front of child %d", (int)other.n));
+}
+
+static void not_interleaved(Nearest *n) {
+    TreeAction plain = n->action;
+    plain.id = TRANSFORM_SPLIT;
+    if (is_legal(n, &plain)) offer(n, n->at, "split", ", not interleaved");
 }
 
 // Neighbours of a transformation that dependences refuse, as a note: each is judged first.
-static void note_nearest(Call *call, const TreeEditCall *c) {
+// `from` numbers the nodes; NULL: a script, which has lines.
+static void note_nearest(Call *call, const TreeRefusal *refused, const lw_tree *from) {
     DiagList *diags = call->diags;
     Diag *d = diags->items.n ? diags->items.at[diags->items.n - 1] : NULL;
-    Nearest n = {.out.arena = call->arena};
     if (!d || (d->id != DIAG_EDIT_ORDER && d->id != DIAG_EDIT_VERIFY)) return;
-    switch (c->action.id) {
+    Nearest n = {call, refused->tree, refused->action, .at = -1, .out.arena = call->arena};
+    add_nodes(&n, from);
+    if (n.at < 0) return;
+    switch (n.action.id) {
     case TRANSFORM_INTERCHANGE:
-        skewed_first(call, c, "interchange", &n);
-        other_loops(call, c, "interchange", &n);
+        skewed_first(&n, "interchange");
+        other_loops(&n, "interchange");
         break;
-    case TRANSFORM_FUSE: other_loops(call, c, "fuse", &n); break;
-    case TRANSFORM_JAM: other_loops(call, c, "unroll_and_jam", &n); break;
+    case TRANSFORM_FUSE: other_loops(&n, "fuse"); break;
+    case TRANSFORM_JAM: other_loops(&n, "unroll_and_jam"); break;
     case TRANSFORM_TILE:
-        skewed_first(call, c, "tile", &n);
-        other_loops(call, c, "tile", &n);
+        skewed_first(&n, "tile");
+        other_loops(&n, "tile");
         break;
-    case TRANSFORM_ANNOTATE: other_loops(call, c, kind_name[c->action.n], &n); break;
-    case TRANSFORM_DISTRIBUTE: other_cuts(call, c, &n); break;
-    case TRANSFORM_INTERLEAVE: {
-        TreeEditCall plain = *c;
-        plain.action.id = TRANSFORM_SPLIT;
-        if (is_legal(call, &plain)) offer(&n, &plain, "split", ", not interleaved");
-        break;
-    }
+    case TRANSFORM_ANNOTATE: other_loops(&n, kind_name[n.action.n]); break;
+    case TRANSFORM_DISTRIBUTE: other_cuts(&n); break;
+    case TRANSFORM_INTERLEAVE: not_interleaved(&n); break;
     default: break;
     }
     if (n.named) diag_note(diags, d, (Range){0, 0}, DIAG_EDIT_NEAR_NOTE, text_str(&n.out));
@@ -273,10 +306,14 @@ static lw_status edit_body(Call *call, void *arg) {
     TreeEditCall *c = arg;
     lw_tree *t = tree_make(call, c->from->bound, c->from, &c->made);
     Tree *fork = tree_fork(&t->arena, c->from->tree);
-    TreeEdit e = {.diags = call->diags};
-    const Tree *now =
-        c->script ? tree_script(fork, edit_source(call, c->name, c->script), &e) : act(c, fork, &e);
-    if (!now && !c->script) note_nearest(call, c);
+    TreeRefusal refusal = {0};
+    TreeEdit e = {.diags = call->diags, .refusal = &refusal};
+    const Tree *now = NULL;
+    if (c->script)
+        now = tree_script(fork, edit_source(call, c->name, c->script), &e);
+    else if (action_of(c, call->diags, &refusal.action))
+        refusal.tree = c->from->tree, now = tree_act(fork, &refusal.action, &e);
+    if (!now && refusal.tree) note_nearest(call, &refusal, c->script ? NULL : c->from);
     if (!now) return LW_ERROR;
     tree_finish(call, t, now);
     return LW_OK;

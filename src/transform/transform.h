@@ -23,6 +23,7 @@ typedef struct TreeEdit {
     bool unchecked;
     struct Witness *witness; // verify/legal.h: of a refusal by dependences; may be NULL
     Arena *scratch;          // of the checks, released after them; NULL: they stay in the Tree's
+    struct TreeRefusal *refusal; // transform_script.h: what a script stopped at; may be NULL
 } TreeEdit;
 
 // A node: the block that has index `loop`, or with loop < 0 leaf number `leaf`.

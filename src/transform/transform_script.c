@@ -202,6 +202,7 @@ const Tree *tree_script(const Tree *t, const Source *script, const TreeEdit *e) 
         }
         const Tree *now = tree_act(s.t, &a, e);
         if (!now) locate(e->diags, reported, range), s.text.failed = true;
+        if (!now && e->refusal) *e->refusal = (TreeRefusal){s.t, a};
         if (now) vec_push(t->arena, &before, s.t), s.t = now;
     }
     e->diags->source = source;

@@ -23,6 +23,12 @@ typedef struct TreeAction {
     int buffer;
 } TreeAction;
 
+// An action of a script that was refused, and the Tree as the script had left it.
+typedef struct TreeRefusal {
+    const Tree *tree; // NULL: there was none
+    TreeAction action;
+} TreeRefusal;
+
 // The new Tree, or NULL: refused.
 const Tree *tree_act(const Tree *t, const TreeAction *a, const TreeEdit *e);
 // Runs a script; NULL: an error, or a refusal, which is located in the script.

@@ -117,3 +117,10 @@ def test_random_walks_keep_the_result(text, shapes):
 def test_trees_come_from_functions(kind):
     with pytest.raises(TypeError, match=r"comes from \w+\(\) of a function, not from 'x'"):
         kind("x")
+
+
+def test_refusals_name_legal_neighbours():
+    tree = lw.define(DOWN, language="stripe").down.tree()
+    with pytest.raises(lw.Error, match=r"legal instead: interchange after a skew of 'j' \(@2\) by 1 times 'i'"):
+        tree.interchange("i")
+    assert str(tree.edit("skew j i 1; interchange i")).startswith("for j")

@@ -39,6 +39,7 @@ $ loopwright edit down.stripe --do 'interchange i'
 --do:1:1: error: cannot interchange: 'A' at (j=1, i=0) would run after 'A' at (j=0, i=1), which depends on it through A[1, 1] (flow dependence)
   interchange i
   ^~~~~~~~~~~~~
+note: legal instead: interchange after a skew of 'j' (@2) by 1 times 'i'
 --- exit 1
 $ loopwright edit down.stripe --do 'copy A at i; copy B at i'
 --- stderr

@@ -214,6 +214,16 @@ TEST(edit_names_legal_neighbours) {
     lw_tree_free(u);
     CHECK_INT_EQ(lw_tree_split(w.ctx, t, 0, 2, true, &u), LW_ERROR);
     CHECK_STR_EQ(note_of(&w), "legal instead: split of 'i' (node 0), not interleaved");
+    // A script names lines, of the Tree as it has left it so far.
+    CHECK_INT_EQ(lw_tree_edit(w.ctx, t, NULL, "peel j 2; annotate i parallel", &u), LW_ERROR);
+    CHECK_STR_EQ(note_of(&w), "legal instead: parallel of 'j' (@2); parallel of 'k' (@3); parallel "
+                              "of 'j' (@5)");
+    CHECK(!lw_tree_edit(w.ctx, t, NULL, "peel j 2; annotate @5 parallel", &u));
+    lw_tree_free(u);
+    CHECK_INT_EQ(lw_tree_edit(w.ctx, t, NULL, "interleave i 2", &u), LW_ERROR);
+    CHECK_STR_EQ(note_of(&w), "legal instead: split of 'i' (@1), not interleaved");
+    CHECK_INT_EQ(lw_tree_edit(w.ctx, t, NULL, "interchange k", &u), LW_ERROR);
+    CHECK_STR_EQ(note_of(&w), ""); // refused for its shape
     lw_tree_free(t);
     end(&w);
 }
