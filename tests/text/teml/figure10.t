@@ -1,17 +1,5 @@
 # Figure 10: a nest of depth 3, its strips, and the tiles that moving strips inwards gives.
---- fig10.teml
-A = tensor([8, 8])
-B = tensor([8, 8])
-C = tensor([8, 8])
-C = contract(A, B, [2, 1])
-a = build(C)
-b = stripmine_n(a, 3, 4)
-c1 = interchange_n(b, 2, 4)
-c2 = interchange_n(c1, 3, 3)
-c = interchange_n(c2, 4, 2)
-t = tile(a, 4)
-codegen(t)
-$ loopwright teml fig10.teml | sed -n '/^[abct]$/,/C\[/p'
+$ loopwright teml @/examples/teml/figures/fig10.teml | sed -n '/^[abct]$/,/C\[/p'
 a
   i1 (0, 7, 1)
     i2 (0, 7, 1)
@@ -41,7 +29,7 @@ t
           i2 (4*i2_4, 4*i2_4 + 3, 1)
             i3 (4*i3_4, 4*i3_4 + 3, 1)
               C[i1, i2] += A[i1, i3]*B[i3, i2]
-$ loopwright compile fig10.teml --emit c -o - | grep -A7 'for ('
+$ loopwright compile @/examples/teml/figures/fig10.teml --emit c -o - | grep -A7 'for ('
     for (int64_t i1 = 0; i1 < 2; i1++) {
         for (int64_t i2 = 0; i2 < 2; i2++) {
             for (int64_t i3 = 0; i3 < 2; i3++) {

@@ -1,13 +1,5 @@
 # Figure 6: a virtual tensor inside an assignment.
---- fig6.teml
-A = tensor([4, 4])
-B = tensor([4, 4])
-C = tensor([4, 4])
-E = tensor([4, 4])
-D = vadd(A, B, [[i1, i2], [i1, i2]])
-E = mul(C, D, [[i1, i2], ] -> [i1, i2])
-l = build(E)
-$ loopwright teml fig6.teml | sed -n '/^E/,$p'
+$ loopwright teml @/examples/teml/figures/fig6.teml | sed -n '/^E/,$p'
 E
   (=, •, •)
     (E, [4, 4], [i1, i2])
@@ -24,7 +16,7 @@ l
   i1 (0, 3, 1)
     i2 (0, 3, 1)
       E[i1, i2] = C[i1, i2]*(A[i1, i2] + B[i1, i2])
-$ loopwright compile fig6.teml --emit c -o - | grep -A3 'for ('
+$ loopwright compile @/examples/teml/figures/fig6.teml --emit c -o - | grep -A3 'for ('
     for (int64_t i1 = 0; i1 < 4; i1++) {
         for (int64_t i2 = 0; i2 < 4; i2++) {
             E[4*i1 + i2] = C[4*i1 + i2]*(A[4*i1 + i2] + B[4*i1 + i2]);
