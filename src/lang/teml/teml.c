@@ -87,7 +87,7 @@ const char *teml_shape_text(Teml *t, int rank, const int64_t *size) {
 const char *teml_found(Teml *t, const Syn *s) {
     switch (s->kind) {
     case SYN_NONE: return "nothing";
-    case SYN_LIST: return "a list";
+    case SYN_LIST: return arena_printf(t->arena, "a list of %d", s->n);
     case SYN_ARROW: return "'->'";
     default: break;
     }

@@ -280,6 +280,8 @@ TemlEval teml_codegen;
 void teml_codegen_rest(Teml *t);
 
 // --- teml_store.c ------------------------------------------------------------------------------
+// Removes quotes behind a place: Program text quotes names such as i8, which mean something there.
+void teml_unquote(Text *out, size_t from);
 void teml_store_print(Text *out, Teml *t);
 void teml_loop_print(Text *out, Teml *t, const TemlLoop *loop); // one line for each loop, indented
 

@@ -499,6 +499,15 @@ TemlValue *teml_skew(Teml *t, const TemlStmt *s, int op) {
     const Block *by = level_of(t, s, 0, l, s->arg[1], "equation 21");
     const Block *b = by ? level_of(t, s, 0, l, s->arg[2], "equation 21") : NULL;
     if (!b) return NULL;
+    if (r >= q) {
+        diag_report(t->diags, s->range, DIAG_TEML_REFUSED,
+                    arena_printf(t->arena,
+                                 "level %lld is not around level %lld: skew(%s, %lld, %lld) skews "
+                                 "the inner level by the outer one",
+                                 (long long)r, (long long)q, s->arg[0]->name,
+                                 (long long)min_i64(r, q), (long long)max_i64(r, q)));
+        return NULL;
+    }
     apply_begin(&p, t, s, "equation 21", l->node, l->n);
     step(&p, tree_skew(p.now, loop_id(b), loop_id(by), f, &p.edit));
     return apply_end(&p, l->nbuilt, l->built);

@@ -1,7 +1,7 @@
 // What else could be written? A refused step is explained by its loops before and after, and by
 // the nearest steps of its kind that are legal: other levels, fewer levels, other strips, the
-// loops in the other order. Each is applied and judged before it is named; most are found within
-// a millisecond.
+// loops in the other order, or the step behind a skew. Each is applied and judged before it is
+// named; most are found within a millisecond.
 #include "lang/teml/teml.h"
 
 #include <stdlib.h>
@@ -24,18 +24,25 @@ static const Syn *number(Teml *t, int64_t i) {
     return syn;
 }
 
-// Is it legal? Whatever it made is forgotten.
-static bool is_legal(Teml *t, const TemlStmt *s) {
+// Its value, without a word if it is refused (NULL).
+static TemlValue *applied(Teml *t, const TemlStmt *s) {
     DiagList *diags = t->diags, found = {.arena = diags->arena};
-    Tree base = *t->base;
     found.source = diags->source;
     found.strict = diags->strict;
     t->diags = &found;
     t->probing = true;
-    bool legal = teml_apply(t, s) != NULL && !t->x->overflow && !t->x->too_large;
+    TemlValue *v = teml_apply(t, s);
+    if (t->x->overflow || t->x->too_large) v = NULL;
     t->x->overflow = t->x->too_large = false;
     t->probing = false;
     t->diags = diags;
+    return v;
+}
+
+// Is it legal? Whatever it made is forgotten.
+static bool is_legal(Teml *t, const TemlStmt *s) {
+    Tree base = *t->base;
+    bool legal = applied(t, s) != NULL;
     *t->base = base;
     return legal;
 }
@@ -57,23 +64,39 @@ static void print_syn(Text *out, const Syn *syn) {
     text_char(out, ']');
 }
 
-// Names the step if it is legal. False: enough is known.
-static bool try(Near *near, const char *builtin, int n, const Syn *const *arg) {
+static void print_step(Text *out, const TemlStmt *s) {
+    text_printf(out, "%s(", s->builtin);
+    for (int i = 0; i < s->n; i++) {
+        if (i) text_add(out, ", ");
+        print_syn(out, s->arg[i]);
+    }
+    text_char(out, ')');
+}
+
+static TemlStmt step_like(Near *near, const char *builtin, int n, const Syn *const *arg) {
     TemlStmt s = *near->s;
     s.builtin = name_of(near->t->names, builtin);
     s.n = n;
     s.arg = (const Syn **)arg;
+    return s;
+}
+
+// One more step to try? A program of many refused steps ends soon.
+static bool tries_more(Near *near) {
     if (near->named == MOST_NAMED || near->tried == MOST_TRIED) return false;
-    if (near->t->tried == MOST_OF_ALL) return false; // a program of many refused steps ends soon
+    if (near->t->tried == MOST_OF_ALL) return false;
     near->tried++;
     near->t->tried++;
+    return true;
+}
+
+// Names the step if it is legal. False: enough is known.
+static bool try(Near *near, const char *builtin, int n, const Syn *const *arg) {
+    TemlStmt s = step_like(near, builtin, n, arg);
+    if (!tries_more(near)) return false;
     if (!is_legal(near->t, &s)) return true;
-    text_printf(&near->out, "%s%s(", near->named++ ? "; " : "", builtin);
-    for (int i = 0; i < n; i++) {
-        if (i) text_add(&near->out, ", ");
-        print_syn(&near->out, arg[i]);
-    }
-    text_char(&near->out, ')');
+    if (near->named++) text_add(&near->out, "; ");
+    print_step(&near->out, &s);
     return true;
 }
 
@@ -154,6 +177,47 @@ static void tiled_less(Near *near) {
         }
 }
 
+// The step itself on a skewed loop, which has a name of its own meanwhile. True: it is legal.
+static bool legal_after(Near *near, const TemlStmt *skew) {
+    Teml *t = near->t;
+    Tree base = *t->base;
+    TemlValue *v = applied(t, skew);
+    const char *own = own_name(near->s->arg[0]->name);
+    Syn loop = {.kind = SYN_NAME,
+                .name = name_of(t->names, arena_printf(t->arena, "%s_skewed", own))};
+    const Syn **arg = arena_new_n(t->arena, const Syn *, near->s->n);
+    for (int i = 0; i < near->s->n; i++) arg[i] = i ? near->s->arg[i] : &loop;
+    TemlStmt s = step_like(near, near->s->builtin, near->s->n, arg);
+    bool legal = false;
+    if (v && !teml_find(t, loop.name)) {
+        vec_push(t->arena, &t->store, ((TemlBinding){loop.name, v}));
+        legal = applied(t, &s) != NULL;
+        t->store.n--;
+    }
+    *t->base = base;
+    if (!legal) return false;
+    if (near->named++) text_add(&near->out, "; ");
+    print_step(&near->out, &s);
+    text_printf(&near->out, " after %s = ", loop.name);
+    print_step(&near->out, skew);
+    return true;
+}
+
+// A wavefront: an inner level runs ahead by an outer one, once or twice.
+static void skewed_first(Near *near) {
+    const Syn *arg[4] = {near->s->arg[0]};
+    int depth = depth_of_argument(near);
+    for (int f = 1; f <= 2; f++)
+        for (int by = 1; by < depth; by++)
+            for (int level = by + 1; level <= depth; level++) {
+                arg[1] = number(near->t, by);
+                arg[2] = number(near->t, level);
+                arg[3] = number(near->t, f);
+                TemlStmt skew = step_like(near, "skew", f > 1 ? 4 : 3, arg);
+                if (!tries_more(near) || legal_after(near, &skew)) return;
+            }
+}
+
 static const char *nearest(Near *near) {
     const char *b = near->s->builtin;
     if (!strcmp(b, "parallelize") || !strcmp(b, "vectorize") || !strcmp(b, "fuse_inner"))
@@ -166,6 +230,7 @@ static const char *nearest(Near *near) {
         try(near, "unroll", 3, near->s->arg);
         other_levels(near, b);
     }
+    if (strcmp(b, "fuse_outer") && strcmp(b, "fuse_inner")) skewed_first(near);
     return near->named ? text_str(&near->out) : NULL;
 }
 

@@ -66,6 +66,7 @@ static const char *subscripts(PathPrinter *w, const Access *a) {
         affine_print(&out, a->sub[d], &(PrintNames){.iters = w->iters});
     }
     text_add(&out, a->rank ? "]" : "[]");
+    teml_unquote(&out, 0);
     return text_str(&out);
 }
 

@@ -145,6 +145,7 @@ static void check_inside(Ranges *r, const Access *a, int d) {
     if (bounds(r, a->sub[d], &lo, &hi) == -1 && lo >= 0 && hi < size) return;
     Text text = {.arena = r->t->arena};
     affine_print(&text, a->sub[d], &(PrintNames){.iters = r->t->iters.at});
+    teml_unquote(&text, 0);
     diag_report(r->t->diags, r->at, DIAG_TEML_OUTSIDE, text_str(&text), (long long)lo,
                 (long long)hi, dimension_text(r, a, d), (long long)size);
     r->failed = true;

@@ -17,6 +17,13 @@ typedef struct StoreCheck {
     const Name *buffers;
 } StoreCheck;
 
+void teml_unquote(Text *out, size_t from) {
+    size_t n = from;
+    for (size_t i = from; i < out->len; i++)
+        if (out->s[i] != '`') out->s[n++] = out->s[i];
+    if (n < out->len) out->s[out->len = n] = 0;
+}
+
 static void indent(StoreCheck *s, int depth) { text_fill(s->out, ' ', 2 * depth); }
 
 // --- Tensor expressions ------------------------------------------------------------------------
@@ -284,15 +291,19 @@ static StoreCheck store_open(Text *out, Teml *t) {
 
 void teml_loop_print(Text *out, Teml *t, const TemlLoop *loop) {
     StoreCheck s = store_open(out, t);
+    size_t from = out->len;
     print_loop(&s, loop);
+    teml_unquote(out, from);
 }
 
 void teml_store_print(Text *out, Teml *t) {
     StoreCheck s = store_open(out, t);
+    size_t from = out->len;
     for (int i = 0; i < t->params.n; i++) print_param(out, &t->params.at[i]);
     for (int i = 0; i < t->store.n; i++) {
         if (t->store.at[i].value->kind == VALUE_BAD) continue;
         text_printf(out, "%s\n", t->store.at[i].name);
         print_value(&s, t->store.at[i].value);
     }
+    teml_unquote(out, from);
 }

@@ -677,10 +677,10 @@ TemlValue *teml_init(Teml *t, const TemlStmt *s, int op) {
     }
     bool one = given->kind == SYN_INT || given->kind == SYN_FLOAT;
     if (!one && given->kind != SYN_LIST)
-        return teml_argument(t, s, 1, "a number or a list of numbers");
+        return teml_argument(t, s, 1, "a number or a flat list of numbers");
     for (int i = 0; !one && i < given->n; i++)
         if (given->at[i]->kind != SYN_INT && given->at[i]->kind != SYN_FLOAT)
-            return teml_argument(t, s, 1, "a number or a list of numbers");
+            return teml_argument(t, s, 1, "a number or a flat list of numbers");
     TemlTensor *of = &t->tensors.at[tensor];
     if (!one && given->n != elements(of)) {
         diag_report(t->diags, given->range, DIAG_TEML_INIT_COUNT, of->name, (long long)elements(of),

@@ -46,3 +46,6 @@ note: its stages are tree and stripe, and the back-ends that take Trees run it
 $ loopwright show mm.teml --no-path --schedule naive --stage teml | tail -2
 mm = build(C)
 codegen(mm)
+$ loopwright show @/examples/teml/gconv.teml --def gconv --no-path --schedule naive --stage teml | sed -n 4,5p
+v1 = vmul(I, W, [[i1, i2, i6, i4 + i7, i5 + i8], [i2, i3, i6, i7, i8]])
+O = add(O, v1, [[i1, i2, i3, i4, i5], ] -> [i1, i2, i3, i4, i5])

@@ -96,7 +96,7 @@ $ loopwright run tiled.teml --check | grep check
   check    right: bit for bit, against the interpreter
 $ loopwright check wrong.teml
 --- stderr
-wrong.teml:4:1: error: cannot skew: the other loop is not around it
+wrong.teml:4:1: error: level 2 is not around level 1: skew(l, 1, 2) skews the inner level by the outer one
   k = skew(l, 2, 1)
   ^~~~~~~~~~~~~~~~~
 --- exit 1

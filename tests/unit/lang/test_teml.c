@@ -181,7 +181,7 @@ static bool is_illegal(const Lab *lab) {
 }
 
 typedef struct Count {
-    int64_t accepted, malformed, illegal, wrong, alternatives;
+    int64_t accepted, malformed, illegal, wrong, alternatives, skewed;
 } Count;
 
 // The text with a function of its newest loop.
@@ -219,8 +219,13 @@ static void apply_alternatives(const Gen *g, size_t before, const char *list, ui
     for (size_t len; *list; list += len + (list[len] ? 2 : 0)) {
         Lab lab;
         len = strcspn(list, ";");
-        snprintf(text, sizeof text, "%.*sl%d = %.*s\ncodegen(l%d)\n", (int)before, g->text,
-                 g->loops, (int)len, list, g->loops);
+        const char *skew = strstr(list, " after ");
+        if (skew && skew > list + len) skew = NULL;
+        size_t own = skew ? (size_t)(skew - list) : len,
+               first = skew ? own + strlen(" after ") : len;
+        snprintf(text, sizeof text, "%.*s%.*s\nl%d = %.*s\ncodegen(l%d)\n", (int)before, g->text,
+                 (int)(len - first), list + first, g->loops, (int)own, list, g->loops);
+        count->skewed += skew != NULL;
         lab_open(&lab, text, false);
         count->alternatives++;
         if (!CHECK(!lab.diags.errors && lab.r.module->programs.n == 1) ||
@@ -420,11 +425,12 @@ TEST(teml_random_paths_keep_results) {
     for (int64_t i = 0; i < rounds; i++)
         one_path(check_first_seed() + (uint64_t)i, &c, i % 50 == 0);
     printf("%lld paths: %lld steps accepted, all right; %lld malformed; %lld illegal, of which "
-           "%lld change the result on the data of the test; %lld alternatives, all legal\n",
+           "%lld change the result on the data of the test; %lld alternatives, all legal, %lld of "
+           "them after a skew\n",
            (long long)rounds, (long long)c.accepted, (long long)c.malformed, (long long)c.illegal,
-           (long long)c.wrong, (long long)c.alternatives);
+           (long long)c.wrong, (long long)c.alternatives, (long long)c.skewed);
     CHECK(c.accepted > 0);
     if (rounds < 1000) return;
-    CHECK(c.illegal > 100 && c.alternatives > 100);
+    CHECK(c.illegal > 100 && c.alternatives > 100 && c.skewed > 10);
     CHECK(c.wrong * 2 > c.illegal); // most refusals are needed on the data of the test
 }
