@@ -101,7 +101,8 @@ static bool is_flat(const Node *node) {
 static const Tree *flattened(const Tree *t, int only, Kind kind, const TreeEdit *e) {
     EditWork w = work_begin(t, "flatten", e);
     const Block *root = t->root;
-    const Node **child = arena_new_n(w.arena, const Node *, count_leaves(&root->node) + 1);
+    int room = count_leaves(&root->node) + root->nchildren; // blocks without a leaf, too
+    const Node **child = arena_new_n(w.arena, const Node *, room + 1);
     int n = 0;
     for (int i = 0; i < root->nchildren; i++) {
         const Block *b = as_block(root->child[i]);
