@@ -98,6 +98,110 @@ static void sort_indices(const TileViews *v, int vector, int64_t registers, Loop
     find_windows(v, part);
 }
 
+// --- the order of loops over tiles
+
+enum { MAX_ORDERED = 6 };
+
+// Loops over the output, in some order, and what they move into a unit and those around it.
+typedef struct LoopOrder {
+    const TileViews *v;
+    const Hardware *h;
+    int unit;
+    int n, at[MAX_ORDERED], best[MAX_ORDERED];
+    double least;
+} LoopOrder;
+
+static bool depends(const TileViews *v, const TileView *view, int index) {
+    int n = v->b->nindex, rank = v->t->buffers.at[view->buffer].rank;
+    for (int a = 0; a < view->nbox; a++)
+        for (int d = 0; d < rank; d++)
+            if (view->access[a].coef[d * n + index]) return true;
+    return false;
+}
+
+// Bytes of a view that the loops from number `from` on touch, those around them fixed.
+static double touched(const LoopOrder *o, const TileView *view, int from) {
+    int64_t tile[64];
+    for (int i = 0; i < o->v->b->nindex; i++) tile[i] = 1;
+    for (int k = from; k < o->n; k++) tile[o->at[k]] = o->v->b->index[o->at[k]].extent;
+    return (double)tile_bytes(o->v, view, tile);
+}
+
+// The outermost loops whose insides fit the unit keep there what they touch. What a view has there
+// is loaded again for each iteration of the loops around, up to the last one that it depends on.
+static double traffic(const LoopOrder *o, double room) {
+    int from = 0;
+    double moved = 0;
+    for (; from < o->n; from++) {
+        double all = 0;
+        for (int i = 0; i < o->v->n; i++) all += touched(o, &o->v->at[i], from);
+        if (all <= room) break;
+    }
+    for (int i = 0; i < o->v->n; i++) {
+        double times = 1, sofar = 1;
+        for (int k = 0; k < from; k++) {
+            sofar *= (double)o->v->b->index[o->at[k]].extent;
+            if (depends(o->v, &o->v->at[i], o->at[k])) times = sofar;
+        }
+        moved += times * touched(o, &o->v->at[i], from);
+    }
+    return moved;
+}
+
+// Cycles of all moves, into the unit and those around it, each by the bandwidth of the next one.
+static double move_cycles(const LoopOrder *o) {
+    double cycles = 0, rate = 0;
+    for (int u = o->unit; u >= 0 && o->h->memory.at[u].size; u = (int)o->h->memory.at[u].in) {
+        int64_t from = o->h->memory.at[u].in;
+        if (from >= 0 && o->h->memory.at[from].bandwidth > 0)
+            rate = o->h->memory.at[from].bandwidth;
+        cycles += traffic(o, (double)o->h->memory.at[u].size) / (rate > 0 ? rate : 1);
+    }
+    return cycles;
+}
+
+static void try_orders(LoopOrder *o, int at) {
+    if (at == o->n) {
+        double cycles = move_cycles(o);
+        if (o->least >= 0 && cycles >= o->least) return;
+        o->least = cycles;
+        memcpy(o->best, o->at, sizeof o->best);
+        return;
+    }
+    for (int k = at; k < o->n; k++) { // the given order first
+        int taken = o->at[k];
+        memmove(o->at + at + 1, o->at + at, (size_t)(k - at) * sizeof *o->at);
+        o->at[at] = taken;
+        try_orders(o, at + 1);
+        memmove(o->at + at, o->at + at + 1, (size_t)(k - at) * sizeof *o->at);
+        o->at[k] = taken;
+    }
+}
+
+// The indices of the output as they move data into the unit `fits` in the fewest cycles; how many,
+// 0: as they are.
+static int best_order(PassRun *r, const TileViews *v, const LoopPart *part, int *out) {
+    int unit = (int)pass_int(r, "fits");
+    LoopOrder o = {.v = v, .h = r->h, .unit = unit, .least = -1};
+    if (unit < 0 || !r->h->memory.at[unit].size || !v->exact) return 0;
+    for (int i = 0; i < v->b->nindex; i++) {
+        if (part[i] != PART_OUTPUT) continue;
+        if (o.n == MAX_ORDERED) return 0;
+        o.at[o.n++] = i;
+    }
+    if (o.n < 2) return 0;
+    try_orders(&o, 0);
+    double given = move_cycles(&o);
+    if (o.least >= given) return 0;
+    Text names = {.arena = r->arena};
+    for (int k = 0; k < o.n; k++)
+        text_printf(&names, "%s%s", k ? " " : "", v->b->index[o.best[k]].name);
+    pass_did(r, v->b, "by %s transfers into %s take %.0f cycles, as they were %.0f",
+             text_str(&names), r->h->memory.at[unit].name, o.least, given);
+    memcpy(out, o.best, sizeof o.best);
+    return o.n;
+}
+
 // What becomes of a block: its indices with their parts, and the loop that becomes a vector.
 typedef struct Nest {
     int n, id[64];
@@ -132,8 +236,14 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     if (b->nindex > 64) return t; // no Tree is as deep
     sort_indices(v, inner, leaves ? pass_int(r, "registers") : 0, nest.part);
     for (int i = 0; i < nest.n; i++) nest.id[i] = b->index[i].id;
+    int order[MAX_ORDERED], ordered = leaves ? 0 : best_order(r, v, nest.part, order);
     const Tree *now = inner >= 0 ? divide_vector(r, t, v, inner, &nest) : t;
-    for (LoopPart p = PART_OUTPUT; p <= PART_VECTOR; p++)
+    for (int i = 0; i < ordered; i++) {
+        id[n] = nest.id[order[i]];
+        group[n] = (BlockGroup){1, &id[n], KIND_SERIAL};
+        n++;
+    }
+    for (LoopPart p = ordered ? PART_REDUCED : PART_OUTPUT; p <= PART_VECTOR; p++)
         for (int i = 0; i < nest.n; i++) {
             if (nest.part[i] != p) continue;
             id[n] = nest.id[i];
@@ -160,6 +270,8 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
 //
 //     for [m:4, n:64, k:32]: C[m, n] += A[m, k]*B[k, n]
 //  -> for k in 32: for m in 4: for n in 64 vector: ...          with vector=64 registers=8
+//
+// With fits=UNIT the loops over tiles run in the order with the fewest cycles of transfers into it.
 const Tree *pass_order(PassRun *r, const Tree *t) {
     Every every = {.arena = r->arena, .tags = pass_tags(r, t, "reqs")};
     tree_walk(t, add_block, &every);

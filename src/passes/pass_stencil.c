@@ -194,12 +194,12 @@ const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char 
     return why;
 }
 
-static Tags inner_tags(const Matcher *m) {
-    Tags given = pass_tags(m->r, m->t, "inner");
+// Those of a parameter, and #name=STENCIL.
+static Tags tags_with(const Matcher *m, const char *param, const char *name) {
+    Tags given = pass_tags(m->r, m->t, param);
     Tag *tag = arena_new_n(m->r->arena, Tag, given.n + 1);
     for (int i = 0; i < given.n; i++) tag[i] = given.at[i];
-    tag[given.n] =
-        (Tag){name_of(m->t->names, "stencil"), name_of(m->t->names, m->best.stencil->name)};
+    tag[given.n] = (Tag){name_of(m->t->names, name), name_of(m->t->names, m->best.stencil->name)};
     return (Tags){given.n + 1, tag};
 }
 
@@ -215,7 +215,7 @@ static const Tree *tagged(const Matcher *m, const Tree *t, int loop, const int *
         index[i].tags = (Tags){1, tag};
     }
     like.index = index;
-    Tags more = inner_tags(m);
+    Tags more = tags_with(m, "inner", "stencil");
     Tag *tags = arena_new_n(m->r->arena, Tag, like.node.tags.n + more.n);
     for (int i = 0; i < like.node.tags.n; i++) tags[i] = like.node.tags.at[i];
     for (int i = 0; i < more.n; i++) tags[like.node.tags.n + i] = more.at[i];
@@ -240,7 +240,7 @@ static const Tree *tile_to(Matcher *m, int loop) {
         return m->t;
     }
     TreeEdit e = pass_edit(m->r);
-    TileHow how = {.size = size, .outer = pass_tags(m->r, m->t, "outer")};
+    TileHow how = {.size = size, .outer = tags_with(m, "outer", "tiles_of")};
     const Tree *now = whole ? m->t : tree_block_tile(m->t, loop, &how, NULL, &inner, &e);
     if (!now) {
         pass_refused(m->r, m->b);

@@ -43,7 +43,9 @@ pass stencil as=blocks reqs=#copy use=transpose.L1
 pass stencil reqs=#contraction outer=#tiles whole=yes
 pass fuse a=#zero b=#tiles always=yes
 pass cache as=pack reqs=#tiles unit=L2 out=no along=stencil_n
+pass cache as=pack.rows reqs=#tiles_of=panel.rows unit=L2 out=no strided=yes
 pass stencil as=panels reqs=#stencil=panel outer=#tiles whole=yes
+pass stencil as=rows reqs=#stencil=panel.rows outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5 whole=yes
 pass fuse as=start a=#zero b=#tiles always=yes
 pass stencil as=copies reqs=#cache use=transpose
 pass stencil as=lanes reqs=#stencil=transpose.L1 use=transpose
@@ -53,8 +55,10 @@ pass localize
 pass scalarize
 pass constraints
 pass prune
+pass order as=groups.4 reqs=#stencil=group.4 vector=4 registers=64
+pass order as=groups.8 reqs=#stencil=group.8 vector=8 registers=32
 pass deps
-pass order vector=128 registers=4
+pass order vector=128 registers=4 fits=L1
 $ loopwright machine --describe small.lwm > again.lwm && loopwright machine --describe again.lwm | cmp - again.lwm && loopwright machine --describe | head -1
 machine host "{{.*}}"
 $ loopwright passes mm.tc --size M=8,N=8,K=4
@@ -70,7 +74,7 @@ usage: loopwright run FILE [options]; --help explains them
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
 --- stderr
 error: the passes of 'avx2' have no label 'tiel'
-note: there are 'flatten', 'dead', 'blocks', 'stencil', 'fuse', 'pack', 'panels', 'start', 'copies', 'lanes', 'epilogue', 'eltwise', ...
+note: there are 'flatten', 'dead', 'blocks', 'stencil', 'fuse', 'pack', 'pack.rows', 'panels', 'rows', 'start', 'copies', 'lanes', ...
 --- exit 1
 $ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx51
 --- stderr
