@@ -80,14 +80,18 @@ bool gpulab_assembles(const char *text, const char *arch, bool may_spill, char *
     close(fd);
     snprintf(command, sizeof command, "%s -v -arch=%s -o /dev/null %s 2>&1", ptxas(), arch, name);
     FILE *f = ok ? popen(command, "r") : NULL;
-    size_t n = f ? fread(why, 1, size - 1, f) : 0;
-    why[n] = 0;
-    ok = f && pclose(f) == 0;
-    unlink(name);
-    for (const char *at = why; !may_spill && (at = strstr(at, "bytes spill")); at++) {
-        const char *digits = at;
-        while (digits > why && digits[-1] == ' ') digits--;
-        if (digits > why && digits[-1] != '0') ok = false;
+    char row[512];
+    size_t n = 0;
+    why[0] = 0;
+    while (f && fgets(row, sizeof row, f)) {
+        const char *spill = strstr(row, "bytes stack frame, ");
+        bool spills = spill && atoi(spill + strlen("bytes stack frame, ")) > 0;
+        if (spills && !may_spill) ok = false;
+        if (!spills && strstr(row, " info ")) continue;
+        if (spill && !spills) continue;
+        if (n + strlen(row) < size) n += (size_t)snprintf(why + n, size - n, "%s", row);
     }
+    ok = f && pclose(f) == 0 && ok;
+    unlink(name);
     return ok;
 }

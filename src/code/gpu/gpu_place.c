@@ -141,7 +141,8 @@ static void see_use(void *user, const Access *a, bool guarded) {
     p->k->buffer[a->tensor].used = true;
     see_owner(p, u, parts);
     if (u->many) return;
-    if (!parts->fine || is_checked(p) || (u->any && parts->rest != u->rest)) {
+    bool vector = p->leaf->vector > 1; // registers are single elements
+    if (!parts->fine || vector || is_checked(p) || (u->any && parts->rest != u->rest)) {
         u->hard = u->any = true;
         u->owned = false;
         return;

@@ -1,4 +1,4 @@
-# Border blocks compute indices that full blocks never have; threads combine only what no other thread reduces.
+# Border blocks compute indices that full blocks never have; threads combine only what no other thread reduces; vectors are not copied to registers.
 --- mirror.lwp
 program mirror {
     input A: f32[15, 13]
@@ -19,6 +19,25 @@ program sums {
 }
 --- sums.lws
 S: k:grid.y l%4:grid.x l:thread.y i%8 i:thread.x
+--- most.lwp
+program most {
+    input V: i64[2] from [1]
+    output M: i64[]
+    temp W: i64[2]
+
+    W: for i in 0:2
+        W[i] = V[i + 1]
+
+    M: for i in 0:2
+        M[] max=! W[i]
+}
+--- most.lws
+W:
+    at i%2
+M: i%2
+    copy W at i%2
+$ loopwright run most.lwp --schedule most.lws --device emulate --check | grep check
+  check    right: bit for bit, against the interpreter
 $ loopwright run mirror.lwp --schedule mirror.lws --device emulate --check | grep check
   check    right: bit for bit, against the interpreter
 $ loopwright run sums.lwp --schedule sums.lws --device emulate --check | grep check
