@@ -15,6 +15,7 @@
 //   ptx_memory.c  elements: loads, stores           ptx_promote.c  elements that a loop keeps
 //   ptx_reduce.c  reductions over threads           ptx_index.c    index arithmetic, hoisted
 //   ptx_value.c   expressions, conversions          ptx_func.c     functions of floats
+//   ptx_formula.c formulas of others                ptx_special.c  erf, gamma, Bessel functions
 //   ptx_program.c as a program of a device          ptx_text.c     operands, instructions
 #ifndef LW_CODE_PTX_PTX_H
 #define LW_CODE_PTX_PTX_H

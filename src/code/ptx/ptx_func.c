@@ -1,7 +1,8 @@
 // Functions of floats. Those that code/micro makes of arithmetic for the CPU are the same formulas
 // here, one lane wide, so both back-ends round alike; the arguments that the CPU leaves to a call
-// (huge angles, quotients beyond the mantissa) are computed here by integer arithmetic.
-#include "code/ptx/ptx_impl.h"
+// (huge angles, quotients beyond the mantissa) are computed here by integer arithmetic, and the
+// functions that it leaves to a call always by formulas (ptx_formula.c, ptx_special.c).
+#include "code/ptx/ptx_formula.h"
 
 #include "base/bug.h"
 #include "code/micro/micro_math.h"
@@ -21,10 +22,8 @@ static const char *named(KernelWriter *w, const char *op, Type t) {
     return arena_printf(w->arena, "%s.%c%d", op, c, is_wide(t) ? 64 : 32);
 }
 
-static Opnd in_reg(KernelWriter *w, Opnd v) { return v.literal ? moved(w, v) : v; }
-
 static Opnd micro_compare(KernelWriter *w, ExprOp op, Type from, Opnd a, Opnd b) {
-    return operation(w, op, from, (Opnd[]){in_reg(w, a), b});
+    return operation(w, op, from, (Opnd[]){func_register(w, a), b});
 }
 
 static Opnd micro_op(KernelWriter *w, const Micro *m, const Opnd *v) {
@@ -45,7 +44,7 @@ static Opnd micro_op(KernelWriter *w, const Micro *m, const Opnd *v) {
         return NEW(
             w, c,
             arena_printf(w->arena, "cvt.rzi.s%d.f%d", wide ? 64 : 32, is_wide(m->from) ? 64 : 32),
-            in_reg(w, v[0]));
+            func_register(w, v[0]));
     default: return operation(w, (ExprOp)m->op, m->from, v);
     }
 }
@@ -65,10 +64,10 @@ static Opnd micro_value(KernelWriter *w, const Micro *m, const Opnd *v) {
     }
     case MI_WIDEN:
         return NEW(w, REG_64, m->from == TYPE_F32 ? "cvt.f64.f32" : "cvt.rn.f64.s32",
-                   in_reg(w, v[0]));
+                   func_register(w, v[0]));
     case MI_NARROW:
         return NEW(w, REG_32, m->type == TYPE_F32 ? "cvt.rn.f32.f64" : "cvt.rzi.s32.f64",
-                   in_reg(w, v[0]));
+                   func_register(w, v[0]));
     case MI_CAST: return convert(w, m->type, m->from, v[0]);
     case MI_RESCUE: return rescue(w, m, v);
     default: bug("micro-operation %d in a function", m->kind);
@@ -76,7 +75,7 @@ static Opnd micro_value(KernelWriter *w, const Micro *m, const Opnd *v) {
 }
 
 // The function as micro-operations, and these as instructions.
-static Opnd expand(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
+Opnd func_expand(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
     Seg seg;
     int arg[4], n = op_info[op].arity;
     seg_init(&seg, w->arena, 0);
@@ -121,8 +120,6 @@ static const uint64_t two_over_pi[] = {
     0xe88235f52ebb4484ull, 0xe99c7026b45f7e41ull, 0x3991d639835339f4ull, 0x9c845f8bbdf9283bull,
     0x1ff897ffde05980full, 0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull,
     0x7527bac7ebe5f17bull, 0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull};
-
-static Opnd u64(uint64_t x) { return lit(REG_64, x); }
 
 // Four words of the table from number `word` on.
 static void table_words(KernelWriter *w, Opnd word, Opnd *out) {
@@ -179,7 +176,7 @@ static Opnd trig_far(KernelWriter *w, ExprOp op, Opnd x) {
                  lit_value(TYPE_F64, (Value){.f = 1.57079632679489661923}));
     // |r| <= π/4: the reduction inside finds quadrant 0.
     w->near = true;
-    Opnd sine = expand(w, OP_SIN, TYPE_F64, &r), cosine = expand(w, OP_COS, TYPE_F64, &r);
+    Opnd sine = func_expand(w, OP_SIN, TYPE_F64, &r), cosine = func_expand(w, OP_COS, TYPE_F64, &r);
     w->near = false;
     if (op == OP_COS) q = NEW(w, REG_64, "add.s64", q, u64(1));
     Opnd odd = NEW(w, REG_PRED, "setp.ne.s64", NEW(w, REG_64, "and.b64", q, u64(1)), u64(0));
@@ -198,16 +195,16 @@ static Opnd trig_far(KernelWriter *w, ExprOp op, Opnd x) {
 // --- Remainders of any size ----------------------------------------------------------------------
 
 // |a| mod |b| of finite doubles, b not 0, by long division of the mantissas, bit by bit.
-static Opnd fmod_far(KernelWriter *w, Opnd a, Opnd b) {
+Opnd func_fmod_far(KernelWriter *w, Opnd a, Opnd b) {
     Opnd mag = u64(INT64_MAX), mask = u64(0xfffffffffffffull), one = u64(0x10000000000000ull);
     Opnd in[2] = {NEW(w, REG_64, "and.b64", a, mag), NEW(w, REG_64, "and.b64", b, mag)}, m[2], e[2];
-    for (int i = 0; i < 2; i++) { // denormals have the exponent of the least normal number
-        Opnd field =
-            NEW(w, REG_32, "cvt.u32.u64", NEW(w, REG_64, "shr.u64", in[i], lit(REG_32, 52)));
-        Opnd none = NEW(w, REG_PRED, "setp.eq.s32", field, lit(REG_32, 0));
-        e[i] = NEW(w, REG_32, "max.s32", field, lit(REG_32, 1));
-        m[i] = NEW(w, REG_64, "and.b64", in[i], mask);
-        m[i] = NEW(w, REG_64, "selp.b64", m[i], NEW(w, REG_64, "or.b64", m[i], one), none);
+    for (int i = 0; i < 2; i++) { // denormals are made normal, with lower exponents
+        Opnd low = NEW(w, REG_PRED, "setp.lt.f64", in[i], f64(0x1p-1022));
+        Opnd n = where(w, low, mul(w, in[i], f64(0x1p54)), in[i]);
+        Opnd field = NEW(w, REG_32, "cvt.u32.u64", NEW(w, REG_64, "shr.u64", n, lit(REG_32, 52)));
+        Opnd down = NEW(w, REG_32, "selp.b32", lit(REG_32, 54), lit(REG_32, 0), low);
+        e[i] = NEW(w, REG_32, "sub.s32", field, down);
+        m[i] = NEW(w, REG_64, "or.b64", NEW(w, REG_64, "and.b64", n, mask), one);
     }
     Opnd r = moved(w, m[0]), left = NEW(w, REG_32, "sub.s32", e[0], e[1]), p = reg_new(w, REG_PRED);
     int loop = label_new(w), end = label_new(w);
@@ -224,19 +221,18 @@ static Opnd fmod_far(KernelWriter *w, Opnd a, Opnd b) {
     INS(w, "selp.b64", r, r, twice, last);
     INS(w, "sub.s32", left, left, lit(REG_32, 1));
     branch(w, last, false, loop);
-    // r·2^(e - 1075): an integer times a power, exact.
-    Opnd f = NEW(w, REG_64, "cvt.rn.f64.u64", r);
+    // r·2^(e - 1075), exact: a negative power leaves an integer, the others go in halves.
+    Opnd f = mul(w, NEW(w, REG_64, "cvt.rn.f64.u64", r), f64(0x1p-1000));
     Opnd k = NEW(w, REG_32, "sub.s32", e[1], lit(REG_32, 1));
-    Opnd half = NEW(w, REG_32, "shr.s32", k, lit(REG_32, 1)),
-         rest = NEW(w, REG_32, "sub.s32", k, half);
-    Opnd power[2] = {half, rest};
-    f = NEW(w, REG_64, "mul.rn.f64", f, lit_value(TYPE_F64, (Value){.f = 0x1p-1000}));
-    for (int i = 0; i < 2; i++) {
+    Opnd down = NEW(w, REG_32, "min.s32", k, lit(REG_32, 0));
+    k = NEW(w, REG_32, "max.s32", k, lit(REG_32, 0));
+    Opnd half = NEW(w, REG_32, "shr.s32", k, lit(REG_32, 1));
+    Opnd power[3] = {down, half, NEW(w, REG_32, "sub.s32", k, half)};
+    for (int i = 0; i < 3; i++) {
         Opnd field = NEW(w, REG_32, "add.s32", power[i], lit(REG_32, 1023));
-        Opnd bits =
-            NEW(w, REG_64, "shl.b64", NEW(w, REG_64, "cvt.s64.s32", field), lit(REG_32, 52));
-        f = NEW(w, REG_64, "mul.rn.f64", f, bits);
-        if (i == 0) f = NEW(w, REG_64, "mul.rn.f64", f, lit_value(TYPE_F64, (Value){.f = 0x1p-74}));
+        field = NEW(w, REG_64, "cvt.s64.s32", field);
+        f = mul(w, f, NEW(w, REG_64, "shl.b64", field, lit(REG_32, 52)));
+        if (i == 1) f = mul(w, f, f64(0x1p-74));
     }
     INS(w, "mov.b64", out, f);
     label_put(w, end);
@@ -245,7 +241,7 @@ static Opnd fmod_far(KernelWriter *w, Opnd a, Opnd b) {
 
 static Opnd remainder_far(KernelWriter *w, ExprOp op, Opnd a, Opnd b) {
     Opnd sign = u64(0x8000000000000000ull), mag = u64(INT64_MAX), inf = u64(0x7ff0000000000000ull);
-    Opnd r = fmod_far(w, a, b);
+    Opnd r = func_fmod_far(w, a, b);
     r = NEW(w, REG_64, "or.b64", r, NEW(w, REG_64, "and.b64", a, sign));
     Opnd zero = lit_value(TYPE_F64, (Value){.f = 0});
     if (op == OP_MOD) { // the sign of b
@@ -277,8 +273,8 @@ static Opnd remainder_far(KernelWriter *w, ExprOp op, Opnd a, Opnd b) {
 static Opnd far_value(KernelWriter *w, ExprOp op, Type t, const Opnd *args) {
     Opnd wide[2];
     for (int i = 0; i < op_info[op].arity; i++)
-        wide[i] =
-            t == TYPE_F64 ? in_reg(w, args[i]) : NEW(w, REG_64, "cvt.f64.f32", in_reg(w, args[i]));
+        wide[i] = t == TYPE_F64 ? func_register(w, args[i])
+                                : NEW(w, REG_64, "cvt.f64.f32", func_register(w, args[i]));
     Opnd z = op == OP_SIN || op == OP_COS ? trig_far(w, op, wide[0])
                                           : remainder_far(w, op, wide[0], wide[1]);
     return t == TYPE_F64 ? z : NEW(w, REG_32, "cvt.rn.f32.f64", z);
@@ -289,8 +285,9 @@ static Opnd rescue(KernelWriter *w, const Micro *m, const Opnd *v) {
     bool two = op_info[m->op].arity == 2;
     Opnd usual = two ? v[1] : v[2];
     if (w->near) return usual;
-    Opnd fine = two ? operation(w, OP_EQ, m->type, (Opnd[]){in_reg(w, v[0]), in_reg(w, v[0])})
-                    : operation(w, OP_LE, m->type, (Opnd[]){in_reg(w, v[0]), v[1]});
+    Opnd fine =
+        two ? operation(w, OP_EQ, m->type, (Opnd[]){func_register(w, v[0]), func_register(w, v[0])})
+            : operation(w, OP_LE, m->type, (Opnd[]){func_register(w, v[0]), v[1]});
     Opnd z = moved(w, usual);
     int end = label_new(w);
     branch(w, fine, true, end);
@@ -302,39 +299,8 @@ static Opnd rescue(KernelWriter *w, const Micro *m, const Opnd *v) {
 
 // --- All of it -----------------------------------------------------------------------------------
 
-// f32 functions that are formulas in f64.
-static bool by_formula(ExprOp op) {
-    switch (op) {
-    case OP_HYPOT:
-    case OP_RHYPOT:
-    case OP_NORM3D:
-    case OP_RNORM3D:
-    case OP_NORM4D:
-    case OP_RNORM4D:
-    case OP_TAN:
-    case OP_SINH:
-    case OP_COSH:
-    case OP_ASINH:
-    case OP_ACOSH:
-    case OP_ATANH:
-    case OP_CBRT:
-    case OP_RCBRT:
-    case OP_ATAN:
-    case OP_ASIN:
-    case OP_ACOS:
-    case OP_ATAN2:
-    case OP_SINPI:
-    case OP_COSPI:
-    case OP_LOGB: return true;
-    default: return false;
-    }
-}
-
-bool func_has(ExprOp op, Type type) {
-    Type t = type_compute(type);
-    if (!type_is_float(t)) return true;
-    if (op == OP_POW) return t == TYPE_F32;
-    if (math_has(op, t)) return true;
+// Operations that are instructions, or a few.
+static bool is_plain(ExprOp op) {
     switch (op) {
     case OP_ADD:
     case OP_SUB:
@@ -355,185 +321,62 @@ bool func_has(ExprOp op, Type type) {
     case OP_TRUNC:
     case OP_SELECT:
     case OP_CAST: return true;
-    default: break;
+    default: return op_info[op].class == OP_COMPARE || op_info[op].class == OP_LOGIC;
     }
-    if (op_info[op].class == OP_COMPARE || op_info[op].class == OP_LOGIC) return true;
-    return t == TYPE_F32 && by_formula(op);
 }
 
-static Opnd f64_op(KernelWriter *w, const char *op, Opnd a, Opnd b) {
-    return NEW(w, REG_64, op, a, b);
+// As micro-operations; the CPU calls the C library for powers in f64.
+static bool is_expanded(ExprOp op, Type t) {
+    return math_has(op, t) && !(op == OP_POW && t == TYPE_F64);
 }
 
-// Square root of a sum of squares: f32 squares are exact in f64.
-static Opnd norm(KernelWriter *w, int n, const Opnd *x, bool inverse) {
-    Opnd sum = f64_op(w, "mul.rn.f64", x[0], x[0]);
-    for (int i = 1; i < n; i++) sum = NEW(w, REG_64, "fma.rn.f64", x[i], x[i], sum);
-    Opnd root = NEW(w, REG_64, "sqrt.rn.f64", sum);
-    for (int i = 0; i < n; i++) { // infinity wins over NaN
-        Opnd size = NEW(w, REG_64, "and.b64", x[i], u64(INT64_MAX));
-        Opnd inf = NEW(w, REG_PRED, "setp.eq.s64", size, u64(0x7ff0000000000000ull));
-        root = NEW(w, REG_64, "selp.b64", u64(0x7ff0000000000000ull), root, inf);
-    }
-    return inverse ? NEW(w, REG_64, "rcp.rn.f64", root) : root;
+bool func_has(ExprOp op, Type type) {
+    Type t = type_compute(type);
+    if (!type_is_float(t) || op == OP_NEXTAFTER) return true;
+    return is_expanded(op, t) || is_plain(op) || formula_has(op) || special_has(op, t);
 }
 
-static Opnd f64(double x) { return lit_value(TYPE_F64, (Value){.f = x}); }
-static Opnd with_sign(KernelWriter *w, Opnd y, Opnd x) { // y is not negative
-    Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
-    return NEW(w, REG_64, "or.b64", y, sign);
-}
-static Opnd where(KernelWriter *w, Opnd p, Opnd a, Opnd b) {
-    return NEW(w, REG_64, "selp.b64", a, b, p);
-}
-static Opnd is(KernelWriter *w, const char *compare, Opnd a, Opnd b) {
-    return NEW(w, REG_PRED, compare, in_reg(w, a), b);
+// Is it a product, or a reciprocal? The CPU's is, too.
+static bool is_small_power(ExprOp op, const Opnd *args) {
+    double y;
+    if (op != OP_POW || !args[1].literal) return false;
+    memcpy(&y, &args[1].bits, sizeof y);
+    return y == 1 || y == 2 || y == 3 || y == -1;
 }
 
-// atan of x >= 0: above 1 from 1/x, above tan(pi/8) from (t - 1)/(t + 1); then its series.
-static Opnd atan_of(KernelWriter *w, Opnd x) {
-    Opnd large = is(w, "setp.gt.f64", x, f64(1));
-    Opnd t = where(w, large, NEW(w, REG_64, "rcp.rn.f64", x), x);
-    Opnd middle = is(w, "setp.gt.f64", t, f64(0.41421356237309503));
-    Opnd less = f64_op(w, "sub.rn.f64", t, f64(1)), more = f64_op(w, "add.rn.f64", t, f64(1));
-    t = where(w, middle, f64_op(w, "div.rn.f64", less, more), t);
-    Opnd z = f64_op(w, "mul.rn.f64", t, t), sum = f64(1.0 / 27);
-    for (int k = 25; k >= 1; k -= 2)
-        sum = NEW(w, REG_64, "fma.rn.f64", z, sum, f64(k % 4 == 1 ? 1.0 / k : -1.0 / k));
-    Opnd y = f64_op(w, "mul.rn.f64", t, sum);
-    y = where(w, middle, f64_op(w, "add.rn.f64", y, f64(0.78539816339744831)), y);
-    return where(w, large, f64_op(w, "sub.rn.f64", f64(1.57079632679489662), y), y);
-}
-
-// By quadrants of x from the quotient of the smaller by the larger.
-static Opnd atan2_of(KernelWriter *w, Opnd y, Opnd x) {
-    Opnd ay = NEW(w, REG_64, "abs.f64", y), ax = NEW(w, REG_64, "abs.f64", x);
-    Opnd ratio = f64_op(w, "div.rn.f64", ay, ax);
-    Opnd equal = is(w, "setp.eq.f64", ay, ax); // infinities too
-    ratio = where(w, equal, f64(1), ratio);
-    ratio = where(w, is(w, "setp.eq.f64", ay, f64(0)), f64(0), ratio);
-    Opnd nan = is(w, "setp.nan.f64", y, x);
-    Opnd q = atan_of(w, ratio), back = f64_op(w, "sub.rn.f64", f64(3.14159265358979324), q);
-    q = where(w, is(w, "setp.lt.s64", x, u64(0)), back, q);
-    return where(w, nan, f64_op(w, "add.rn.f64", x, y), with_sign(w, q, y));
-}
-
-// |x| mod 2 is exact; halves of a turn are mirrored to the first quarter.
-static Opnd turns(KernelWriter *w, ExprOp op, Opnd x) {
-    Opnd a = NEW(w, REG_64, "abs.f64", x), half = f64_op(w, "mul.rn.f64", a, f64(0.5));
-    Opnd whole = NEW(w, REG_64, "cvt.rmi.f64.f64", half);
-    Opnd r = NEW(w, REG_64, "fma.rn.f64", whole, f64(-2), a);
-    Opnd second = is(w, "setp.gt.f64", r, f64(1));
-    r = where(w, second, f64_op(w, "sub.rn.f64", f64(2), r), r);
-    Opnd beyond = is(w, "setp.gt.f64", r, f64(0.5));
-    r = where(w, beyond, f64_op(w, "sub.rn.f64", f64(1), r), r);
-    Opnd steep = is(w, "setp.gt.f64", r, f64(0.25)), pi = f64(3.14159265358979324);
-    Opnd other = f64_op(w, "sub.rn.f64", f64(0.5), r);
-    bool cosine = op == OP_COSPI;
-    Opnd near = f64_op(w, "mul.rn.f64", pi, where(w, steep, other, r));
-    w->near = true;
-    Opnd s = expand(w, OP_SIN, TYPE_F64, &near), c = expand(w, OP_COS, TYPE_F64, &near);
-    w->near = false;
-    Opnd y = cosine ? where(w, steep, s, c) : where(w, steep, c, s);
-    Opnd minus = NEW(w, REG_64, "neg.f64", y);
-    y = where(w, cosine ? beyond : second, minus, y);
-    if (cosine) return y;
-    Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
-    return NEW(w, REG_64, "xor.b64", y, sign);
-}
-
-// The exponent as a number; f32 denormals are normal in f64.
-static Opnd exponent(KernelWriter *w, Opnd x) {
-    Opnd a = NEW(w, REG_64, "abs.f64", x);
-    Opnd field = NEW(w, REG_64, "shr.u64", a, lit(REG_32, 52));
-    Opnd e = NEW(w, REG_64, "cvt.rn.f64.s64", NEW(w, REG_64, "sub.s64", field, u64(1023)));
-    e = where(w, is(w, "setp.eq.f64", a, f64(0)), u64(0xfff0000000000000ull), e);
-    Opnd finite = is(w, "setp.lt.f64", a, u64(0x7ff0000000000000ull));
-    return where(w, finite, e, a);
-}
-
-static Opnd cube_root(KernelWriter *w, Opnd x) {
-    Opnd a = NEW(w, REG_64, "abs.f64", x), l = expand(w, OP_LOG2, TYPE_F64, &a);
-    l = f64_op(w, "div.rn.f64", l, f64(3));
-    return with_sign(w, expand(w, OP_EXP2, TYPE_F64, &l), x);
-}
-
-static Opnd inverse_hyperbolic(KernelWriter *w, ExprOp op, Opnd x) {
-    Opnd a = NEW(w, REG_64, "abs.f64", x), one = f64(1), y;
-    if (op == OP_ATANH) { // log1p(2a/(1 - a))/2
-        Opnd twice = f64_op(w, "add.rn.f64", a, a);
-        y = f64_op(w, "div.rn.f64", twice, f64_op(w, "sub.rn.f64", one, a));
-        return with_sign(w, f64_op(w, "mul.rn.f64", expand(w, OP_LOG1P, TYPE_F64, &y), f64(0.5)),
-                         x);
-    }
-    Opnd square = f64_op(w, "mul.rn.f64", x, x);
-    if (op == OP_ACOSH) { // log1p(d + sqrt(d·(x + 1))) with d = x - 1
-        Opnd d = f64_op(w, "sub.rn.f64", x, one), s = f64_op(w, "add.rn.f64", x, one);
-        Opnd root = NEW(w, REG_64, "sqrt.rn.f64", f64_op(w, "mul.rn.f64", d, s));
-        y = f64_op(w, "add.rn.f64", d, root);
-        Opnd below = is(w, "setp.lt.f64", x, one);
-        return where(w, below, u64(0x7ff8000000000000ull), expand(w, OP_LOG1P, TYPE_F64, &y));
-    }
-    // log1p(a + a²/(1 + sqrt(a² + 1)))
-    Opnd root = NEW(w, REG_64, "sqrt.rn.f64", f64_op(w, "add.rn.f64", square, one));
-    Opnd part = f64_op(w, "div.rn.f64", square, f64_op(w, "add.rn.f64", root, one));
-    y = where(w, is(w, "setp.eq.f64", a, u64(0x7ff0000000000000ull)), a,
-              f64_op(w, "add.rn.f64", a, part));
-    return with_sign(w, expand(w, OP_LOG1P, TYPE_F64, &y), x);
-}
-
-static Opnd formula(KernelWriter *w, ExprOp op, const Opnd *x) {
-    Opnd half = lit_value(TYPE_F64, (Value){.f = 0.5});
-    switch (op) {
-    case OP_HYPOT:
-    case OP_NORM3D:
-    case OP_NORM4D: return norm(w, op_info[op].arity, x, false);
-    case OP_RHYPOT:
-    case OP_RNORM3D:
-    case OP_RNORM4D: return norm(w, op_info[op].arity, x, true);
-    case OP_TAN: {
-        Opnd s = expand(w, OP_SIN, TYPE_F64, x), c = expand(w, OP_COS, TYPE_F64, x);
-        return f64_op(w, "div.rn.f64", s, c);
-    }
-    case OP_SINH: { // (e + e/(e + 1))/2 with e = expm1(|x|)
-        Opnd a = NEW(w, REG_64, "abs.f64", x[0]), e = expand(w, OP_EXPM1, TYPE_F64, &a);
-        Opnd d = f64_op(w, "add.rn.f64", e, lit_value(TYPE_F64, (Value){.f = 1}));
-        Opnd inf = NEW(w, REG_PRED, "setp.eq.s64", e, u64(0x7ff0000000000000ull));
-        Opnd ratio = NEW(w, REG_64, "selp.b64", lit_value(TYPE_F64, (Value){.f = 1}),
-                         f64_op(w, "div.rn.f64", e, d), inf);
-        Opnd y = f64_op(w, "mul.rn.f64", f64_op(w, "add.rn.f64", e, ratio), half);
-        return NEW(w, REG_64, "or.b64", y,
-                   NEW(w, REG_64, "and.b64", x[0], u64(0x8000000000000000ull)));
-    }
-    case OP_COSH: {
-        Opnd a = NEW(w, REG_64, "abs.f64", x[0]), e = expand(w, OP_EXP, TYPE_F64, &a);
-        Opnd r = NEW(w, REG_64, "rcp.rn.f64", e);
-        return f64_op(w, "mul.rn.f64", f64_op(w, "add.rn.f64", e, r), half);
-    }
-    case OP_ASINH:
-    case OP_ACOSH:
-    case OP_ATANH: return inverse_hyperbolic(w, op, x[0]);
-    case OP_CBRT: return cube_root(w, x[0]);
-    case OP_RCBRT: return NEW(w, REG_64, "rcp.rn.f64", cube_root(w, x[0]));
-    case OP_ATAN: return with_sign(w, atan_of(w, NEW(w, REG_64, "abs.f64", x[0])), x[0]);
-    case OP_ATAN2: return atan2_of(w, x[0], x[1]);
-    case OP_ASIN:
-    case OP_ACOS: { // the other side of a right triangle
-        Opnd d = f64_op(w, "sub.rn.f64", f64(1), x[0]), s = f64_op(w, "add.rn.f64", f64(1), x[0]);
-        Opnd side = NEW(w, REG_64, "sqrt.rn.f64", f64_op(w, "mul.rn.f64", d, s));
-        return op == OP_ASIN ? atan2_of(w, x[0], side) : atan2_of(w, side, x[0]);
-    }
-    case OP_SINPI:
-    case OP_COSPI: return turns(w, op, x[0]);
-    case OP_LOGB: return exponent(w, x[0]);
-    default: bug("formula of %s", op_info[op].name);
-    }
+// The next number towards y: the bits of x, one up or down.
+static Opnd next_after(KernelWriter *w, Type t, Opnd x, Opnd y) {
+    bool wide = t == TYPE_F64;
+    RegClass c = wide ? REG_64 : REG_32;
+    uint64_t sign = wide ? 1ull << 63 : 1u << 31;
+    x = func_register(w, x);
+    y = func_register(w, y);
+    const char *and = wide ? "and.b64" : "and.b32", * or = wide ? "or.b64" : "or.b32";
+    const char *selp = wide ? "selp.b64" : "selp.b32";
+    Opnd zero = lit(c, 0), below = NEW(w, REG_PRED, wide ? "setp.lt.f64" : "setp.lt.f32", x, y);
+    Opnd negative = NEW(w, REG_PRED, wide ? "setp.lt.s64" : "setp.lt.s32", x, zero);
+    Opnd away = NEW(w, REG_PRED, "xor.pred", below, negative); // from zero
+    Opnd step = NEW(w, c, selp, lit(c, 1), lit(c, UINT64_MAX), away);
+    Opnd next = NEW(w, c, wide ? "add.s64" : "add.s32", x, step);
+    Opnd least = NEW(w, c, or, NEW(w, c, and, y, lit(c, sign)), lit(c, 1));
+    Opnd none = NEW(w, REG_PRED, wide ? "setp.eq.f64" : "setp.eq.f32", x, zero);
+    next = NEW(w, c, selp, least, next, none);
+    Opnd equal = NEW(w, REG_PRED, wide ? "setp.eq.f64" : "setp.eq.f32", x, y);
+    next = NEW(w, c, selp, y, next, equal);
+    Opnd nan = NEW(w, REG_PRED, wide ? "setp.nan.f64" : "setp.nan.f32", x, y);
+    Opnd sum = NEW(w, c, wide ? "add.rn.f64" : "add.rn.f32", x, y);
+    return NEW(w, c, selp, sum, next, nan);
 }
 
 Opnd func_value(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
-    if (math_has(op, type)) return expand(w, op, type, args);
+    if (op == OP_NEXTAFTER) return next_after(w, type, args[0], args[1]);
+    if (is_expanded(op, type) || is_small_power(op, args)) return func_expand(w, op, type, args);
+    bool wide = type == TYPE_F64;
     Opnd x[4];
-    for (int i = 0; i < op_info[op].arity; i++)
-        x[i] = NEW(w, REG_64, "cvt.f64.f32", in_reg(w, args[i]));
-    return NEW(w, REG_32, "cvt.rn.f32.f64", formula(w, op, x));
+    for (int i = 0; i < op_info[op].arity; i++) {
+        x[i] = func_register(w, args[i]);
+        if (!wide) x[i] = NEW(w, REG_64, "cvt.f64.f32", x[i]);
+    }
+    Opnd y = formula_has(op) ? formula_value(w, op, wide, x) : special_value(w, op, x);
+    return wide ? y : NEW(w, REG_32, "cvt.rn.f32.f64", y);
 }
