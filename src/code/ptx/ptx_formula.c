@@ -186,16 +186,16 @@ static Opnd inverse_hyperbolic(KernelWriter *w, ExprOp op, Opnd x, bool wide) {
 // --- Powers --------------------------------------------------------------------------------------
 
 // A number in two pieces: high, and what is left, at most half a unit of it.
-typedef struct Pieces {
+typedef struct TwoPart {
     Opnd high, low;
-} Pieces;
+} TwoPart;
 
-static Pieces pair_sum(KernelWriter *w, Opnd a, Opnd b, Opnd low) { // |a| >= |b|
+static TwoPart pair_sum(KernelWriter *w, Opnd a, Opnd b, Opnd low) { // |a| >= |b|
     Opnd sum = add(w, a, b), rest = sub(w, b, sub(w, sum, a));
-    return (Pieces){sum, add(w, rest, low)};
+    return (TwoPart){sum, add(w, rest, low)};
 }
 
-static Pieces pair_mul(KernelWriter *w, Pieces a, Pieces b) {
+static TwoPart pair_mul(KernelWriter *w, TwoPart a, TwoPart b) {
     Opnd high = mul(w, a.high, b.high), low = fma3(w, a.high, b.high, minus(w, high));
     low = fma3(w, a.low, b.high, fma3(w, a.high, b.low, low));
     return pair_sum(w, high, low, f64(0));
@@ -203,7 +203,7 @@ static Pieces pair_mul(KernelWriter *w, Pieces a, Pieces b) {
 
 // log2(a) = e + log2(m), sqrt(1/2) < m < sqrt(2), from log(m) = 2·(s + s·z·(1/3 + z/5 + ...)) with
 // s = (m - 1)/(m + 1) and z = s². The terms from z/5 on are small enough for one piece.
-static Pieces log2_pair(KernelWriter *w, Opnd a) {
+static TwoPart log2_pair(KernelWriter *w, Opnd a) {
     Opnd tiny = is(w, "setp.lt.f64", a, f64(0x1p-1022));
     Opnd n = where(w, tiny, mul(w, a, f64(0x1p54)), a), lower = u64(0x3fe6a09e667f3bcdull);
     Opnd bits = NEW(w, REG_64, "sub.s64", n, lower); // exponents change at sqrt(1/2)
@@ -213,27 +213,27 @@ static Pieces log2_pair(KernelWriter *w, Opnd a) {
     e = NEW(w, REG_64, "cvt.rn.f64.s64", e);
     e = where(w, tiny, sub(w, e, f64(54)), e);
     Opnd top = sub(w, m, f64(1)), den = add(w, m, f64(1)), lost = sub(w, m, sub(w, den, f64(1)));
-    Pieces s = {quot(w, top, den), {0}};
+    TwoPart s = {quot(w, top, den), {0}};
     Opnd rest = fma3(w, minus(w, s.high), den, top);
     s.low = quot(w, fma3(w, minus(w, s.high), lost, rest), den);
-    Pieces z = pair_mul(w, s, s);
+    TwoPart z = pair_mul(w, s, s);
     Opnd tail = f64(1.0 / 45);
     for (int k = 43; k >= 5; k -= 2) tail = fma3(w, tail, z.high, f64(1.0 / k));
     tail = mul(w, tail, z.high);
-    Pieces p =
+    TwoPart p =
         pair_mul(w, z, pair_sum(w, f64(0x1.5555555555555p-2), tail, f64(0x1.5555555555555p-56)));
     p = pair_mul(w, s, p);
     p = pair_sum(w, s.high, p.high, add(w, s.low, p.low));
-    p = pair_mul(w, p, (Pieces){f64(0x1.71547652b82fep+1), f64(0x1.777d0ffda0d24p-55)}); // 2/ln 2
+    p = pair_mul(w, p, (TwoPart){f64(0x1.71547652b82fep+1), f64(0x1.777d0ffda0d24p-55)}); // 2/ln 2
     // e may be 0; it is a whole number otherwise, and larger.
-    Pieces sum = pair_sum(w, e, p.high, p.low);
+    TwoPart sum = pair_sum(w, e, p.high, p.low);
     Opnd none = is(w, "setp.eq.f64", e, f64(0));
-    return (Pieces){where(w, none, p.high, sum.high), where(w, none, p.low, sum.low)};
+    return (TwoPart){where(w, none, p.high, sum.high), where(w, none, p.low, sum.low)};
 }
 
 // a^y = 2^(y·log2(a)) for a > 0; the low piece of the exponent is a factor close to 1.
 static Opnd power_of(KernelWriter *w, Opnd a, Opnd y) {
-    Pieces l = log2_pair(w, a);
+    TwoPart l = log2_pair(w, a);
     Opnd high = mul(w, y, l.high), low = fma3(w, y, l.high, minus(w, high));
     low = mul(w, fma3(w, y, l.low, low), f64(0.69314718055994531));
     Opnd e = call(w, OP_EXP2, high), exact = fma3(w, e, low, e);
