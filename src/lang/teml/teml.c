@@ -99,7 +99,11 @@ const char *teml_found(Teml *t, const Syn *s) {
 TemlValue *teml_argument(Teml *t, const TemlStmt *s, int arg, const char *wanted) {
     const Syn *syn = s->arg[arg];
     Range at = syn->kind == SYN_NONE ? s->head : syn->range;
-    diag_report(t->diags, at, DIAG_TEML_ARGUMENT, arg + 1, s->builtin, wanted, teml_found(t, syn));
+    const char *found = teml_found(t, syn);
+    bool iterators = *wanted == '[';
+    if (syn->kind == SYN_NAME && !iterators && !teml_find(t, syn->name))
+        found = arena_printf(t->arena, "%s, which has no value", found);
+    diag_report(t->diags, at, DIAG_TEML_ARGUMENT, arg + 1, s->builtin, wanted, found);
     return NULL;
 }
 
