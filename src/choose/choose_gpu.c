@@ -8,7 +8,9 @@
 //                 on the same rows run in the same blocks
 //   partial sums  reductions into few elements: partial results first (`privatise`), then their sum
 //   columns       short rows of sums: a block per row, whose threads divide the sums
-//   windows       other sums of products (convolutions): each thread computes a few results
+//   windows       other sums of products (convolutions): each thread computes a few results; where
+//                 there are many channels, some at a time are staged through shared memory
+//   layers        small products of the rows of products: one block per row computes all of them
 //   transposition tiles through shared memory
 //   the rest      the order of the program with the contiguous iterator innermost and no marks: the
 //                 mapping divides independent iterations among threads (code/gpu)
@@ -17,34 +19,11 @@
 #include "choose/choose_gpu.h"
 
 #include "base/checked.h"
-#include "program/stmt_facts.h"
+#include "choose/choose_gpu_impl.h"
 #include "sched/flatten.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum {
-    PROCESSORS = 132,      // blocks that should exist
-    MANY_THREADS = 32768,  // enough to fill the processors
-    LONG_ROW = 64,         // values whose reduction is worth several threads
-    ROW_THREADS = 256,     // at most, per row
-    MANY_VALUES = 1 << 16, // a reduction that needs several blocks
-    TILE_DEPTH = 16,       // of a contraction, per stage
-    STAGES = 3,
-    AT_ONCE = 8, // values of a reduction that one thread loads before it uses the first
-};
-
-typedef struct Gpu {
-    Arena *arena;
-    const Program *p;
-    const ProgramFacts *f;
-    const int64_t *const *stride; // of arguments
-    int *host;                    // per statement: whose post-operation it is, or -1
-    Text out;
-    int row_stmt; // the last statement of a group of rows, or -1
-    int nrows, row_class[3], row_threads;
-    int64_t row_inner;
-} Gpu;
 
 // --- Strides -------------------------------------------------------------------------------------
 
@@ -62,7 +41,7 @@ static int64_t step_of(const Gpu *g, const Access *a, int iter) {
     return sum;
 }
 
-static int contiguous_iter(const Gpu *g, const Stmt *s, const Access *a) {
+int gpu_contiguous(const Gpu *g, const Stmt *s, const Access *a) {
     for (int i = s->niters - 1; i >= 0; i--)
         if (iter_extent(&s->iter[i]) > 1 && step_of(g, a, i) == 1) return i;
     return -1;
@@ -78,14 +57,14 @@ static bool is_simple(const Access *a) {
 
 // --- Writing -------------------------------------------------------------------------------------
 
-static void loop(Gpu *g, const Stmt *s, int iter, int64_t step, const char *mark) {
+void gpu_loop(Gpu *g, const Stmt *s, int iter, int64_t step, const char *mark) {
     text_char(&g->out, ' ');
     name_print(&g->out, s->iter[iter].name);
     if (step > 1) text_printf(&g->out, "/%lld", (long long)step);
     if (mark) text_printf(&g->out, ":%s", mark);
 }
 
-static void label(Gpu *g, const Stmt *s, const char *suffix) {
+void gpu_label(Gpu *g, const Stmt *s, const char *suffix) {
     text_printf(&g->out, "%s%s:", s->label, suffix);
 }
 
@@ -103,29 +82,22 @@ static bool has_word_names(const Program *p) {
 
 // --- Contractions --------------------------------------------------------------------------------
 
-typedef struct Contraction {
-    const Access *a, *b; // a without n, b without m
-    int m, n, k;
-    int64_t M, N, K;
-    Type type;
-} Contraction;
-
-static const Access *factor(const Expr *e) {
+const Access *gpu_factor(const Expr *e) {
     while (e->kind == EXPR_OP && e->op == OP_CAST) e = e->arg[0];
     return e->kind == EXPR_READ ? e->access : NULL;
 }
 
-static bool find_product(const Gpu *g, const Stmt *s, Contraction *c) {
+bool gpu_product(const Gpu *g, const Stmt *s, Contraction *c) {
     const Expr *e = s->value;
     *c = (Contraction){.m = -1, .n = -1, .k = -1, .type = e->type};
     if (s->op != REDUCE_ADD || s->nconstraints || s->unproven || e->kind != EXPR_OP ||
         e->op != OP_MUL || !type_is_float(e->type))
         return false;
-    const Access *x = factor(e->arg[0]), *y = factor(e->arg[1]);
+    const Access *x = gpu_factor(e->arg[0]), *y = gpu_factor(e->arg[1]);
     if (!x || !y || x->tensor == y->tensor || !is_simple(x) || !is_simple(y) ||
         !is_simple(s->write))
         return false;
-    c->n = contiguous_iter(g, s, s->write);
+    c->n = gpu_contiguous(g, s, s->write);
     if (c->n < 0 || access_uses_iter(x, c->n) == access_uses_iter(y, c->n)) return false;
     c->b = access_uses_iter(x, c->n) ? x : y;
     c->a = c->b == x ? y : x;
@@ -140,7 +112,7 @@ static bool find_product(const Gpu *g, const Stmt *s, Contraction *c) {
 }
 
 static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
-    if (!find_product(g, s, c)) return false;
+    if (!gpu_product(g, s, c)) return false;
     // Tails of a small tile cost more than its copies save.
     bool ragged = (c->M < 64 && c->M % 16) || (c->N < 64 && c->N % 16);
     return c->M >= 16 && c->N >= 16 && c->K >= 16 && !ragged;
@@ -170,7 +142,7 @@ static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_
     for (int i = count - 1; i > 0; i--) // too small for all processors
         if (blocks_of(&tiles[i], c, batch) * 4 >= PROCESSORS) return &tiles[i];
     // Long sums of few results: more blocks, each with more groups in k.
-    static const GpuTile tiny = {16, 16, 2, 2};
+    static const GpuTile tiny = {8, 16, 2, 4};
     const GpuTile *last = &tiles[count - 1];
     bool few = blocks_of(last, c, batch) * 2 < PROCESSORS && c->K >= 512;
     return few && along_k ? &tiny : last;
@@ -182,7 +154,8 @@ static int groups_of(const GpuTile *t, const Contraction *c, int64_t blocks, boo
     int64_t least = along_k ? 4 * TILE_DEPTH : TILE_DEPTH; // of k, for each of half the groups
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
     if (blocks > 2 * PROCESSORS && threads >= 128) return 1;
-    while (groups < 8 && threads * groups * 2 <= most && c->K >= groups * least) groups *= 2;
+    int limit = threads < 32 ? 16 : 8;
+    while (groups < limit && threads * groups * 2 <= most && c->K >= groups * least) groups *= 2;
     return groups;
 }
 
@@ -201,29 +174,31 @@ static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t dep
 
 // Blocks, and the loops around the product that have no part in it.
 static void write_blocks(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int first) {
-    label(g, s, "");
-    if (first >= 0) loop(g, s, first, 1, "grid.z");
-    loop(g, s, c->m, t->bm, "grid.y");
-    loop(g, s, c->n, t->bn, "grid.x");
+    gpu_label(g, s, "");
+    if (first >= 0) gpu_loop(g, s, first, 1, "grid.z");
+    gpu_loop(g, s, c->m, t->bm, "grid.y");
+    gpu_loop(g, s, c->n, t->bn, "grid.x");
     for (int i = 0; i < s->niters; i++)
-        if (!s->iter[i].reduction && i != c->m && i != c->n && i != first) loop(g, s, i, 1, NULL);
+        if (!s->iter[i].reduction && i != c->m && i != c->n && i != first)
+            gpu_loop(g, s, i, 1, NULL);
     for (int i = 0; i < s->niters; i++)
-        if (s->iter[i].reduction && i != c->k) loop(g, s, i, 1, NULL);
+        if (s->iter[i].reduction && i != c->k) gpu_loop(g, s, i, 1, NULL);
 }
 
-// Both operands run along k: vectors along it, and the columns of a thread lie apart.
+// Both operands run along k: vectors along it, and the columns of a thread lie apart. Groups of
+// threads divide each staged tile.
 static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
-    int64_t depth = min_i64(TILE_DEPTH, c->K),
-            chunk = ceil_div(ceil_div(c->K, groups), depth) * depth;
-    if (groups > 1) loop(g, s, c->k, chunk, "thread.z");
-    loop(g, s, c->k, depth, NULL);
-    loop(g, s, c->m, t->tm, "thread.y");
-    loop(g, s, c->k, 1, NULL);
+    int64_t chunk = groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH;
+    int64_t depth = min_i64(groups * chunk, c->K);
+    gpu_loop(g, s, c->k, depth, NULL);
+    if (groups > 1) gpu_loop(g, s, c->k, ceil_div(depth, groups), "thread.z");
+    gpu_loop(g, s, c->m, t->tm, "thread.y");
+    gpu_loop(g, s, c->k, 1, NULL);
     text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->tn);
-    loop(g, s, c->m, 1, NULL);
-    loop(g, s, c->n, 1, NULL);
+    gpu_loop(g, s, c->m, 1, NULL);
+    gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
-    int64_t stages = min_i64(ceil_div(groups > 1 ? chunk : c->K, depth), STAGES);
+    int64_t stages = min_i64(ceil_div(c->K, depth), STAGES);
     copy_line(g, c->a, s, c->k, depth, stages, "");
     copy_line(g, c->b, s, c->k, depth, stages, "");
 }
@@ -243,7 +218,7 @@ static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
 static bool transposes(const Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t) {
     const Tensor *a = &g->p->tensors.at[c->a->tensor];
     return t->tm == 8 && c->a->rank == 2 && type_info[a->type].bytes == 4 &&
-           c->a->tensor < g->p->ninputs && contiguous_iter(g, s, c->a) == c->k;
+           c->a->tensor < g->p->ninputs && gpu_contiguous(g, s, c->a) == c->k;
 }
 
 // Warps of 4 x 8 lanes. Rows have bits 1 and 4 of the lane, columns bits 0, 2 and 3: then the lanes
@@ -251,20 +226,20 @@ static bool transposes(const Gpu *g, const Stmt *s, const Contraction *c, const 
 static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
     int64_t depth = tile_depth(t, c, &groups), steps = ceil_div(c->K, depth);
     bool transposed = transposes(g, s, c, t);
-    loop(g, s, c->k, depth, NULL);
-    if (groups > 1) loop(g, s, c->k, depth / groups, "warp");
-    loop(g, s, c->m, 4 * t->tm, "warp");
-    loop(g, s, c->n, 8 * t->tn, "warp");
-    loop(g, s, c->k, 1, NULL);
+    gpu_loop(g, s, c->k, depth, NULL);
+    if (groups > 1) gpu_loop(g, s, c->k, depth / groups, "warp");
+    gpu_loop(g, s, c->m, 4 * t->tm, "warp");
+    gpu_loop(g, s, c->n, 8 * t->tn, "warp");
+    gpu_loop(g, s, c->k, 1, NULL);
     int rows = groups == 1 && t->tm > 4 ? t->tm / 2 : t->tm; // that lie together
-    if (rows < t->tm) loop(g, s, c->m, 4 * rows, NULL);
-    if (t->tn > 4) loop(g, s, c->n, 32, NULL);
-    loop(g, s, c->m, 2 * rows, "lane");
-    loop(g, s, c->n, 8, "lane");
-    loop(g, s, c->m, rows, "lane");
-    loop(g, s, c->n, 4, "lane");
-    loop(g, s, c->m, 1, NULL);
-    loop(g, s, c->n, 1, NULL);
+    if (rows < t->tm) gpu_loop(g, s, c->m, 4 * rows, NULL);
+    if (t->tn > 4) gpu_loop(g, s, c->n, 32, NULL);
+    gpu_loop(g, s, c->m, 2 * rows, "lane");
+    gpu_loop(g, s, c->n, 8, "lane");
+    gpu_loop(g, s, c->m, rows, "lane");
+    gpu_loop(g, s, c->n, 4, "lane");
+    gpu_loop(g, s, c->m, 1, NULL);
+    gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
     const char *m = s->iter[c->m].name, *k = s->iter[c->k].name;
     int64_t stages = min_i64(steps, STAGES + (groups > 1 && depth == TILE_DEPTH));
@@ -284,7 +259,7 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
         batch *= iter_extent(&s->iter[i]);
         if (first < 0 && iter_extent(&s->iter[i]) <= 65535) first = i;
     }
-    bool along_k = contiguous_iter(g, s, c->b) == c->k;
+    bool along_k = gpu_contiguous(g, s, c->b) == c->k;
     const GpuTile *t = pick_tile(c, first >= 0 ? batch : 1, along_k);
     int groups = groups_of(t, c, blocks_of(t, c, first >= 0 ? batch : 1), along_k);
     write_blocks(g, s, c, t, first);
@@ -303,7 +278,7 @@ static bool try_small(Gpu *g, int i) {
     const Stmt *s = f->s;
     Contraction c;
     int batch = -1;
-    if (!find_product(g, s, &c) || c.M > SIDE || c.N > SIDE || c.M < ROWS || c.N < COLUMNS)
+    if (!gpu_product(g, s, &c) || c.M > SIDE || c.N > SIDE || c.M < ROWS || c.N < COLUMNS)
         return false;
     for (int k = 0; k < s->niters; k++) {
         if (k == c.m || k == c.n || k == c.k) continue;
@@ -315,16 +290,16 @@ static bool try_small(Gpu *g, int i) {
     if (!access_uses_iter(c.a, batch) || !access_uses_iter(c.b, batch)) return false;
     if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES) return false;
     int columns = c.N % COLUMNS ? 1 : COLUMNS;
-    label(g, s, "");
-    loop(g, s, batch, 1, "grid.x");
+    gpu_label(g, s, "");
+    gpu_loop(g, s, batch, 1, "grid.x");
     text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.m].name, ROWS);
     if (columns > 1)
         text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.n].name, columns);
     else
-        loop(g, s, c.n, 1, "thread.x");
-    loop(g, s, c.k, 1, NULL);
-    loop(g, s, c.m, 1, NULL);
-    if (columns > 1) loop(g, s, c.n, 1, NULL);
+        gpu_loop(g, s, c.n, 1, "thread.x");
+    gpu_loop(g, s, c.k, 1, NULL);
+    gpu_loop(g, s, c.m, 1, NULL);
+    if (columns > 1) gpu_loop(g, s, c.n, 1, NULL);
     text_char(&g->out, '\n');
     const Access *both[] = {c.a, c.b};
     for (int k = 0; k < 2; k++) {
@@ -338,7 +313,7 @@ static bool try_small(Gpu *g, int i) {
 
 // --- Rows ----------------------------------------------------------------------------------------
 
-static int64_t product_of(const Stmt *s, bool reductions) {
+int64_t gpu_iterations(const Stmt *s, bool reductions) {
     int64_t n = 1;
     for (int i = 0; i < s->niters; i++)
         if (s->iter[i].reduction == reductions) n *= max_i64(iter_extent(&s->iter[i]), 1);
@@ -349,7 +324,7 @@ static int64_t product_of(const Stmt *s, bool reductions) {
 static int read_along(const Gpu *g, int i) {
     const StmtFacts *f = &g->f->stmt[i];
     for (int r = 0; r < f->nvalue; r++) {
-        int c = contiguous_iter(g, f->s, f->read[r]);
+        int c = gpu_contiguous(g, f->s, f->read[r]);
         if (c >= 0) return c;
     }
     return -1;
@@ -393,12 +368,12 @@ static int iter_of_class(const StmtFacts *f, int class) {
 
 static void write_row(Gpu *g, const Stmt *s, const GpuRows *rows, int inner, int threads) {
     static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
-    label(g, s, "");
-    for (int i = 0; i < rows->n; i++) loop(g, s, rows->iter[i], 1, axis[rows->n - 1 - i]);
+    gpu_label(g, s, "");
+    for (int i = 0; i < rows->n; i++) gpu_loop(g, s, rows->iter[i], 1, axis[rows->n - 1 - i]);
     if (inner >= 0) {
-        loop(g, s, inner, 4 * threads, NULL);
-        loop(g, s, inner, 4, "thread.x");
-        loop(g, s, inner, 1, NULL);
+        gpu_loop(g, s, inner, 4 * threads, NULL);
+        gpu_loop(g, s, inner, 4, "thread.x");
+        gpu_loop(g, s, inner, 1, NULL);
     }
     text_char(&g->out, '\n');
 }
@@ -475,7 +450,7 @@ static bool try_row(Gpu *g, int i) {
 static bool try_partial(Gpu *g, int i) {
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
-    int64_t results = product_of(s, false), longest = 0;
+    int64_t results = gpu_iterations(s, false), longest = 0;
     int k = -1;
     if (!f->reduces || !f->injective || s->nconstraints || f->snapshot) return false;
     for (int r = 0; r < s->niters; r++)
@@ -491,27 +466,27 @@ static bool try_partial(Gpu *g, int i) {
     int64_t unit = !along ? 16 : chunk > 16 * ROW_THREADS ? 16 * ROW_THREADS : 4 * ROW_THREADS;
     chunk = ceil_div(chunk, unit) * unit;
     const char *name = s->iter[k].name;
-    label(g, s, "");
+    gpu_label(g, s, "");
     for (int r = 0; r < s->niters; r++)
-        if (r != k && !s->iter[r].reduction) loop(g, s, r, 1, NULL);
+        if (r != k && !s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
     if (along && results == 1)
         text_printf(&g->out, " %s.p/%d:thread.x", name, AT_ONCE);
     else if (ceil_div(longest, chunk) > 2 * AT_ONCE)
         text_printf(&g->out, " %s.p/%d", name, AT_ONCE);
     text_printf(&g->out, " %s.p\n    privatise %s/%lld\n", name, name, (long long)chunk);
-    label(g, s, ".part");
+    gpu_label(g, s, ".part");
     text_printf(&g->out, " %s.p%s", s->iter[k].name, along ? ":grid.x" : "");
     for (int r = 0; r < s->niters; r++)
-        if (r != k && !s->iter[r].reduction) loop(g, s, r, 1, NULL);
+        if (r != k && !s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
     for (int r = 0; r < s->niters; r++)
-        if (r != k && s->iter[r].reduction) loop(g, s, r, 1, NULL);
+        if (r != k && s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
     if (along) { // four vectors of a thread are under way at a time
-        if (chunk > 16 * ROW_THREADS) loop(g, s, k, 16 * ROW_THREADS, NULL);
-        loop(g, s, k, 4 * ROW_THREADS, NULL);
-        loop(g, s, k, 4, "thread.x");
+        if (chunk > 16 * ROW_THREADS) gpu_loop(g, s, k, 16 * ROW_THREADS, NULL);
+        gpu_loop(g, s, k, 4 * ROW_THREADS, NULL);
+        gpu_loop(g, s, k, 4, "thread.x");
     } else if (chunk > AT_ONCE)
-        loop(g, s, k, AT_ONCE, NULL);
-    loop(g, s, k, 1, NULL);
+        gpu_loop(g, s, k, AT_ONCE, NULL);
+    gpu_loop(g, s, k, 1, NULL);
     text_char(&g->out, '\n');
     return true;
 }
@@ -525,7 +500,7 @@ static bool try_columns(Gpu *g, int i) {
     static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
-    int w = contiguous_iter(g, s, s->write), k = -1;
+    int w = gpu_contiguous(g, s, s->write), k = -1;
     GpuRows rows;
     int64_t count;
     if (w < 0 || !f->reduces || s->nconstraints || !find_rows(s, &rows, &count)) return false;
@@ -538,65 +513,15 @@ static bool try_columns(Gpu *g, int i) {
         lanes < 8)
         return false;
     int64_t each = max_i64(ceil_div(iter_extent(&s->iter[k]) * lanes, THREADS), 2);
-    label(g, s, "");
-    for (int r = 0; r + 1 < rows.n; r++) loop(g, s, rows.iter[r], 1, axis[rows.n - 2 - r]);
+    gpu_label(g, s, "");
+    for (int r = 0; r + 1 < rows.n; r++) gpu_loop(g, s, rows.iter[r], 1, axis[rows.n - 2 - r]);
     for (int r = 0; r < s->niters; r++)
-        if (s->iter[r].reduction && r != k) loop(g, s, r, 1, NULL);
-    loop(g, s, k, each, "thread.y");
-    loop(g, s, w, NEIGHBOURS, "thread.x");
-    loop(g, s, k, 1, NULL);
-    loop(g, s, w, 1, NULL);
+        if (s->iter[r].reduction && r != k) gpu_loop(g, s, r, 1, NULL);
+    gpu_loop(g, s, k, each, "thread.y");
+    gpu_loop(g, s, w, NEIGHBOURS, "thread.x");
+    gpu_loop(g, s, k, 1, NULL);
+    gpu_loop(g, s, w, 1, NULL);
     text_char(&g->out, '\n');
-    return true;
-}
-
-// --- Convolutions --------------------------------------------------------------------------------
-
-// The largest divisor of an iterator's extent up to `most`.
-static int64_t divisor(const Stmt *s, int iter, int64_t most) {
-    int64_t n = iter_extent(&s->iter[iter]);
-    for (int64_t d = min_i64(most, n); d > 1; d--)
-        if (n % d == 0) return d;
-    return 1;
-}
-
-// A sum of products of two tensors that is no contraction: a thread computes some results along an
-// iterator that each factor lacks, so that it uses every element it loads several times.
-static bool try_windows(Gpu *g, int i) {
-    enum { ALONG = 4, ACROSS = 7, COPIES = 512 };
-    const StmtFacts *f = &g->f->stmt[i];
-    const Stmt *s = f->s;
-    const Expr *e = s->value;
-    if (s->op != REDUCE_ADD || !f->reduces || s->nconstraints || s->unproven ||
-        e->kind != EXPR_OP || e->op != OP_MUL)
-        return false;
-    const Access *x = factor(e->arg[0]), *y = factor(e->arg[1]);
-    int w = contiguous_iter(g, s, s->write), a = -1, b = -1;
-    if (!x || !y || x->has_read || y->has_read || w < 0) return false;
-    if (access_uses_iter(y, w)) {
-        const Access *swap = x;
-        x = y;
-        y = swap;
-    }
-    for (int k = 0; k < s->niters; k++) { // x has the contiguous iterator
-        if (s->iter[k].reduction || k == w) continue;
-        bool in_x = access_uses_iter(x, k), in_y = access_uses_iter(y, k);
-        if (in_y && !in_x && divisor(s, k, ALONG) > 1) a = k;
-        if (in_x && !in_y && divisor(s, k, ACROSS) > 1) b = k;
-    }
-    int64_t ta = a < 0 ? 1 : divisor(s, a, ALONG), tb = b < 0 ? 1 : divisor(s, b, ACROSS);
-    if (ta * tb == 1 || product_of(s, false) / (ta * tb) < MANY_THREADS) return false;
-    label(g, s, "");
-    for (int k = 0; k < s->niters; k++) {
-        if (s->iter[k].reduction || k == w) continue;
-        loop(g, s, k, k == a ? ta : k == b ? tb : 1, NULL);
-    }
-    loop(g, s, w, 1, NULL);
-    for (int k = 0; k < s->niters; k++)
-        if (s->iter[k].reduction) loop(g, s, k, 1, NULL);
-    if (ta > 1) loop(g, s, a, 1, NULL);
-    if (tb > 1) loop(g, s, b, 1, NULL);
-    text_printf(&g->out, "\n    unroll %d\n", COPIES);
     return true;
 }
 
@@ -607,11 +532,11 @@ static bool try_transpose(Gpu *g, int i) {
     enum { TILE = 32, ROWS = 4 };
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
-    int v = contiguous_iter(g, s, s->write), u = -1, other = -1;
+    int v = gpu_contiguous(g, s, s->write), u = -1, other = -1;
     const Access *from = NULL;
     if (v < 0 || f->has_reduction || s->nconstraints || s->unproven) return false;
     for (int r = 0; r < f->nvalue; r++) {
-        int c = contiguous_iter(g, s, f->read[r]);
+        int c = gpu_contiguous(g, s, f->read[r]);
         if (c < 0 || c == v || !is_simple(f->read[r]) || !access_uses_iter(f->read[r], v)) continue;
         if (from) return false;
         from = f->read[r];
@@ -625,13 +550,13 @@ static bool try_transpose(Gpu *g, int i) {
         if (other >= 0 || iter_extent(&s->iter[k]) > 65535) return false;
         other = k;
     }
-    label(g, s, "");
-    if (other >= 0) loop(g, s, other, 1, "grid.z");
-    loop(g, s, u, TILE, "grid.y");
-    loop(g, s, v, TILE, "grid.x");
-    loop(g, s, u, ROWS, "thread.y");
-    loop(g, s, v, 1, "thread.x");
-    loop(g, s, u, 1, NULL);
+    gpu_label(g, s, "");
+    if (other >= 0) gpu_loop(g, s, other, 1, "grid.z");
+    gpu_loop(g, s, u, TILE, "grid.y");
+    gpu_loop(g, s, v, TILE, "grid.x");
+    gpu_loop(g, s, u, ROWS, "thread.y");
+    gpu_loop(g, s, v, 1, "thread.x");
+    gpu_loop(g, s, u, 1, NULL);
     text_printf(&g->out, "\n    copy %s at %s/%d place shared\n",
                 g->p->tensors.at[from->tensor].name, s->iter[v].name, TILE);
     return true;
@@ -640,18 +565,18 @@ static bool try_transpose(Gpu *g, int i) {
 // --- The rest ------------------------------------------------------------------------------------
 
 static void write_plain(Gpu *g, const Stmt *s) {
-    int last = s->write->has_read ? -1 : contiguous_iter(g, s, s->write);
-    label(g, s, "");
+    int last = s->write->has_read ? -1 : gpu_contiguous(g, s, s->write);
+    gpu_label(g, s, "");
     for (int i = 0; i < s->niters; i++)
-        if (!s->iter[i].reduction && i != last) loop(g, s, i, 1, NULL);
-    if (last >= 0) loop(g, s, last, 1, NULL);
+        if (!s->iter[i].reduction && i != last) gpu_loop(g, s, i, 1, NULL);
+    if (last >= 0) gpu_loop(g, s, last, 1, NULL);
     int inner = -1;
     for (int i = 0; i < s->niters; i++)
         if (s->iter[i].reduction) inner = i;
     for (int i = 0; i < s->niters; i++) {
         if (!s->iter[i].reduction) continue;
-        if (i == inner && iter_extent(&s->iter[i]) > 2 * AT_ONCE) loop(g, s, i, AT_ONCE, NULL);
-        loop(g, s, i, 1, NULL);
+        if (i == inner && iter_extent(&s->iter[i]) > 2 * AT_ONCE) gpu_loop(g, s, i, AT_ONCE, NULL);
+        gpu_loop(g, s, i, 1, NULL);
     }
     text_char(&g->out, '\n');
 }
@@ -662,7 +587,7 @@ static bool follows(Gpu *g, int i, const bool *contraction) {
         if (!stmts_depend(&g->f->stmt[h], &g->f->stmt[i])) continue;
         if (follow_refused(g->f, i, h, g->host, NULL)) return false;
         g->host[i] = h;
-        label(g, &g->p->stmts.at[i], "");
+        gpu_label(g, &g->p->stmts.at[i], "");
         text_printf(&g->out, "\n    after %s\n", g->p->stmts.at[h].label);
         return true;
     }
@@ -685,6 +610,12 @@ static void write_all(Gpu *g) {
             g->row_stmt = -1;
             continue;
         }
+        int layers = gpu_try_layers(g, i);
+        if (layers) {
+            g->row_stmt = -1;
+            i += layers - 1;
+            continue;
+        }
         contraction[i] = g->f->stmt[i].injective && find_contraction(g, s, &c);
         if (contraction[i]) {
             g->row_stmt = -1;
@@ -692,7 +623,7 @@ static void write_all(Gpu *g) {
         } else if (!g->f->stmt[i].injective || s->write->has_read) {
             g->row_stmt = -1;
         } else if (!follows(g, i, contraction) && !try_small(g, i) && !try_row(g, i) &&
-                   !try_partial(g, i) && !try_windows(g, i) && !try_columns(g, i) &&
+                   !try_partial(g, i) && !gpu_try_windows(g, i) && !try_columns(g, i) &&
                    !try_transpose(g, i)) {
             write_plain(g, s);
         }

@@ -36,12 +36,13 @@ static bool is_straight(const KernelWriter *w, const GpuNode *n) {
     return true;
 }
 
-// Straight-line code that copies asynchronously.
+// Code that copies asynchronously for a later iteration, guarded or not: it changes nothing that is
+// known of memory now.
 static bool is_copy(const KernelWriter *w, const GpuNode *n) {
     if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
-    if (n->kind == GPU_LEAF && !n->async) return false;
-    for (int i = 0; i < n->guard.n; i++)
-        if (!guard_always(w, n->guard.at[i])) return false;
+    if (n->kind == GPU_LEAF)
+        return n->async && w->k->buffer[n->leaf->write->tensor].stages > 1 &&
+               !w->k->buffer[n->leaf->value->access->tensor].written;
     for (int i = 0; i < n->child.n; i++)
         if (!is_copy(w, n->child.at[i])) return false;
     return true;
@@ -377,11 +378,12 @@ static void guarded(KernelWriter *w, const GpuNode *n) {
         return;
     }
     int end = label_new(w), before = w->assumed.n;
-    memory_flush(w);
+    bool keeps = is_copy(w, n);
+    if (!keeps) memory_flush(w);
     branch(w, p, false, end);
     for (int i = 0; i < n->guard.n; i++) vec_push(w->arena, &w->assumed, n->guard.at[i]);
     inside(w, n);
-    memory_flush(w);
+    if (!keeps) memory_flush(w);
     w->assumed.n = before;
     label_put(w, end);
 }

@@ -1,0 +1,55 @@
+// What the files of the choice for GPUs share.
+//
+//   choose_gpu.c         contractions, rows, sums, transpositions, and the order of the attempts
+//   choose_gpu_window.c  convolutions
+//   choose_gpu_layer.c   products of products, in one kernel
+#ifndef LW_CHOOSE_CHOOSE_GPU_IMPL_H
+#define LW_CHOOSE_CHOOSE_GPU_IMPL_H
+
+#include "program/stmt_facts.h"
+#include "sched/schedule.h"
+
+enum {
+    PROCESSORS = 132,      // blocks that should exist
+    MANY_THREADS = 32768,  // enough to fill the processors
+    LONG_ROW = 64,         // values whose reduction is worth several threads
+    ROW_THREADS = 256,     // at most, per row
+    MANY_VALUES = 1 << 16, // a reduction that needs several blocks
+    TILE_DEPTH = 16,       // of a contraction, per stage
+    STAGES = 3,
+    AT_ONCE = 8, // values of a reduction that one thread loads before it uses the first
+};
+
+typedef struct Gpu {
+    Arena *arena;
+    const Program *p;
+    const ProgramFacts *f;
+    const int64_t *const *stride; // of arguments
+    int *host;                    // per statement: whose post-operation it is, or -1
+    Text out;
+    int row_stmt; // the last statement of a group of rows, or -1
+    int nrows, row_class[3], row_threads;
+    int64_t row_inner;
+} Gpu;
+
+// A sum of products of two tensors: a has m and not n, b has n and not m, both have k.
+typedef struct Contraction {
+    const Access *a, *b; // a without n, b without m
+    int m, n, k;
+    int64_t M, N, K;
+    Type type;
+} Contraction;
+
+// The loop of an iterator in the order that is being written: name, /step, :mark.
+void gpu_loop(Gpu *g, const Stmt *s, int iter, int64_t step, const char *mark);
+void gpu_label(Gpu *g, const Stmt *s, const char *suffix);
+int gpu_contiguous(const Gpu *g, const Stmt *s, const Access *a); // the iterator; -1: none
+const Access *gpu_factor(const Expr *e);                          // a read, converted or not
+bool gpu_product(const Gpu *g, const Stmt *s, Contraction *c);
+int64_t gpu_iterations(const Stmt *s, bool reductions); // of reductions, or of the others
+
+bool gpu_try_windows(Gpu *g, int i);
+// The statements from i on: how many of them are in its kernel; 0: it is no such product.
+int gpu_try_layers(Gpu *g, int i);
+
+#endif
