@@ -16,6 +16,7 @@
 //   ptx_reduce.c  reductions over threads           ptx_index.c    index arithmetic, hoisted
 //   ptx_value.c   expressions, conversions          ptx_func.c     functions of floats
 //   ptx_formula.c formulas of others                ptx_special.c  erf, gamma, Bessel functions
+//   ptx_known.c   results that are in registers     ptx_idle.c     guards that nobody asks
 //   ptx_program.c as a program of a device          ptx_text.c     operands, instructions
 #ifndef LW_CODE_PTX_PTX_H
 #define LW_CODE_PTX_PTX_H

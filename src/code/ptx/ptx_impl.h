@@ -99,7 +99,10 @@ typedef struct KernelWriter {
     VEC(const GpuNode *) late; // copies to begin once the first operands are being loaded
     struct Promotion *promotion;
     bool accumulate, skip_post;
-    Numbers *line_of; // per node of the Tree: its line, for comments; NULL: none
+    struct KnownValue *values;          // ptx_known.c: operations whose results are in registers
+    int block;                          // straight-line code so far
+    VEC(uint32_t) version[REG_CLASSES]; // per register: how often it was overwritten
+    Numbers *line_of;                   // per node of the Tree: its line, for comments; NULL: none
 } KernelWriter;
 
 // --- Text ---------------------------------------------------------------------------------------
@@ -168,6 +171,14 @@ Opnd combine(KernelWriter *w, Reduce op, Type type, Opnd a, Opnd b);
 Opnd predicate(KernelWriter *w, Opnd v); // of a bool
 Opnd wrapped(KernelWriter *w, Type t, Opnd v);
 void reg_assign(KernelWriter *w, Opnd to, Opnd v);
+
+// --- ptx_known.c ---------------------------------------------------------------------------------
+typedef struct KnownValue KnownValue;
+KnownValue *value_slot(KernelWriter *w, ExprOp op, Type type, const Opnd *v, bool *found);
+Opnd value_found(const KnownValue *k);
+void value_put(KernelWriter *w, KnownValue *k, ExprOp op, Type type, const Opnd *v, Opnd value);
+void value_overwritten(KernelWriter *w, Opnd o);
+void values_forget(KernelWriter *w);
 
 // --- ptx_func.c ----------------------------------------------------------------------------------
 bool func_has(ExprOp op, Type type);

@@ -71,6 +71,7 @@ void ins(KernelWriter *w, const char *op, int n, const Opnd *args) {
         arg_print(out, args[i], op);
     }
     text_add(out, ";\n");
+    if (n) value_overwritten(w, args[0]);
 }
 
 Opnd ins_new(KernelWriter *w, RegClass class, const char *op, int n, const Opnd *args) {
@@ -92,7 +93,10 @@ void line(KernelWriter *w, const char *format, ...) {
 }
 
 int label_new(KernelWriter *w) { return w->nlabels++; }
-void label_put(KernelWriter *w, int label) { text_printf(w->out, "$L%d:\n", label); }
+void label_put(KernelWriter *w, int label) {
+    text_printf(w->out, "$L%d:\n", label);
+    values_forget(w);
+}
 
 void branch(KernelWriter *w, Opnd pred, bool when, int label) {
     text_printf(w->out, "\t@%s%%p%d bra $L%d;\n", when ? "" : "!", pred.reg, label);

@@ -199,7 +199,14 @@ Opnd operation(KernelWriter *w, ExprOp op, Type type, const Opnd *v) {
     Type t = type_compute(type);
     if (op_info[op].class == OP_COMPARE) return compare(w, op, t, v[0], v[1]);
     if (t == TYPE_BOOL) return bool_op(w, op, v);
-    if (type_is_float(t)) return float_op(w, op, t, v);
+    if (type_is_float(t)) {
+        bool found;
+        KnownValue *k = value_slot(w, op, t, v, &found);
+        if (found) return value_found(k);
+        Opnd value = float_op(w, op, t, v);
+        if (k) value_put(w, k, op, t, v, value);
+        return value;
+    }
     return wrapped(w, t, integer_op(w, op, t, v));
 }
 
