@@ -383,3 +383,75 @@ TEST(border_tiles_compute_without_guards) {
         gpulab_close(&g);
     }
 }
+
+// --- The choice ----------------------------------------------------------------------------------
+
+// What is chosen has the structure (a part of its text), as few kernels, and is right.
+static void try_chosen(const char *text, const int64_t *sizes, const char *part, int kernels) {
+    GpuLab g;
+    Lab lab;
+    PtxCode code;
+    if (!CHECK(gpulab_open(&g))) return;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, text, sizes);
+    Text out = {.arena = &lab.arena};
+    if (CHECK(p)) schedule_print(&out, choose_gpu(&lab.arena, p, NULL));
+    if (!CHECK(strstr(text_str(&out), part))) printf("%s", text_str(&out));
+    if (p && same(&g, &lab, p, text_str(&out), &code)) CHECK_INT_EQ(code.nlaunches, kernels);
+    lab_end(&lab);
+    gpulab_close(&g);
+}
+
+static const char layers[] =
+    "program net(B, N, O) { input I: f32[B, N] input W: f32[O, N] input V: f32[7, O]\n"
+    "  input b: f32[O] output Y: f32[B, 7] temp H: f32[B, O]\n"
+    "  H: for r in 0:B, o in 0:O, n in 0:N  H[r, o] +=! I[r, n]*W[o, n]\n"
+    "  H.1: for r in 0:B, o in 0:O  H[r, o] = max(H[r, o] + b[o], f32(0.0))\n"
+    "  Y: for r in 0:B, q in 0:7, o in 0:O  Y[r, q] +=! H[r, o]*V[q, o] }";
+
+TEST(layers_are_one_kernel) {
+    try_chosen(layers, (int64_t[]){70, 40, 24}, "place shared", 1);
+    try_chosen(layers, (int64_t[]){67, 5, 33}, "place shared", 1);
+}
+
+TEST(pixels_are_columns) {
+    const char *text = "program p(C, F, H) { input I: f32[2, C, H, 7] input W: f32[F, C]\n"
+                       "  output O: f32[2, F, H, 7]\n"
+                       "  O: for n in 0:2, f in 0:F, h in 0:H, w in 0:7, c in 0:C\n"
+                       "      O[n, f, h, w] +=! I[n, c, h, w]*W[f, c] }";
+    try_chosen(text, (int64_t[]){20, 48, 11}, "flatten", 1);
+}
+
+TEST(channels_are_staged) {
+    const char *text = "program p(N, F, H) { input I: f32[N, 34, 16, H + 1, 8]\n"
+                       "  input W: f32[34, F, 16, 2] output O: f32[N, 34, F, H, 8]\n"
+                       "  O: for n in 0:N, g in 0:34, f in 0:F, h in 0:H, w in 0:8, c in 0:16,\n"
+                       "         r in 0:2\n"
+                       "      O[n, g, f, h, w] +=! I[n, g, c, h + r, w]*W[g, f, c, r] }";
+    try_chosen(text, (int64_t[]){16, 8, 3}, "n/4:grid.x g:grid.y c/8", 1);
+    try_chosen(text, (int64_t[]){4, 16, 10}, "h/5:thread.y", 1);
+}
+
+TEST(groups_divide_staged_tiles) {
+    const char *text = "program p(M, N, K) { input A: f32[M, K] input B: f32[N, K]\n"
+                       "  output C: f32[M, N]\n"
+                       "  C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k] }";
+    try_chosen(text, (int64_t[]){16, 32, 600}, "k/128 k/8:thread.z", 1);
+    try_chosen(text, (int64_t[]){32, 16, 530}, "k/128 k/8:thread.z", 1);
+}
+
+// Equal divisions of unrolled iterations are one instruction.
+TEST(equal_operations_are_computed_once) {
+    GpuLab g;
+    Lab lab;
+    PtxCode code;
+    if (!CHECK(gpulab_open(&g))) return;
+    lab_begin(&lab);
+    const char *text = "program p(N) { input X: f32[N, 8] input S: f32[N] output Y: f32[N, 8]\n"
+                       "  Y: for i in 0:N, j in 0:8  Y[i, j] = X[i, j]*(f32(1.0)/S[i]) }";
+    const Program *p = lab_program(&lab, text, (int64_t[]){40});
+    if (CHECK(p) && same(&g, &lab, p, "Y: i:thread.x j:u\n", &code))
+        CHECK_INT_EQ(count_of(code.text, "div.rn") + count_of(code.text, "rcp.rn"), 1);
+    lab_end(&lab);
+    gpulab_close(&g);
+}
