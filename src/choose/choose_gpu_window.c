@@ -14,13 +14,13 @@ static int64_t divisor(const Stmt *s, int iter, int64_t most) {
 
 // A window: x has the contiguous iterator w, y has not. A thread computes `ta` results along a,
 // which x lacks, and `tb` along b, which y lacks: it uses every element it loads several times.
-typedef struct Window {
+typedef struct GpuWindow {
     const Access *x, *y;
     int w, a, b; // iterators; a, b -1: none
     int64_t ta, tb;
-} Window;
+} GpuWindow;
 
-static bool find_window(const Gpu *g, int i, Window *v) {
+static bool find_window(const Gpu *g, int i, GpuWindow *v) {
     enum { ALONG = 4, ACROSS = 7 };
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
@@ -32,7 +32,7 @@ static bool find_window(const Gpu *g, int i, Window *v) {
     int w = gpu_contiguous(g, s, s->write);
     if (!x || !y || x->has_read || y->has_read || w < 0) return false;
     bool swapped = access_uses_iter(y, w);
-    *v = (Window){.x = swapped ? y : x, .y = swapped ? x : y, .w = w, .a = -1, .b = -1};
+    *v = (GpuWindow){.x = swapped ? y : x, .y = swapped ? x : y, .w = w, .a = -1, .b = -1};
     for (int k = 0; k < s->niters; k++) {
         if (s->iter[k].reduction || k == w) continue;
         bool in_x = access_uses_iter(v->x, k), in_y = access_uses_iter(v->y, k);
@@ -62,7 +62,7 @@ typedef struct Staged {
 
 enum { CHANNELS = 8, IMAGES = 4, MOST_BYTES = 64 << 10 };
 
-static bool find_staged(const Stmt *s, const Window *v, Staged *out) {
+static bool find_staged(const Stmt *s, const GpuWindow *v, Staged *out) {
     *out = (Staged){.c = -1, .images = -1};
     if (v->a < 0 || v->b < 0) return false;
     for (int k = 0; k < s->niters; k++) {
@@ -84,7 +84,7 @@ static bool find_staged(const Stmt *s, const Window *v, Staged *out) {
 }
 
 // Bytes of the part of an operand that a block has at a time.
-static int64_t staged_bytes(const Gpu *g, const Stmt *s, const Window *v, const Access *x,
+static int64_t staged_bytes(const Gpu *g, const Stmt *s, const GpuWindow *v, const Access *x,
                             const Staged *t) {
     const Tensor *tensor = &g->p->tensors.at[x->tensor];
     int64_t n = type_info[tensor->type].bytes;
@@ -101,7 +101,7 @@ static int64_t staged_bytes(const Gpu *g, const Stmt *s, const Window *v, const 
     return n;
 }
 
-static bool try_staged(Gpu *g, const Stmt *s, const Window *v) {
+static bool try_staged(Gpu *g, const Stmt *s, const GpuWindow *v) {
     static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
     Staged t;
     int64_t blocks = 1, bytes = 0;
@@ -149,7 +149,7 @@ static bool try_staged(Gpu *g, const Stmt *s, const Window *v) {
 
 bool gpu_try_windows(Gpu *g, int i) {
     const Stmt *s = g->f->stmt[i].s;
-    Window v;
+    GpuWindow v;
     if (!find_window(g, i, &v)) return false;
     if (v.x->tensor != v.y->tensor && try_staged(g, s, &v)) return true;
     if (gpu_iterations(s, false) / (v.ta * v.tb) < MANY_THREADS) return false;
