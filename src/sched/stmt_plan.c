@@ -10,6 +10,8 @@
 // constraint stands at the last loop of the iterator; its consequences for outer loops stand at
 // those, so that blocks beyond the end are not entered. A step larger than `cur` counts as `cur`,
 // so every order of every step is meaningful. Tails cost constraints, never copies of code.
+#include <stdlib.h>
+
 #include "base/bug.h"
 #include "base/checked.h"
 #include "sched/lower.h"
@@ -171,6 +173,20 @@ static int64_t left_over(const Inst *inst, int iter, int at) {
     return most;
 }
 
+// Is a >= 0 for all values of an index if it is so for one of them? The other terms are multiples of
+// some g, and the index does not reach from one multiple to the next.
+static bool holds_for_all(const Affine *a, const Affine *index, int64_t extent) {
+    int64_t g = 0, k = 0;
+    for (int i = 0; i < a->n; i++) {
+        if (a->term[i].atom == index->term[0].atom)
+            k = a->term[i].coef;
+        else
+            g = gcd_i64(g, a->term[i].coef);
+    }
+    int64_t left = g ? floor_mod(a->constant, g) : 0, reach = llabs(k) * max_i64(extent - 1, 0);
+    return g && (k > 0 ? g - left > reach : left >= reach);
+}
+
 // Skewed loops run beyond the range of their iterator. All of them are checked where its value is
 // known; outer ones also skip iterations in which no value lies inside.
 static void skew_constraints(Lower *l, const Inst *inst, int at, const Affine *const *idx,
@@ -186,11 +202,15 @@ static void skew_constraints(Lower *l, const Inst *inst, int at, const Affine *c
             min -= max_i64(more, 0);
             max -= min_i64(more, 0);
         }
-        const Affine *value = plan_value(l, inst, i, idx);
-        constrain(l, out, affine_add_const(l->x, value, max - iter_lo(&s->iter[i])));
-        constrain(
-            l, out,
-            affine_add_const(l->x, affine_scale(l->x, value, -1), iter_hi(&s->iter[i]) - 1 - min));
+        const Affine *value = plan_value(l, inst, i, idx), *above, *below;
+        above = affine_add_const(l->x, value, max - iter_lo(&s->iter[i]));
+        below = affine_scale(l->x, value, -1);
+        below = affine_add_const(l->x, below, iter_hi(&s->iter[i]) - 1 - min);
+        bool last = !min && !max && at; // the loops around it are constrained for its best value
+        if (!last || !holds_for_all(above, idx[at], inst->plan.loop[at].extent))
+            constrain(l, out, above);
+        if (!last || !holds_for_all(below, idx[at], inst->plan.loop[at].extent))
+            constrain(l, out, below);
     }
 }
 
