@@ -173,8 +173,8 @@ static int64_t left_over(const Inst *inst, int iter, int at) {
     return most;
 }
 
-// Is a >= 0 for all values of an index if it is so for one of them? The other terms are multiples of
-// some g, and the index does not reach from one multiple to the next.
+// Is a >= 0 for all values of an index if it is so for one of them? The other terms are multiples
+// of some g, and the index does not reach from one multiple to the next.
 static bool holds_for_all(const Affine *a, const Affine *index, int64_t extent) {
     int64_t g = 0, k = 0;
     for (int i = 0; i < a->n; i++) {

@@ -223,8 +223,21 @@ static int64_t place_start(const Ref *r) {
     return r->disp + (r->lane < 0 ? r->lane * (r->active - 1) : 0);
 }
 
+// Along different pointers the distance of two places is a constant plus multiples of some g: those
+// of U[t, i] and U[1 - t, i] lie an odd number of rows apart.
+static bool never_meet(const Ref *l, const Ref *r) {
+    const Lin *a = l->mem->off, *b = r->mem->off;
+    int64_t g = 0;
+    for (int i = 0; i < a->n; i++) g = gcd_i64(g, a->t[i].k - lin_coef(b, a->t[i].loop));
+    for (int i = 0; i < b->n; i++) g = gcd_i64(g, b->t[i].k - lin_coef(a, b->t[i].loop));
+    if (!g) return false;
+    int64_t apart = floor_mod(place_start(r) - place_start(l), g);
+    return apart >= place_span(l) && g - apart >= place_span(r);
+}
+
 static bool may_overlap(const Ref *l, const Ref *r) {
-    if (ref_is_hard(l) || ref_is_hard(r) || l->stream != r->stream) return true;
+    if (ref_is_hard(l) || ref_is_hard(r)) return true;
+    if (l->stream != r->stream) return !never_meet(l, r);
     if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
         int64_t lane = l->lane < 0 ? -l->lane : l->lane;
         int64_t apart = floor_mod(r->disp - l->disp, lane);

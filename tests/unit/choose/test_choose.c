@@ -484,8 +484,6 @@ TEST(short_rows_do_not_wait_for_their_sums) {
 #undef SOFTMAX
 }
 
-// A condition is asked once for all rows that it does not depend on; where everything is unrolled
-// it is known.
 // What computes short rows shares the block of rows whose sums are reduced together, in steps too.
 TEST(short_rows_are_computed_in_the_block_of_their_sums) {
     CHOSEN("H: d/16 d s:v\nY: d/16 d s:v\n", SIZES(128, 16, 0),
@@ -500,6 +498,8 @@ TEST(short_rows_are_computed_in_the_block_of_their_sums) {
            "  Y: for d in 0:D, s in 0:S  Y[t, d] +=! H[t + 1, d, s]\n }\n}\n");
 }
 
+// A condition is asked once for all rows that it does not depend on; where everything is unrolled
+// it is known.
 TEST(rows_share_conditions) {
 #define RUNNING                                                                                    \
     "program c(B, N) {\n input x: f32[B, N]\n output y: f32[B, N]\n"                               \
