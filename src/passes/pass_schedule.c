@@ -43,6 +43,7 @@ typedef struct TilePlanner {
     const MemoryUnit *unit;
     const Transfer *engine;
     int64_t stages, room;
+    double operands; // bytes a cycle; 0: no limit
     bool output[MAX_INDICES];
     bool uses[MAX_VIEWS][MAX_INDICES];
     int64_t bytes[MAX_VIEWS]; // of the tile that is looked at
@@ -55,16 +56,25 @@ typedef struct TilePlanner {
 
 static int64_t trips(const TilePlanner *p, int i) { return p->b->index[i].extent / p->now.size[i]; }
 
-static double units_of(const Hardware *h, double *rate) {
+// The compute units of the kind with the most; their number, and the one that they are like.
+static double units_of(const Hardware *h, const ComputeUnit **like) {
     double most = 1;
     for (int i = 0; i < h->compute.n; i++) {
         double n = 1;
         for (int u = i; u >= 0; u = (int)h->compute.at[u].of) n *= (double)h->compute.at[u].count;
         if (n < most) continue;
         most = n;
-        *rate = h->compute.at[i].rate;
+        *like = &h->compute.at[i];
     }
     return most;
+}
+
+// Bytes a cycle that operands come with, from the memory that the units work on; 0: no limit.
+static double operand_rate(const TilePlanner *p) {
+    const Hardware *h = p->r->h;
+    const ComputeUnit *like = NULL;
+    units_of(h, &like);
+    return like && like->in >= 0 ? h->memory.at[like->in].bandwidth : p->unit->bandwidth;
 }
 
 // A match of a stencil's indices with those of the tile.
@@ -96,7 +106,7 @@ static double fit_cycles(const TilePlanner *p, const StencilFit *f) {
     double bytes = 0, cycles = (work + (double)f->s->startup) / f->s->rate;
     for (int k = 0; k < 3; k++)
         bytes += operand[k] * type_info[p->t->buffers.at[p->v->at[view[k]].buffer].type].bytes;
-    if (p->unit->bandwidth > 0) cycles = fmax(cycles, bytes / p->unit->bandwidth);
+    if (p->operands > 0) cycles = fmax(cycles, bytes / p->operands);
     return starts * cycles;
 }
 
@@ -121,7 +131,8 @@ static double fit_indices(const TilePlanner *p, StencilFit *f, int k) {
 // Cycles of a tile on all units.
 static double compute_cycles(const TilePlanner *p) {
     const Hardware *h = p->r->h;
-    double rate = 1, units = units_of(h, &rate), work = 1, least = INFINITY;
+    const ComputeUnit *like = NULL;
+    double units = units_of(h, &like), rate = like ? like->rate : 1, work = 1, least = INFINITY;
     StencilFit f = {0};
     int n = 0;
     for (int i = 0; i < p->v->n; i++)
@@ -384,6 +395,7 @@ static const Tree *schedule_one(PassRun *r, const Tree *t, int loop, const Memor
     *p = (TilePlanner){.r = r, .t = t, .b = tree_loop_at(t, loop), .unit = unit, .engine = engine};
     p->v = tile_views(r->arena, t, p->b);
     p->stages = pass_int(r, "stages");
+    p->operands = operand_rate(p);
     if (!unit->size || !checked_mul(unit->size, unit->banks, &p->room)) p->room = INT64_MAX / 4;
     const char *why = prepare(p);
     if (!why) try_sizes(p, 0);
