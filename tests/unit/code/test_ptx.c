@@ -156,6 +156,56 @@ TEST(texts_assemble_without_spills) {
     assembles(angles, (int64_t[]){1000});
 }
 
+// --- Counts --------------------------------------------------------------------------------------
+
+static const char transpose[] = "program transpose(M, N) { input X: f32[M, N] output Y: f32[N, M]\n"
+                                "Y: for j in 0:N, i in 0:M  Y[j, i] = X[i, j] }";
+
+// Runs a Schedule (NULL: the chosen one) on the emulator, which counts.
+static DeviceCounts counts_of(const char *text, const int64_t *sizes, const char *schedule) {
+    GpuLab g;
+    Lab lab;
+    DeviceCounts c = {0};
+    if (!CHECK(gpulab_open(&g))) return c;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, text, sizes);
+    const Schedule *s = !CHECK(p)  ? NULL
+                        : schedule ? parsed(&lab, schedule)
+                                   : choose_gpu(&lab.arena, p, NULL);
+    Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    if (CHECK(t)) {
+        LabData d = lab_data(&lab, p, 1);
+        CHECK(gpulab_run(&g, &lab, t, &d, (InterpFlags){0}) == GPU_OK);
+        c = g.counts;
+    }
+    lab_end(&lab);
+    gpulab_close(&g);
+    return c;
+}
+
+TEST(kernels_have_no_bank_conflicts) {
+    static const struct {
+        const char *text;
+        int64_t sizes[3];
+        const char *schedule;
+    } cases[] = {
+        {matmul, {128, 256, 32}, NULL},
+        {matmul, {128, 128, 128}, NULL},
+        {matmul,
+         {64, 128, 32},
+         "C: m/64:grid.y n/128:grid.x k/16 k/8:warp m/32:warp n/64:warp k n/32 m/16:lane n/8:lane "
+         "m/8:lane n/4:lane m n\n    copy A at k/16 layout (k m) place shared stages 2 by async\n"
+         "    copy B at k/16 place shared stages 2 by async\nC.A: m/4 k/8 m k\n"},
+        {transpose, {128, 96}, NULL},
+        {softmax, {40, 512}, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        DeviceCounts c = counts_of(cases[i].text, cases[i].sizes, cases[i].schedule);
+        CHECK(c.shared_ideal > 0);
+        if (!CHECK_INT_EQ(c.shared_wavefronts, c.shared_ideal)) printf("case %zu\n", i);
+    }
+}
+
 // --- Functions ---------------------------------------------------------------------------------
 
 // Numbers of every size, and special ones.
