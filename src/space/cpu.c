@@ -3,11 +3,10 @@
 //     facts ──▶ levels of each iterator ──▶ objects ──▶ relations ──▶ space_new
 //
 // The facts are those of program/stmt_facts.h, and where a statement may move (cpu_moves.c).
-#include "space/cpu_impl.h"
+#include "space/cpu_build.h"
 
 #include "base/bug.h"
 #include "base/checked.h"
-#include "space/cpu_space.h"
 
 enum {
     FEW_OBJECTS = 160,   // with more, iterators get fewer levels
@@ -16,35 +15,6 @@ enum {
     MANY_COPIES = 4,     // of one statement
 };
 
-typedef struct SpaceBuild {
-    Arena *arena;
-    const Program *p;
-    const CpuOptions *o;
-    DiagList *diags;
-    const ProgramFacts *facts;
-    const ProgramFacts *places; // as lowering compares accesses of statements that share loops
-    CpuHost *h;
-    Backbone *b;
-    const CpuWords *words;
-    bool gpu;
-    VEC(const char *) name; // of the objects
-    int levels;
-    int **nlevels; // per statement, per iterator
-    int *first_dim, *ndims, *comp, *body, *window, *region, *first_access, *naccesses, *parts;
-} SpaceBuild;
-
-// Sets that a description does not have stay out.
-static void add(SpaceBuild *x, int set, int object) {
-    backbone_add(x->b, x->words->set[set], object);
-}
-static void relate_in(SpaceBuild *x, int set, int param, int object) {
-    if (set >= 0) backbone_relate(x->b, set, param, object);
-}
-static void relate(SpaceBuild *x, int set, int param, int object) {
-    relate_in(x, x->words->set[set], param, object);
-}
-
-static const StmtFacts *stmt_of(const SpaceBuild *x, int i) { return &x->facts->stmt[i]; }
 static bool is_temp(const SpaceBuild *x, int tensor) {
     return x->p->tensors.at[tensor].role == ROLE_TEMP;
 }
@@ -385,9 +355,6 @@ static int64_t bytes_of(const SpaceBuild *x, int tensor, Type as) {
     return eng_mul(tensor_elements(t), type_info[as ? as : t->type].bytes);
 }
 
-static bool is_tiled(const CpuObject *loop) { return loop->level == 0 && loop->nlevels > 1; }
-static bool has_inside(const CpuObject *loop) { return loop->level + 1 < loop->nlevels; }
-
 static void relate_reader(SpaceBuild *x, int window, int reader) {
     for (int k = 0; k < x->ndims[reader]; k++) {
         int d = x->first_dim[reader] + k;
@@ -582,163 +549,6 @@ static void make_accesses(SpaceBuild *x, int i) {
     x->naccesses[i] = x->h->nobjects - x->first_access[i];
 }
 
-// --- Relations -----------------------------------------------------------------------------------
-
-static void relate_dims(SpaceBuild *x, int i) {
-    relate(x, CPU_SET_BODYOF, x->comp[i], x->body[i]);
-    for (int k = 0; k < x->ndims[i]; k++) {
-        int d = x->first_dim[i] + k;
-        const CpuObject *o = &x->h->object[d];
-        relate(x, CPU_SET_DIMSOF, x->comp[i], d);
-        relate(x, CPU_SET_OWNDIMS, x->body[i], d);
-        relate(x, CPU_SET_OWNBODY, d, x->body[i]);
-        if (o->level == 0) relate(x, CPU_SET_TOPSOF, x->comp[i], d);
-        if (o->level > 0 || o->nlevels == 1) relate(x, CPU_SET_STATICOF, x->comp[i], d);
-        if ((o->level > 0 || o->nlevels == 1) && !o->reduction && cpu_reduces(stmt_of(x, i)))
-            relate(x, CPU_SET_RESULTSOF, x->comp[i], d);
-        for (int m = 0; m < x->ndims[i]; m++) {
-            int e = x->first_dim[i] + m;
-            const CpuObject *q = &x->h->object[e];
-            if (e == d) continue;
-            relate(x, CPU_SET_SIBLINGS, d, e);
-            relate(x, q->level ? CPU_SET_SIBLINGTILES : CPU_SET_SIBLINGTOPS, d, e);
-            if (q->reduction) relate(x, CPU_SET_SIBLINGREDUCTIONS, d, e);
-            if (q->iter != o->iter || q->level <= o->level) continue;
-            relate(x, CPU_SET_INNER, d, e);
-            if (o->level > 0 && q->level == o->level + 1) relate(x, CPU_SET_NEXTTILE, d, e);
-        }
-    }
-}
-
-static bool alike(const SpaceBuild *x, const CpuObject *d, const CpuObject *e) {
-    return d->level == e->level && d->nlevels == e->nlevels && d->extent == e->extent &&
-           stmt_of(x, d->stmt)->class[d->iter] == stmt_of(x, e->stmt)->class[e->iter];
-}
-
-// Does the first statement initialise what the second uses?
-static bool restarts(const SpaceBuild *x, int a, int b) {
-    const StmtFacts *p = stmt_of(x, a), *q = stmt_of(x, b);
-    int t = p->s->write->tensor;
-    return p->initialises && (stmt_reads(q, t) || q->s->write->tensor == t);
-}
-
-// The loops of serial iterators that the two have in common.
-static void join_steps(SpaceBuild *x, bool *partner, int i, int j) {
-    int n = x->h->nobjects;
-    for (int k = 0; k < stmts_common(x->p, j, i); k++) {
-        int d = x->first_dim[i] + k, e = x->first_dim[j] + k;
-        partner[d * n + e] = partner[e * n + d] = true;
-        relate(x, CPU_SET_JOINED, d, e);
-        relate(x, CPU_SET_JOINED, e, d);
-    }
-}
-
-static void relate_partners(SpaceBuild *x, bool *partner, int i, int j) {
-    int n = x->h->nobjects, common = stmts_common(x->p, j, i);
-    join_steps(x, partner, i, j);
-    if (stmt_of(x, i)->s->serial != common || stmt_of(x, j)->s->serial != common) return;
-    if (cpu_is_apart(stmt_of(x, i)) || cpu_is_apart(stmt_of(x, j))) return;
-    for (int k = 0; k < x->ndims[i]; k++) {
-        for (int m = 0; m < x->ndims[j]; m++) {
-            int d = x->first_dim[i] + k, e = x->first_dim[j] + m;
-            const CpuObject *p = &x->h->object[d], *q = &x->h->object[e];
-            if (p->step || q->step || !alike(x, p, q)) continue;
-            bool both = p->reduction && q->reduction;
-            bool early = (p->reduction && restarts(x, i, j)) || (q->reduction && restarts(x, j, i));
-            bool ok = p->level ? partner[(d - p->level) * n + e - q->level]
-                               : !both && !early &&
-                                     stmts_share(x->arena, &x->places->stmt[i], p->iter,
-                                                 &x->places->stmt[j], q->iter, common);
-            partner[d * n + e] = partner[e * n + d] = ok;
-        }
-    }
-}
-
-// Steps stay together, in the order of the Program (sched/order.c).
-static bool must_precede(const SpaceBuild *x, int i, int j) {
-    const StmtFacts *a = stmt_of(x, i), *b = stmt_of(x, j);
-    return a->s->serial || b->s->serial || stmts_depend(a, b);
-}
-
-static void relate_all(SpaceBuild *x) {
-    int n = x->h->nobjects, s = x->p->stmts.n;
-    bool *partner = arena_new_n(x->arena, bool, (size_t)n *(size_t)n);
-    bool *before = arena_new_n(x->arena, bool, (size_t)s *(size_t)s);
-    bool *restart = arena_new_n(x->arena, bool, (size_t)s *(size_t)s);
-    for (int i = 0; i < s; i++) {
-        relate_dims(x, i);
-        for (int j = 0; j < s; j++) {
-            before[i * s + j] = i < j && must_precede(x, i, j);
-            restart[i * s + j] = i != j && restarts(x, i, j);
-            if (j < i) relate_partners(x, partner, i, j);
-        }
-    }
-    x->h->partner = partner;
-    x->h->precedes = before;
-    x->h->restarts = restart;
-    for (int d = 0; d < n; d++) {
-        const CpuObject *o = &x->h->object[d];
-        if (o->iter < 0) continue;
-        for (int j = 0; j < s; j++) {
-            bool known = j == o->stmt;
-            for (int m = 0; m < x->ndims[j]; m++) {
-                int e = x->first_dim[j] + m;
-                const CpuObject *q = &x->h->object[e];
-                if (!partner[d * n + e]) continue;
-                known = true;
-                if (o->step) continue;
-                relate(x, CPU_SET_PARTNERS, d, e);
-                bool sized = (o->level || o->nlevels == 1) && (q->level || q->nlevels == 1);
-                if (sized) relate(x, CPU_SET_SIZEDPARTNERS, d, e);
-                if (is_tiled(o) && is_tiled(q)) relate(x, CPU_SET_TILEDPARTNERS, d, e);
-                if (has_inside(o) && has_inside(q)) relate_in(x, x->words->split_partners, d, e);
-            }
-            if (!known) relate(x, CPU_SET_STRANGERS, d, x->body[j]);
-        }
-    }
-}
-
-// Which merged loops of its host a post-operation leaves alone.
-static void relate_followers(SpaceBuild *x) {
-    int n = x->h->nobjects;
-    const bool **ok = arena_new_n(x->arena, const bool *, x->p->stmts.n);
-    x->h->follower = ok;
-    for (int f = 0; f < x->p->stmts.n; f++) {
-        const CpuObject *o = &x->h->object[x->comp[f]];
-        if (!o->may_follow) continue;
-        bool *table = arena_new_n(x->arena, bool, (size_t)n *(size_t)n);
-        int h = x->h->object[o->host].stmt;
-        for (int k = 0; k < x->ndims[h]; k++) {
-            int d = x->first_dim[h] + k, iter = x->h->object[d].iter;
-            int mine = follower_iter(stmt_of(x, f), stmt_of(x, h)->s, iter);
-            for (int e = 0; e < n; e++)
-                if (x->h->partner[d * n + e] && x->h->object[e].stmt != f)
-                    table[d * n + e] = stmts_share(x->arena, &x->places->stmt[f], mine,
-                                                   &x->places->stmt[x->h->object[e].stmt],
-                                                   x->h->object[e].iter, stmt_of(x, f)->s->serial);
-        }
-        ok[f] = table;
-    }
-}
-
-// The loop whose iterations privatise gives partial results to.
-static void relate_parts(SpaceBuild *x, int i) {
-    const StmtFacts *c = stmt_of(x, i);
-    x->parts[i] = -1;
-    if (c->s->op == REDUCE_ASSIGN || cpu_is_apart(c) || !c->injective || c->s->write->has_read)
-        return;
-    if (c->s->write->rank >= PROGRAM_MAX_RANK || c->s->niters >= PROGRAM_MAX_ITERS) return;
-    for (int k = 0; k < x->ndims[i]; k++) {
-        int d = x->first_dim[i] + k;
-        const CpuObject *o = &x->h->object[d];
-        if (!o->reduction || o->level || o->nlevels < 2) continue;
-        x->parts[i] = d;
-        add(x, CPU_SET_PRIVATISABLE, x->comp[i]);
-        relate(x, CPU_SET_SPLITOF, x->comp[i], d);
-        return;
-    }
-}
-
 // --- All of it -----------------------------------------------------------------------------------
 
 static void plan_all(SpaceBuild *x) {
@@ -854,11 +664,11 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
         make_window(x, i);
         make_region(x, i);
         make_accesses(x, i);
-        relate_parts(x, i);
+        cpu_relate_parts(x, i);
     }
     share_arrays(x);
-    relate_all(x);
-    relate_followers(x);
+    cpu_relate_all(x);
+    cpu_relate_followers(x);
     CpuSpace *cs = arena_new(arena, CpuSpace);
     *cs = (CpuSpace){space_new(arena, x->b), x->words, x->h, p, x->facts, flat};
     return cs;
