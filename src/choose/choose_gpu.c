@@ -136,7 +136,7 @@ static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_
     int count = (int)(sizeof tiles / sizeof *tiles);
     bool wide = type_info[c->type].bits == 64; // of two registers each
     for (int i = wide ? 2 : along_k; i < count; i++)
-        if (tiles[i].bm <= 2 * c->M && tiles[i].bn <= 2 * c->N &&
+        if (tiles[i].bm < 2 * c->M && tiles[i].bn < 2 * c->N &&
             blocks_of(&tiles[i], c, batch) >= PROCESSORS - 4)
             return &tiles[i];
     for (int i = count - 1; i > 0; i--) // too small for all processors
@@ -164,8 +164,7 @@ static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t dep
     const Tensor *t = &g->p->tensors.at[a->tensor];
     text_printf(&g->out, "    copy %s at %s/%lld%s place shared", t->name, s->iter[k].name,
                 (long long)depth, layout);
-    bool argument = a->tensor < g->p->ninputs;
-    if (argument && type_info[t->type].bytes >= 4) {
+    if (a->tensor != s->write->tensor && type_info[t->type].bytes >= 4) {
         if (stages > 1) text_printf(&g->out, " stages %lld", (long long)stages);
         text_add(&g->out, " by async");
     }

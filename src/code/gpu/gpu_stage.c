@@ -12,13 +12,22 @@ const Leaf *stage_leaf(const Map *m, const Node *n) {
     return plain && !map_checks(m, leaf) ? leaf : NULL;
 }
 
-// The buffer that a nest fills by copying arguments that nothing writes; -1: there is none.
+static bool kernel_writes(const Map *m, int buffer) {
+    Leaves all = {0};
+    nest_leaves(m->arena, m->k->nest, &all);
+    for (int i = 0; i < all.n; i++)
+        if (all.at[i]->write->tensor == buffer) return true;
+    return false;
+}
+
+// The buffer that a nest fills by copying elements that the kernel does not write; -1: there is
+// none.
 static int stage_buffer(const Map *m, const Node *n) {
     const Leaf *leaf = stage_leaf(m, n);
-    const Program *p = m->t->program;
-    if (!leaf || !p) return -1;
+    if (!leaf) return -1;
     int from = leaf->value->access->tensor, to = leaf->write->tensor;
-    if (from >= m->t->nargs || from >= p->ninputs) return -1;
+    bool input = m->t->program && from < m->t->program->ninputs;
+    if (!input && kernel_writes(m, from)) return -1;
     return m->t->buffers.at[from].type == m->t->buffers.at[to].type ? to : -1;
 }
 
