@@ -9,5 +9,5 @@ $ loopwright show mm.tc --size M=16,N=128,K=128 --schedule mm.lws --stage ptx | 
 short
 $ loopwright run mm.tc --size M=16,N=128,K=128 --schedule mm.lws --device emulate --check | grep check
   check    right: bit for bit, against the interpreter
-$ loopwright show @/examples/tc/attention.tc --size B=33,N=16,M=128,D=33,E=16 --stage ptx | awk '/^.*copy .* place shared$/ { n++ } END { print n, NR < 4000 ? "short" : NR }'
-1 short
+$ loopwright show @/examples/tc/attention.tc --size B=33,N=16,M=128,D=33,E=16 --stage ptx | awk '/^.*copy .* by async$/ { n++ } END { print n, NR < 4000 ? "short" : NR }'
+4 short
