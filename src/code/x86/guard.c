@@ -42,15 +42,18 @@ X86Arg x86_guard_vector(Gen *g, const Micro *m) {
     return scratch;
 }
 
-// edx <- a bit for each lane.
-static void guard_bits(Gen *g, const Micro *m) {
+// edx <- a bit for each lane; k: the mask, with AVX-512.
+static void bits_of(Gen *g, const Micro *m, unsigned k) {
     Asm *a = &g->a;
-    if (x86_has_avx512(g)) {
-        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(x86_guard_mask(g, m)));
-        return;
-    }
-    X86Arg mask = x86_guard_vector(g, m);
-    x86_2(a, x86_instr(g, USE_SIGNS, m->ref->type), x86_r32(X86_RDX), mask);
+    if (x86_has_avx512(g))
+        x86_2(a, X86_kmovw, x86_r32(X86_RDX), x86_k(k));
+    else
+        x86_2(a, x86_instr(g, USE_SIGNS, m->ref->type), x86_r32(X86_RDX), x86_guard_vector(g, m));
+}
+
+// The same; uses rax.
+static void guard_bits(Gen *g, const Micro *m) {
+    bits_of(g, m, x86_has_avx512(g) ? x86_guard_mask(g, m) : 0);
 }
 
 void x86_guard_lanes(Gen *g, const Micro *m, int active) {
@@ -113,18 +116,20 @@ static void load_contiguous(Gen *g, const Micro *m) {
     asm_bind(a, &done);
 }
 
-// The address comes first, because computing it may use edx.
+// A mask may need rax for its tail, the address takes rax, and may take edx: in this order.
 static void load_strided(Gen *g, const Micro *m) {
+    Asm *a = &g->a;
     const Ref *r = m->ref;
+    unsigned k = x86_has_avx512(g) ? x86_guard_mask(g, m) : 0;
     X86Arg at = x86_address(g, r, X86_RAX);
-    if (!x86_gathers_strided(g, r)) {
+    if (x86_gathers_strided(g, r)) {
+        if (k == 3) x86_2(a, X86_kmovw, x86_k(2), x86_k(3)); // a gather uses up its mask
+    } else {
         if (at.index != X86_NOREG) {
-            x86_2(&g->a, X86_lea, x86_r64(X86_RAX), at);
+            x86_2(a, X86_lea, x86_r64(X86_RAX), at);
             at = x86_mem(X86_RAX, 0);
         }
-        guard_bits(g, m);
-    } else if (x86_guard_mask(g, m) == 3) { // a gather uses up its mask
-        x86_2(&g->a, X86_kmovw, x86_k(2), x86_k(3));
+        bits_of(g, m, k);
     }
     x86_load_strided(g, r, m->dst_reg, at, true);
 }
