@@ -11,6 +11,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "tree/tree_facts.h"
 
 #include <string.h>
 
@@ -524,6 +525,47 @@ static void write_loop(CWriter *w, const Block *b, int i, const LoopBounds *at) 
     w->indent++;
 }
 
+static bool has_loops(const Block *b) {
+    for (int i = 0; i < b->nchildren; i++) {
+        const Block *c = as_block(b->child[i]);
+        if (c && (c->nindex || has_loops(c))) return true;
+    }
+    return false;
+}
+
+enum { LEAVES_COMPARED = 64 }; // with each other, before the answer is that they may
+
+typedef struct OtherAccess {
+    const Access *write;
+    bool found;
+} OtherAccess;
+
+static void look_for_other(void *user, const Access *a, bool guarded) {
+    OtherAccess *o = user;
+    (void)guarded;
+    o->found |= a->tensor == o->write->tensor && a != o->write;
+}
+
+// May one iteration read what another one wrote?
+static bool reads_back(const CWriter *w, const Block *b) {
+    Leaves all = {0};
+    collect(w, &b->node, &all);
+    if (all.n > LEAVES_COMPARED) return true;
+    for (int i = 0; i < all.n; i++) {
+        OtherAccess o = {.write = all.at[i]->write};
+        for (int k = 0; k < all.n && !o.found; k++)
+            expr_visit_accesses(all.at[k]->value, look_for_other, &o);
+        if (o.found) return true;
+    }
+    return false;
+}
+
+// GCC 12 unrolls inner loops and then vectorises the loop around them, although its iterations
+// depend on each other: T[8*i + j + 18] = T[8*i + j + 8] + ...
+static void keep_order(CWriter *w, bool dependent) {
+    if (dependent) c_line(w, "LW_IN_ORDER;");
+}
+
 static void write_loops(CWriter *w, const Block *b) {
     Exprs *x = w->t->exprs;
     LoopBounds *bounds = arena_new_n(w->arena, LoopBounds, b->nindex + 1);
@@ -545,8 +587,14 @@ static void write_loops(CWriter *w, const Block *b) {
         write_loop(w, b, i, &bounds[i]);
         loops++;
     }
+    bool nested = has_loops(b), serial = !kind_is_unordered(b->kind);
+    bool dependent = loops && loops + nested > 1 && serial && reads_back(w, b);
     write_body(w, b, &inside);
-    while (loops--) close_brace(w);
+    keep_order(w, dependent && nested);
+    while (loops--) {
+        close_brace(w);
+        keep_order(w, dependent && loops);
+    }
 }
 
 static void open_sum(CWriter *w, const Leaf *leaf) {

@@ -343,6 +343,11 @@ void c_unit_print(const CUnit *u, const char *include, Text *source, Text *heade
     text_char(source, '\n');
     if (strstr(text_str(&u->bodies), "LW_ALIGN("))
         text_add(source, "#define LW_ALIGN(n) __attribute__((aligned(n)))\n\n");
+    if (strstr(text_str(&u->bodies), "LW_IN_ORDER"))
+        text_add(source, "#if defined __GNUC__ && !defined __clang__ // it overlooks dependences "
+                         "between iterations of outer loops\n"
+                         "#define LW_IN_ORDER __asm__ volatile(\"\" ::: \"memory\")\n#else\n"
+                         "#define LW_IN_ORDER ((void)0)\n#endif\n\n");
     if (u->rounds)
         text_add(source, "#if defined __GNUC__ && __GNUC__ >= 12 && !defined __clang__ // it "
                          "contracts complex products\n"
