@@ -35,6 +35,13 @@ typedef struct TilePlan {
     bool single;                 // results have one copy: they are stored before the next tile
 } TilePlan;
 
+// Tensors that stay in the unit from one statement to the next.
+typedef struct KeptTensors {
+    const bool *here; // per buffer of the first Tree; NULL: none
+    int nbuffers;
+    int64_t top; // bytes of all of them, at the bottom of the unit
+} KeptTensors;
+
 typedef struct TilePlanner {
     PassRun *r;
     const Tree *t;
@@ -42,6 +49,7 @@ typedef struct TilePlanner {
     const TileViews *v;
     const MemoryUnit *unit;
     const Transfer *engine;
+    const KeptTensors *kept;
     int64_t stages, room;
     double operands; // bytes a cycle; 0: no limit
     bool output[MAX_INDICES];
@@ -51,6 +59,11 @@ typedef struct TilePlanner {
     bool found;
     int tried;
 } TilePlanner;
+
+static bool is_kept(const TilePlanner *p, int view) {
+    int buffer = p->v->at[view].buffer;
+    return p->kept->here && buffer < p->kept->nbuffers && p->kept->here[buffer];
+}
 
 // --- Costs ---------------------------------------------------------------------------------------
 
@@ -170,6 +183,7 @@ static bool price_moves(TilePlanner *p) {
     for (int i = 0; i < p->v->n; i++) {
         double times = 1;
         now->level[i] = -1;
+        if (is_kept(p, i)) continue;
         for (int k = 0; k < now->nloops; k++)
             if (p->uses[i][now->loop[k]]) now->level[i] = k;
         for (int k = 0; k <= now->level[i]; k++) times *= (double)trips(p, now->loop[k]);
@@ -223,6 +237,7 @@ static void try_tile(TilePlanner *p) {
     for (int i = 0; i < p->v->n; i++) {
         p->bytes[i] = tile_bytes(p->v, &p->v->at[i], p->now.size);
         p->bytes[i] = ceil_div(p->bytes[i], p->unit->align) * p->unit->align;
+        if (is_kept(p, i)) p->bytes[i] = 0;
         sum += p->bytes[i];
     }
     if (sum > p->room) return;
@@ -339,7 +354,7 @@ static const Tree *apply_plan(TilePlanner *p) {
     PassRun *r = p->r;
     const TilePlan *best = &p->best;
     int id[MAX_LOOPS], once = -1, mark = r->notes.n;
-    int64_t offset = 0;
+    int64_t offset = p->kept->top;
     const Tree *t = tiled(p, id);
     if (t) t = wrapped(r, t, id[0], &once);
     if (!t) {
@@ -356,7 +371,7 @@ static const Tree *apply_plan(TilePlanner *p) {
              tile_text(r->arena, range, p->b->nindex), text_str(&order), best->cost, best->move,
              best->compute, p->tried);
     for (int i = 0; i < p->v->n; i++) {
-        if (copied(p, &t, i, id, once, &offset)) continue;
+        if (is_kept(p, i) || copied(p, &t, i, id, once, &offset)) continue;
         PassNote why = vec_last(&r->notes); // all or nothing
         r->notes.n = mark;
         vec_push(r->arena, &r->notes, why);
@@ -389,20 +404,96 @@ static const char *prepare(TilePlanner *p) {
     return NULL;
 }
 
-static const Tree *schedule_one(PassRun *r, const Tree *t, int loop, const MemoryUnit *unit,
-                                const Transfer *engine) {
+// The plan of a block; *why: there is none.
+static TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const KeptTensors *kept,
+                               const char **why) {
     TilePlanner *p = arena_new(r->arena, TilePlanner);
-    *p = (TilePlanner){.r = r, .t = t, .b = tree_loop_at(t, loop), .unit = unit, .engine = engine};
+    *p = (TilePlanner){.r = r, .t = t, .b = tree_loop_at(t, loop), .kept = kept};
+    p->unit = &r->h->memory.at[pass_int(r, "unit")];
+    p->engine = &r->h->transfer.at[pass_int(r, "move")];
     p->v = tile_views(r->arena, t, p->b);
     p->stages = pass_int(r, "stages");
     p->operands = operand_rate(p);
-    if (!unit->size || !checked_mul(unit->size, unit->banks, &p->room)) p->room = INT64_MAX / 4;
-    const char *why = prepare(p);
-    if (!why) try_sizes(p, 0);
-    if (!why && !p->found) why = "no tiles fit";
-    if (!why) return apply_plan(p);
-    pass_left(r, p->b, "%s", why);
-    return t;
+    if (!p->unit->size || !checked_mul(p->unit->size, p->unit->banks, &p->room))
+        p->room = INT64_MAX / 4;
+    p->room -= kept->top;
+    *why = prepare(p);
+    if (!*why) try_sizes(p, 0);
+    if (!*why && !p->found) *why = "no tiles fit";
+    return p;
+}
+
+// --- What stays in the unit ----------------------------------------------------------------------
+
+// Cycles of all blocks, one after another; `planned`, per block, tells which ones have a plan. With
+// `must` those that have one there need one here: INFINITY otherwise.
+static double total_cycles(PassRun *r, const Tree *t, LoopList list, const KeptTensors *kept,
+                           const bool *must, bool *planned) {
+    double sum = 0;
+    for (int i = 0; i < list.n; i++) {
+        const char *why;
+        const TilePlanner *p = plan_block(r, t, list.at[i], kept, &why);
+        if (planned) planned[i] = !why;
+        if (must && must[i] && why) return INFINITY;
+        if (!why) sum += p->best.cost;
+    }
+    return sum;
+}
+
+// Whether a buffer is written in one statement of the root and used in another.
+static bool is_passed_on(const Tree *t, int buffer) {
+    int users = 0;
+    for (int i = 0; i < t->root->nchildren; i++) users += subtree_uses(t->root->child[i], buffer);
+    return users > 1 && !t->buffers.at[buffer].place.n;
+}
+
+static int64_t kept_bytes(const PassRun *r, const Buffer *b) {
+    int64_t bytes = type_info[b->type].bytes, align = r->h->memory.at[pass_int(r, "unit")].align;
+    for (int d = 0; d < b->rank; d++)
+        if (!checked_mul(bytes, b->size[d], &bytes)) return INT64_MAX / 4;
+    return ceil_div(bytes, align) * align;
+}
+
+// Each intermediate in turn stays in the unit where the plans of all blocks then take fewer cycles;
+// otherwise it is stored, and loaded again.
+//
+//     T = A*B; C = T*D, T of 4 KiB  ->  T<SRAM> #offset=0: neither stored nor loaded
+static const Tree *keep_tensors(PassRun *r, const Tree *t, LoopList list, KeptTensors *kept) {
+    bool *here = arena_new_n(r->arena, bool, t->buffers.n + 1);
+    bool *planned = arena_new_n(r->arena, bool, list.n + 1);
+    Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
+    const MemoryUnit *unit = &r->h->memory.at[pass_int(r, "unit")];
+    kept->here = here;
+    kept->nbuffers = t->buffers.n;
+    double now = total_cycles(r, t, list, kept, NULL, planned);
+    int64_t first = 0;
+    for (int i = 0; i < t->root->nallocs; i++) {
+        int buffer = t->root->alloc[i];
+        int64_t at = kept->top, bytes = kept_bytes(r, &all[buffer]);
+        if (!is_passed_on(t, buffer)) continue;
+        here[buffer] = true;
+        kept->top += bytes;
+        double then = total_cycles(r, t, list, kept, planned, NULL);
+        if (then < now) {
+            pass_did(r, NULL, "%s stays in %s, %lld bytes at %lld: %.0f cycles instead of %.0f",
+                     all[buffer].name, unit->name, (long long)bytes, (long long)at, then, now);
+            all[buffer].place = unit_place(r, t, unit->name);
+            all[buffer].tags = with_number(r, t, all[buffer].tags, "offset", at);
+            now = then;
+            first++;
+            continue;
+        }
+        here[buffer] = false;
+        kept->top = at;
+        pass_left(r, NULL,
+                  then < INFINITY
+                      ? "%s is stored and loaded: kept it would take %.0f cycles, not %.0f"
+                      : "%s is stored and loaded: with it in the unit other tiles do not fit",
+                  all[buffer].name, then, now);
+    }
+    TreeEdit e = pass_edit(r);
+    e.unchecked = true;
+    return first ? tree_with_buffers(t, all, &e) : t;
 }
 
 const Tree *pass_schedule(PassRun *r, const Tree *t) {
@@ -417,7 +508,15 @@ const Tree *pass_schedule(PassRun *r, const Tree *t) {
         pass_left(r, NULL, "%s does not reach %s", engine->name, r->h->memory.at[unit].name);
         return t;
     }
-    for (int i = 0; i < list.n; i++)
-        t = schedule_one(r, t, list.at[i], &r->h->memory.at[unit], engine);
+    KeptTensors kept = {0};
+    if (pass_int(r, "keep")) t = keep_tensors(r, t, list, &kept);
+    for (int i = 0; i < list.n; i++) {
+        const char *why;
+        TilePlanner *p = plan_block(r, t, list.at[i], &kept, &why);
+        if (why)
+            pass_left(r, p->b, "%s", why);
+        else
+            t = apply_plan(p);
+    }
     return t;
 }

@@ -228,7 +228,7 @@ TEST(lists_by_the_page_are_right) {
     CHECK_INT_EQ(page->n, pass_count);
     for (int64_t i = 0; page->n && i < rounds; i++)
         if (!runs_right(page, check_first_seed() + (uint64_t)i, fired)) break;
-    for (int i = 0; i < pass_count && rounds >= 3000; i++)
+    for (int i = 0; i < pass_count && rounds >= 9000; i++)
         if (!CHECK(fired[i])) printf("pass '%s' never changed anything\n", pass_info[i].name);
     arena_free(&arena);
 }

@@ -76,6 +76,7 @@ static const char *const lines[] = {
     "pass schedule unit=SRAM move=DMA outer=#out inner=#in",
     "pass schedule reqs=#contraction unit=SRAM move=DMA stages=1",
     "pass schedule reqs=#contraction unit=SRAM move=DMA\npass initialize\npass stencil reqs=#in",
+    "pass schedule reqs=#contraction unit=SRAM move=DMA keep=yes inner=#in\npass initialize",
     "pass initialize",
 };
 enum { LINES = sizeof lines / sizeof *lines };

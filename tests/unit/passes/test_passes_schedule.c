@@ -65,6 +65,40 @@ TEST(schedule_compresses_strides) {
     tr_end(&r);
 }
 
+static const char chain[] =
+    "program f { input A: f32[32, 32] input B: f32[32, 32] input D: f32[32, 16]\n"
+    "temp T: f32[32, 32] output C: f32[32, 16]\n"
+    "T: for m in 0:32, n in 0:32, k in 0:32  T[m, n] +=! A[m, k]*B[k, n]\n"
+    "C: for m in 0:32, n in 0:16, k in 0:32  C[m, n] +=! T[m, k]*D[k, n] }";
+#define KEEP "pass schedule reqs=#contraction unit=SRAM move=DMA keep=yes\n"
+
+// An intermediate is neither stored nor loaded, unless that leaves too little room for tiles.
+TEST(schedule_keeps_intermediates) {
+    TreeRun r;
+    tr_begin(&r, chain);
+    CHECK_STR_EQ(
+        only(&r, KEEP),
+        "schedule     T stays in SRAM, 4096 bytes at 0: 1488 cycles instead of 2192\n"
+        "             T: 32x32x8 of 32x32x32 by k, 1032 cycles: transfers 1024, compute 33; "
+        "652 plans tried\n"
+        "             T: A: 1024 bytes at 4096, for each k, 2 copies\n"
+        "             T: B: 1024 bytes at 6144, for each k, 2 copies\n"
+        "             C: 32x16x16 of 32x16x32 by k, 456 cycles: transfers 448, compute 16; "
+        "598 plans tried\n"
+        "             C: D: 1024 bytes at 4096, for each k, 2 copies\n"
+        "             C: C: 2048 bytes at 6144, once\n");
+    CHECK(strstr(after(&r, FLAT KEEP "pass initialize\npass prune\n"), "T f32[32, 32] 4096 B\n"));
+    CHECK(!strstr(after(&r, FLAT KEEP), "T.copy"));
+    static const char *const why[] = {
+        "schedule     left alone: T is stored and loaded: with it in the unit other tiles do not "
+        "fit\n",
+        "schedule     left alone: T is stored and loaded: kept it would take 78208 cycles, not "
+        "4804\n"};
+    CHECK(!strncmp(only(&r, "memory SRAM size=4KiB banks=1\n" KEEP), why[0], strlen(why[0])));
+    CHECK(!strncmp(only(&r, "memory SRAM size=2112\n" KEEP), why[1], strlen(why[1])));
+    tr_end(&r);
+}
+
 TEST(schedule_refuses) {
     check_one(product, "pass schedule reqs=#contraction\n",
               "schedule     left alone: it needs unit=MEMORY and move=ENGINE\n");

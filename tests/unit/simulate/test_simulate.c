@@ -131,6 +131,7 @@ static const char *const lines[] = {
     "pass locate buffers=DRAM",
     "pass place unit=SRAM",
     "pass schedule reqs=#contraction unit=SRAM move=DMA outer=#out inner=#in\npass initialize",
+    "pass schedule reqs=#contraction unit=SRAM move=DMA keep=yes outer=#out\npass initialize",
 };
 
 static const char *random_lines(Arena *arena, uint64_t *state) {
