@@ -26,13 +26,15 @@ static void see_windows(ChooseStmt *n, const Affine *sub) {
         if (n->s->iter[i].reduction && affine_uses_iter(sub, i)) n->windows |= (uint64_t)1 << i;
 }
 
-// `pitch`: elements between neighbours of this dimension.
-static void see_subscript(const ChooseStmt *n, ChooseRef *r, const Affine *sub, int64_t pitch) {
+// `pitch`: elements between neighbours of dimension d.
+static void see_subscript(const ChooseStmt *n, ChooseRef *r, int d, int64_t pitch) {
+    const Affine *sub = r->likely->sub[d];
     for (int t = 0; t < sub->n; t++) {
         const Atom *atom = sub->term[t].atom;
         for (int i = 0; i < n->s->niters; i++) {
             if (!atom_uses(atom, i)) continue;
             r->uses[i] = true;
+            r->in[d] |= UINT32_C(1) << i;
             r->reduced |= n->s->iter[i].reduction;
             if (atom->kind == ATOM_ITER) {
                 if (!checked_fma(sub->term[t].coef, pitch, &r->stride[i])) r->hard[i] = true;
@@ -154,7 +156,7 @@ static void see_access(Chooser *c, ChooseStmt *n, const Access *a) {
     r->gathers = n->nrefs > 1 && can_gather(c, n, r);
     int64_t pitch = 1;
     for (int d = a->rank - 1; d >= 0; d--) {
-        see_subscript(n, r, r->likely->sub[d], given ? given[d] : pitch);
+        see_subscript(n, r, d, given ? given[d] : pitch);
         see_windows(n, r->likely->sub[d]);
         if (!checked_mul(pitch, max_i64(tensor_size(t, d), 1), &pitch)) n->known = false;
     }

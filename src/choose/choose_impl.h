@@ -28,6 +28,7 @@ typedef struct ChooseRef {
     Type as;              // the type of the copy that it is read from; TYPE_NONE: there is none
     int64_t stride[PROGRAM_MAX_ITERS];
     bool uses[PROGRAM_MAX_ITERS], hard[PROGRAM_MAX_ITERS];
+    uint32_t in[PROGRAM_MAX_RANK]; // per subscript of `likely`: the iterators in it, as bits
 } ChooseRef;
 
 typedef struct Taps Taps; // (choose_fuse.c)

@@ -47,7 +47,7 @@ static double window_of(const ChooseStmt *n, const ChooseTile *t, const int64_t 
             span += fabs((double)sub->term[k].coef) * (size - 1);
             product *= size;
         }
-        all *= affine_uses_iter(sub, t->v) ? product : fmin(span, product);
+        all *= ref->in[d] >> t->v & 1 ? product : fmin(span, product);
     }
     return all;
 }
@@ -95,9 +95,9 @@ static double strided_loads(const Chooser *c, const ChooseStmt *n, const ChooseR
 bool tile_slides(const ChooseStmt *n, const ChooseTile *t, int i) {
     for (int r = 1; r < n->nrefs; r++)
         for (int d = 0; d < n->ref[r].likely->rank; d++) {
-            const Affine *sub = n->ref[r].likely->sub[d];
-            for (int k = 0; k < 2 && affine_uses_iter(sub, i); k++)
-                if (t->row[k] >= 0 && affine_uses_iter(sub, t->row[k])) return true;
+            uint32_t in = n->ref[r].in[d];
+            for (int k = 0; k < 2 && in >> i & 1; k++)
+                if (t->row[k] >= 0 && in >> t->row[k] & 1) return true;
         }
     return false;
 }
@@ -435,7 +435,7 @@ static double rows_in_tile(const ChooseStmt *n, const ChooseTile *t, const Choos
     for (int d = 0; d < ref->likely->rank; d++) {
         const Affine *sub = ref->likely->sub[d];
         double span = 1;
-        for (int k = 0; k < sub->n && !affine_uses_iter(sub, t->v); k++)
+        for (int k = 0; k < sub->n && !(ref->in[d] >> t->v & 1); k++)
             if (sub->term[k].atom->kind == ATOM_ITER)
                 span += (double)(span_of(n, &all, part, sub->term[k].atom->index) - 1);
         rows *= span;
@@ -500,7 +500,9 @@ static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, do
         if (count > 0)
             cost += count * (part_cost(c, n, t, part, steps) + (at ? c->cost->tail_cycles : 0));
     }
-    cost = cost * outer + odd_lines(c, n, t) + broken_rows(c, n, t);
+    cost *= outer;
+    if (cost > limit) return cost;
+    cost += odd_lines(c, n, t) + broken_rows(c, n, t);
     return t->pack ? cost + pack_cost(c, n, t) : cost;
 }
 
