@@ -114,7 +114,7 @@ static bool same_atom(const void *key, const void *item) {
            a->read == b->read;
 }
 
-// What follows from the kind and the operands.
+// Properties that follow from the kind and the operands.
 static void fill_atom(Atom *t) {
     t->weight = 1;
     t->has_iter = t->kind == ATOM_ITER;
@@ -333,8 +333,8 @@ static void split_by(const Affine *a, int64_t k, Sum *whole, Sum *rest) {
     }
 }
 
-// floor(rest / k), nothing in it divisible by k: divides by what all coefficients and k have in
-// common, and joins floor((floor(y / m) + r) / k) = floor((y + r·m) / (k·m)).
+// floor(rest / k), where no term is divisible by k: divides by the common divisor of all
+// coefficients and k, and merges floor((floor(y / m) + r) / k) = floor((y + r·m) / (k·m)).
 static const Affine *div_rest(Exprs *x, Sum *rest, int64_t k) {
     if (rest->n == 0) return affine_const(x, 0); // 0 <= constant < k
     int64_t g = k;
@@ -454,7 +454,7 @@ static const Affine *rebuild(Exprs *x, AtomKind kind, const Affine *a, const Aff
     }
 }
 
-// What the atom becomes; NULL when it stays.
+// The replacement of the atom; NULL: it stays.
 static const Affine *subst_atom(Exprs *x, const Atom *t, const Subst *s) {
     const Affine *to = NULL;
     switch (t->kind) {
@@ -553,7 +553,7 @@ static bool divide(int64_t a, int64_t b, int64_t *out) {
     return true;
 }
 
-// A divisor that may be 0 or negative: the quotient is no larger than the dividend, in magnitude.
+// If the divisor may be 0 or negative: the quotient is no larger in magnitude than the dividend.
 static bool div_bounds(Interval a, Interval b, Interval *out) {
     if (b.min > 0) return corners(a, b, divide, out);
     int64_t below, above;

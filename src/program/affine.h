@@ -1,10 +1,10 @@
-// Affine arithmetic, the one there is.
+// Affine arithmetic, in one place for the whole compiler.
 //
 // An Affine is  constant + Σ coefficient · atom.  Atoms are iterators, parameters, and everything
 // that is not linear, each an opaque unit: floor division and modulo, minimum and maximum, a
 // product of two affines, an integer read from a tensor (gather). So a quasi-affine subscript, a
 // symbolic size such as (H - KH)/s + 1, and a gather are all the same type, and "is this affine?"
-// asks which atoms occur.
+// is a question about the atoms that occur.
 //
 // Affines are immutable and hash-consed in their Exprs pool: equal means ==. Terms are sorted by
 // atom_compare, which looks at structure only, so a sum has one spelling whatever order its parts
@@ -99,9 +99,9 @@ uint32_t affine_iter_mask(const Affine *a); // the iterators that stand outside 
 int affine_as_iter(const Affine *a);
 
 // Replaces atoms: iterators by iters[index] (NULL entry or NULL array: keep), parameters by
-// params[index], and rebuilds (and so simplifies) what contains them; then passes every access
-// inside, its subscripts substituted, through `map` (NULL: keep). With `import` everything is
-// rebuilt in the pool x although it came from another one.
+// params[index], and rebuilds (and so simplifies) the nodes that contain them; then passes every
+// access inside, with substituted subscripts, through `map` (NULL: keep). With `import` everything
+// is rebuilt in the pool x although it came from another one.
 typedef const Access *AccessMap(void *user, Exprs *x, const Access *access);
 typedef struct Subst {
     const Affine *const *iters, *const *params;
@@ -127,14 +127,14 @@ bool affine_bounds(const Affine *a, const int64_t *lo, const int64_t *hi, int64_
                    int64_t *max);
 
 // Index arithmetic is exact because it is kept small: over the whole box of a statement's iterators
-// an affine, every part of it and every sum on the way to it lie within this distance of 0, in a
-// Program; in a Tree, whose loops are longer where splits do not divide, within the second. No
-// address reaches as far. So negations, differences and multiples by a vector's lanes fit in 64
-// bits, whoever forms them. program_bind and tree_reaches refuse the rest. Elements that are read
-// from tensors do not count: what they are part of is checked when it runs.
+// an affine, every part of it and every partial sum lie within this distance of 0, in a Program; in
+// a Tree, whose loops are longer where splits do not divide, within the second. No address reaches
+// as far. So negations, differences and multiples by a vector's lanes fit in 64 bits everywhere.
+// program_bind and tree_reaches refuse the rest. Elements read from tensors do not count:
+// subscripts that use them are checked at run time.
 #define AFFINE_REACH      ((int64_t)1 << 48)
 #define AFFINE_REACH_TREE ((int64_t)1 << 56)
-// The distance over a box; INT64_MAX when it is more than 64 bits hold.
+// The distance over a box; INT64_MAX when it does not fit in 64 bits.
 int64_t affine_reach(const Affine *a, const int64_t *lo, const int64_t *hi);
 
 // "2*i + k - 1". Iterators print as iter_names[index] ("i0", "i1" ... when NULL), parameters

@@ -1,10 +1,10 @@
 // Binding: a Program with symbolic sizes and the values of its parameters give a Program with
 // numbers.
 //
-// Everything is rebuilt in a pool of its own with the parameters replaced, so the symbolic Program
-// stays untouched and may be bound by several threads. Then, in this order and only while all is
-// well: values of parameters, preconditions, sizes, ranges, and the statements themselves
-// (check.c).
+// Everything is rebuilt in a separate pool with the parameters replaced, so the symbolic Program
+// stays untouched and may be bound by several threads. Then these are checked, in this order and as
+// long as no error is found: values of parameters, preconditions, sizes, ranges, and the statements
+// themselves (check.c).
 #include "program/program.h"
 
 #include "base/bug.h"
@@ -111,8 +111,8 @@ static void check_require(Binder *b, const Require *r) {
     }
 }
 
-// Preconditions speak for programs that have something to read. With an empty input there may be no
-// instance at all; then only what the statements really do is checked.
+// Preconditions assume that there is something to read. With an empty input there may be no
+// instance at all; then only the accesses that are performed are checked.
 static bool has_empty_input(const Binder *b) {
     for (int t = 0; t < b->from->ninputs; t++) {
         const Tensor *tensor = &b->from->tensors.at[t];
@@ -127,7 +127,7 @@ static bool has_empty_input(const Binder *b) {
 
 // --- Sizes and ranges --------------------------------------------------------------------------
 
-// The affine in the new pool, where it must be constant: anything else is our mistake.
+// The affine in the new pool, where it must be constant; anything else is a bug.
 static const Affine *bind_affine(Binder *b, const Affine *a, Range range) {
     const Affine *bound = affine_subst(b->to->exprs, a, &b->subst);
     if (b->to->exprs->overflow) {
@@ -183,7 +183,7 @@ static void bind_iter(Binder *b, const Iter *from, Iter *to, Range stmt) {
     }
 }
 
-// Of a statement with numbers: its value in as few bits as it needs.
+// Narrows the value of a statement with numbers to as few bits as it needs.
 static const Expr *narrowed(const Program *p, const Stmt *s) {
     int64_t lo[PROGRAM_MAX_ITERS], hi[PROGRAM_MAX_ITERS];
     for (int i = 0; i < s->niters; i++) {

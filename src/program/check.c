@@ -3,8 +3,8 @@
 // Everything asks one question: is there an instance, or a pair of instances, where something bad
 // happens? Answers come from four methods, cheapest first:
 //
-//   intervals     bounds of an affine over the box, which is first tightened by what constraints
-//                 and guards say (Facts: affines that are >= 0 wherever the access is performed)
+//   intervals     bounds of an affine over the box, which is first tightened by constraints and
+//                 guards (Facts: affines that are >= 0 wherever the access is performed)
 //   corners       a linear subscript is extreme at a corner of the box; if that instance exists, it
 //                 is the culprit
 //   dependences   deps.c, exact where everything is affine
@@ -23,9 +23,10 @@
 #include <string.h>
 
 enum {
-    MAX_POINTS = 1 << 16, // that one question may look at
-    ALL_POINTS = 1 << 22, // that all questions about a Program may look at, if they are simple
-    ALL_WORK = 1 << 22,   // that deps.c may spend on a Program, some 40 milliseconds
+    MAX_POINTS = 1 << 16, // points that one question may examine
+    // points that all questions about a Program may examine, if they are simple
+    ALL_POINTS = 1 << 22,
+    ALL_WORK = 1 << 22, // work that deps.c may spend on a Program, some 40 milliseconds
 };
 
 // --- Boxes -------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ static Box box_sample(const Box *b) {
     }
 }
 
-// What it takes to look at one point: the access, and all that decides whether it is performed.
+// The work per point: the access, and everything that decides whether it is performed.
 static int64_t effort(const Checker *c, const Access *a, const Guard *guards) {
     int64_t nodes = a->weight + c->st->write->weight;
     for (int i = 0; i < c->st->nconstraints; i++) nodes += c->st->constraint[i]->weight;
@@ -87,7 +88,7 @@ static int64_t effort(const Checker *c, const Access *a, const Guard *guards) {
     return 1 + nodes / 32;
 }
 
-// Whether all points may be looked at, at `each` effort; if so they count as looked at.
+// Whether all points may be examined, at `each` effort; if so they are counted.
 static bool affordable(Checker *c, const Box *b, int64_t each) {
     int64_t n = box_points(b);
     if (n > MAX_POINTS || n * each > c->points) return false;
@@ -113,8 +114,8 @@ static void add_order(const Checker *c, Facts *f, const Affine *a, const Affine 
     add_fact(c, f, affine_add_const(c->p->exprs, affine_sub(c->p->exprs, b, a), -(int64_t)strict));
 }
 
-// a != b, where it says more than that one of two ranges holds: one of them is empty, as for the
-// remainder of a division by 2 that is not 0.
+// a != b, where it is stronger than one of two ranges: one of them is empty, as for the remainder
+// of a division by 2 that is not 0.
 static void add_different(const Checker *c, Facts *f, const Affine *a, const Affine *b) {
     int64_t min, max;
     const Affine *apart = affine_sub(c->p->exprs, a, b);
@@ -292,8 +293,8 @@ static DepAnswer ask_negative(Checker *c, const Affine *a, const Facts *f, const
 
 // --- Index arithmetic stays exact --------------------------------------------------------------
 
-// The first affine that reaches too far from 0 (affine_reach), of those that an access, or the
-// reads inside an affine, hold.
+// The first affine that reaches too far from 0 (affine_reach), of those in an access, or in the
+// reads inside an affine.
 static const Affine *far_affine(const Checker *c, const Affine *a, const Box *b) {
     if (!affine_is_const(a) && affine_reach(a, b->lo, b->hi) > AFFINE_REACH) return a;
     const Affine *far = NULL;
@@ -378,7 +379,7 @@ static bool corner_outside(Checker *c, const Access *a, int d, const Guard *guar
     return false;
 }
 
-// Looks at every instance in the box.
+// Examines every instance in the box.
 static void enumerate_outside(Checker *c, const Access *a, int d, const Guard *guards,
                               const Box *b) {
     int64_t at[PROGRAM_MAX_ITERS];
@@ -394,7 +395,8 @@ static void enumerate_outside(Checker *c, const Access *a, int d, const Guard *g
     } while (box_next(b, at));
 }
 
-// The access with iterators of one value replaced by it: where l is 0 alone, `l*J[l]` reads no J.
+// The access with iterators of one value replaced by that value: with only l = 0, `l*J[l]` reads no
+// J.
 static const Access *settled(Checker *c, const Access *a, const Box *b) {
     Exprs *x = c->p->exprs;
     const Affine *value[PROGRAM_MAX_ITERS] = {0}, *sub[PROGRAM_MAX_RANK];
@@ -475,7 +477,7 @@ static void check_leaf(Checker *c, const Expr *leaf, const Guard *guards) {
 }
 
 // `init` sets elements for every point of the iterators on the left, even where reductions are
-// empty and whatever the constraints say.
+// empty, and regardless of constraints.
 static void check_write(Checker *c) {
     Box b = c->box;
     Stmt *st = c->st;
@@ -591,8 +593,8 @@ static bool find_conflict(const Checker *c, const Box *b, const Access *read, co
 
 // --- '=' writes each element once --------------------------------------------------------------
 
-// Iterators that have one value each where two iterations meet: of a subscript without data, the
-// only one that is not known yet.
+// Iterators that have one value each where two iterations access one element: in a subscript
+// without data, the only unknown one.
 static uint32_t settled_iters(const Box *b, int rank, const Affine *const *sub) {
     uint32_t known = 0, before;
     for (int i = 0; i < b->n; i++)
@@ -621,9 +623,9 @@ static const Affine *without_settled(Checker *c, const Affine *a, uint32_t known
     return left;
 }
 
-// Subscripts that are equal where two iterations write one element, without data: integers that
-// are the same for both do not count, as in KC[b, pos[b] + t], whose iterations meet in one b.
-// Other subscripts that read are left out, which can only let more iterations meet.
+// Subscripts without data that are equal where two iterations write one element: integers that are
+// the same for both do not count, as in KC[b, pos[b] + t], whose iterations have one b. Other
+// subscripts that read are ignored, which can only admit more pairs.
 static DepSide without_data(Checker *c, DepSide side) {
     const Affine **sub = arena_copy(c->scratch, side.sub, (size_t)side.rank * sizeof *sub);
     uint32_t known = 0, before;
@@ -696,8 +698,8 @@ static void check_once(Checker *c) {
 
 // --- In-place statements -----------------------------------------------------------------------
 
-// An instance p that reads an element, not its own, that instance q writes. Being not its own is a
-// matter of p alone: some subscript of the read differs from that of the write.
+// An instance p that reads an element that instance q writes, other than its own. Whether it is its
+// own depends on p alone: some subscript of the read differs from that of the write.
 static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guards, int64_t *p,
                               int64_t *q) {
     Exprs *x = c->p->exprs;
@@ -731,7 +733,7 @@ static DepAnswer ask_conflict(Checker *c, const Access *read, const Guard *guard
     return DEP_NO;
 }
 
-// Does no step read an element that it writes? Subscripts with data count for nothing.
+// Does no step read an element that it writes? Subscripts with data are ignored.
 static bool in_other_steps(Checker *c, const Access *read, const Guard *guards) {
     Facts reading, writing;
     DepDir dirs[PROGRAM_MAX_ITERS];

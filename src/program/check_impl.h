@@ -26,7 +26,7 @@ typedef struct Box {
 typedef struct Facts {
     const Affine *at[MAX_FACTS];
     int n;
-    bool whole; // they say all that the guards say
+    bool whole; // they imply all guards
 } Facts;
 
 typedef struct Writer Writer;
@@ -40,7 +40,7 @@ typedef struct Checker {
     DiagList *diags;
     Writer **writers; // per tensor: definitions by earlier statements and by those of the group,
                       // newest first
-    int64_t points;   // that may still be looked at, by effort
+    int64_t points;   // that may still be examined, by effort
     int64_t work;     // that deps.c may still spend
     bool ok;
 } Checker;

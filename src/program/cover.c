@@ -1,4 +1,4 @@
-// Is everything that a statement reads of a temporary or a result written by earlier statements?
+// Is every element of a temporary or a result written by earlier statements before it is read?
 //
 // "Some instance y reads an element that no statement wrote" is decided like a bound. Most reads
 // lie in a box of elements that one earlier statement writes whole. Otherwise every writer is
@@ -9,10 +9,11 @@
 //     T(i, i) = ..                      i = e0                      e1 - e0 = 0,  0 <= e0 < N
 //     T(2*i + k) +=! .. k in 0:3        all of 0 ... 2*N            0 <= e <= 2*N
 //
-// y reads what nothing wrote if of every writer some condition fails: a search over the conditions,
-// each answered by deps.c. An initialising statement writes for all values of the iterators on the
-// left, whatever its constraints say. An update without initialisation reads what it writes, so it
-// adds nothing. What cannot be inverted is enumerated, if there are few instances.
+// y reads an unwritten element if some condition fails for every writer: a search over the
+// conditions, each answered by deps.c. An initialising statement writes for all values of the
+// iterators on the left, regardless of constraints. An update without initialisation reads the
+// elements that it writes, so it adds none. Writers that cannot be inverted are enumerated, if
+// there are few instances.
 //
 // In a group of statements with serial iterators x must also come before y: in an earlier step, or
 // in the same one by a statement further up. That is one clause for each serial iterator in which x
@@ -20,8 +21,8 @@
 //
 //     for t in 1:T { Y(t) = Y(t - 1) + X(t) }       x = t - 1     x >= 1,  x <= t - 1
 //
-// What depends on data (a gather, a guard that reads) is a warning. What is not decided says
-// nothing: a warning would be false more often than not.
+// Where data decide (a gather, a guard that reads), it is a warning. An undecided case is not
+// reported: a warning would be false more often than not.
 #include "program/check_impl.h"
 
 #include "base/bug.h"
@@ -31,7 +32,7 @@
 
 enum {
     MAX_ASKED = 300,      // questions about one read
-    MAX_MARKED = 1 << 16, // elements, and instances, that enumeration looks at
+    MAX_MARKED = 1 << 16, // elements, and instances, that enumeration examines
     SAMPLE = 64,          // instances, where there are more
     MAX_READER = PROGRAM_MAX_ITERS + PROGRAM_MAX_RANK,
 };
@@ -78,7 +79,7 @@ static const Tensor *tensor_of(const Checker *c, const Access *a) {
 
 // --- Writers -----------------------------------------------------------------------------------
 
-// The instances that decide which elements are written: of an initialising statement one for each
+// The instances that decide which elements are written: for an initialising statement, one for each
 // point of the iterators on the left.
 static Box writer_box(const Stmt *st) {
     Box b = check_stmt_box(st);
@@ -144,7 +145,7 @@ static int common_steps(const Checker *c, const Writer *w) {
 
 // --- Whole boxes -------------------------------------------------------------------------------
 
-// The elements that the read may touch: of a gathered subscript, all that there are.
+// The elements that the read may touch: for a gathered subscript, all of them.
 static void hull(const Checker *c, const Access *a, const int64_t *lo, const int64_t *hi,
                  int64_t *first, int64_t *last) {
     const Tensor *t = tensor_of(c, a);
@@ -156,7 +157,7 @@ static void hull(const Checker *c, const Access *a, const int64_t *lo, const int
     }
 }
 
-// Does one writer write all that the read may touch in the box?
+// Does one writer write all elements that the read may touch in the box?
 static bool in_one_box(const Checker *c, const Access *a, const Box *b) {
     int64_t first[PROGRAM_MAX_RANK], last[PROGRAM_MAX_RANK];
     hull(c, a, b->lo, b->hi, first, last);
@@ -271,7 +272,7 @@ static bool solve_pair(Solve *s, int e, int f) {
     return true;
 }
 
-// Does the iterator decide anything but this equation?
+// Does the iterator occur anywhere but in this equation?
 static bool is_free(const Solve *s, int iter, int e) {
     for (int k = 0; k < s->neqs; k++)
         if (k != e && affine_uses_iter(s->eq[k].left, iter)) return false;
@@ -294,8 +295,8 @@ typedef struct Digits {
     int64_t most; // of all digits together, from 0
 } Digits;
 
-// Terms by growing steps. One that only fills up what is below it joins the digit below, unless its
-// iterator is needed; otherwise it has to be larger than all below together.
+// Terms by growing steps. A term that only fills the gap below it joins the digit below, unless its
+// iterator is needed; otherwise it must be larger than all below together.
 static bool add_digit(const Solve *s, int e, Digits *d, Term t) {
     int i = t.atom->index;
     int64_t step = t.coef < 0 ? -t.coef : t.coef, count = s->box.hi[i] - s->box.lo[i] + 1, reach;
@@ -348,7 +349,7 @@ static bool solve_digits(Solve *s, int e) {
     return true;
 }
 
-// a/c or a%c, where a takes all values of an interval whatever else holds.
+// a/c or a%c, where a takes all values of an interval, independently of other conditions.
 static bool solve_quotient(Solve *s, int e) {
     const Atom *t = lone_atom(&s->eq[e], ATOM_DIV);
     bool rest = !t;
@@ -378,14 +379,14 @@ static bool solve_step(Solve *s) {
     return false;
 }
 
-// Of the first serial iterator that differs, the writer has the smaller value: the one found, or
+// In the first serial iterator that differs, the writer has the smaller value: the one found, or
 // the least.
 static void need_earlier(Solve *s, int iter) {
     const Affine *x = s->value[iter] ? s->value[iter] : affine_const(s->x, s->box.lo[iter]);
     need(s, affine_add_const(s->x, affine_sub(s->x, affine_iter(s->x, iter), x), -1));
 }
 
-// The conditions under which an instance of the writer writes the element that is read.
+// The conditions under which an instance of the writer writes the element that y reads.
 static bool invert(Cover *v, Clause *clause) {
     Solve s = {.v = v, .x = pool(v->c), .st = clause->w->st, .need = &clause->need};
     s.box = writer_box(s.st);
@@ -563,8 +564,8 @@ static int64_t step_number(const Cover *v, const int64_t *at, int n, int64_t *in
     return number;
 }
 
-// When the instance of the writer has run, in half steps of the reader: those of its group that
-// stand behind the reader serve the next step.
+// When the instance of the writer has run, in half steps of the reader: statements of its group
+// that stand after the reader serve the next step.
 static int64_t written_at(const Cover *v, const Writer *w, const int64_t *at) {
     int64_t inner, step = step_number(v, at, common_steps(v->c, w), &inner);
     if (!common_steps(v->c, w)) return 0;
@@ -585,8 +586,8 @@ static bool mark(Cover *v, const Writer *w, int64_t *written) {
     return true;
 }
 
-// Advances to the first instance that reads an unwritten element; MAYBE: that depends on data.
-// False when that is too much to look at.
+// Advances to the first instance that reads an unwritten element; MAYBE: data decide. False when
+// there are too many instances.
 static bool look_at_all(Cover *v, const Box *b, int64_t *written, int64_t *at, Exists *found) {
     const Tensor *t = tensor_of(v->c, v->read);
     int64_t element[PROGRAM_MAX_RANK], one;
@@ -605,7 +606,7 @@ static bool look_at_all(Cover *v, const Box *b, int64_t *written, int64_t *at, E
     return true;
 }
 
-// Too many to look at all: the first instances, one writer after the other.
+// Too many to examine all: the first instances, one writer after the other.
 static Exists look_at_some(Cover *v, const Box *b, int64_t *at) {
     int64_t element[PROGRAM_MAX_RANK];
     memcpy(at, b->lo, sizeof b->lo);

@@ -141,7 +141,7 @@ static void put_order(const SystemBuild *b, Omega *o, const DepOrder *order) {
     row[o->n] = order->constant;
 }
 
-// Which rows there will be is known after all affines were collected: usable[] remembers the
+// Which rows there will be is known only after all affines were collected: usable[] remembers the
 // outcome.
 typedef struct Usable {
     bool sub[PROGRAM_MAX_RANK];

@@ -7,9 +7,9 @@
 //
 // asks for i and j within their boxes and constraints, with f(i) = g(j) in every dimension, i0 = j0
 // and i1 < j1. The answer is exact for affine subscripts; division and modulo by constants, minimum
-// and maximum are made linear with auxiliary variables. What cannot be made linear (a gather, a
-// product of iterators) is left out: NO is still NO then, and a YES counts only if the witness
-// checks. Typical questions take about a microsecond.
+// and maximum are made linear with auxiliary variables. Constraints that cannot be made linear (a
+// gather, a product of iterators) are omitted: NO is still NO then, and a YES counts only if the
+// witness checks. Typical questions take about a microsecond.
 #ifndef LW_PROGRAM_DEPS_H
 #define LW_PROGRAM_DEPS_H
 
@@ -66,8 +66,8 @@ typedef struct DepWitness {
 // `witness` is filled on DEP_YES and may be NULL. `scratch` is given back as it was.
 DepAnswer deps_test(Arena *scratch, const DepQuery *q, DepWitness *witness);
 
-// The witness against constraints and subscripts of the question as it was put; false also where
-// something in it can only be known at run time. Fills in the element.
+// Checks the witness against constraints and subscripts of the original question; false also where
+// something in it is only known at run time. Fills in the element.
 bool deps_check(const DepQuery *q, DepWitness *witness);
 
 // The side of an access in a statement of a bound Program; box and constraints are the statement's.

@@ -154,7 +154,8 @@ static const Expr *fold(Exprs *x, ExprOp op, Type type, int n, const Expr *const
     return expr_const(x, type, op_eval(op, arg[0]->type, v));
 }
 
-// Does it read an element at an index from data, which is checked whoever wants the value?
+// Does it read an element at an index from data? Such a read is checked even if its value is
+// unused.
 static bool gathers(const Expr *e) {
     if (e->kind == EXPR_READ) return e->access->has_read;
     if (e->kind == EXPR_INDEX) return e->index->has_read;
@@ -163,7 +164,7 @@ static bool gathers(const Expr *e) {
     return false;
 }
 
-// What a SELECT or LOGIC operation comes to when a condition is known; NULL when it is not.
+// The result of a SELECT or LOGIC operation when a condition is known; NULL when it is not.
 static const Expr *decide(ExprOp op, const Expr *const *arg) {
     if (op == OP_SELECT && arg[1] == arg[2] && !gathers(arg[0])) return arg[1];
     if (op == OP_NOT && arg[0]->kind == EXPR_OP && arg[0]->op == OP_NOT) return arg[0]->arg[0];
@@ -175,7 +176,7 @@ static const Expr *decide(ExprOp op, const Expr *const *arg) {
     return NULL;
 }
 
-// A cast that lost nothing, on the way to a type that could be had at once: i32(i16(u8)).
+// A lossless cast on the way to a type that can be reached directly: i32(i16(u8)).
 static bool is_step(const Expr *a) {
     return a->kind == EXPR_OP && a->op == OP_CAST && type_widens(a->arg[0]->type, a->type);
 }
@@ -196,7 +197,7 @@ const Expr *expr_op(Exprs *x, ExprOp op, Type type, int n, const Expr *const *ar
     if (op == OP_CAST) return explicit_cast(x, type, arg[0]);
     const Expr *known = decide(op, arg);
     if (known) return known;
-    // What is computed in f32 is no constant of a narrower type: only a cast rounds it.
+    // A value computed in f32 is not a constant of a narrower type: only a cast rounds it.
     bool constant = op != OP_SELECT && type_compute(type) == type;
     for (int i = 0; i < n; i++) constant &= is_const(arg[i]);
     if (constant) return fold(x, op, type, n, arg);

@@ -87,7 +87,7 @@ struct Exprs {
 };
 
 void exprs_init(Exprs *x, Arena *arena);
-// A pool that begins with the nodes of another, and grows apart from it.
+// A pool that begins with the nodes of another and grows independently.
 Exprs *exprs_fork(Arena *arena, const Exprs *x);
 
 const Access *access_make(Exprs *x, int tensor, int rank, const Affine *const *sub);
@@ -101,7 +101,7 @@ const Expr *expr_unary(Exprs *x, ExprOp op, const Expr *a);                 // t
 const Expr *expr_binary(Exprs *x, ExprOp op, const Expr *a, const Expr *b); // type of a, or bool
 const Expr *expr_select(Exprs *x, const Expr *c, const Expr *a, const Expr *b);
 // `a` itself when it has the type already. A cast that the program spells out is made with expr_op:
-// of an operation of type f16 or bf16 to its own type it rounds what was computed in f32.
+// of an operation of type f16 or bf16 to its own type it rounds the f32 result.
 const Expr *expr_cast(Exprs *x, Type to, const Expr *a);
 
 // Substitution (see affine.h) in everything that the expression or access holds.
@@ -131,7 +131,7 @@ bool access_tells_iters(const Access *a);
 // Does a subscript mention the iterator?
 bool access_uses_iter(const Access *a, int iter);
 
-// A name, in backquotes unless it reads as one word that means nothing else in program text.
+// A name, in backquotes unless it is a single word without another meaning in program text.
 void name_print(Text *out, Name name);
 bool name_reserved(const char *name, int len);
 // Infix text with as few parentheses as the precedences of C allow: "A[i, k]*x[k] + 1.0". It is

@@ -1,15 +1,15 @@
 // Range inference: the order of work. See infer.h for the rule and infer_impl.h for the other
 // files.
 //
-// All definitions of a tensor are dealt with together, after the tensors they read (a queue of
-// tensors whose reads are all known). Each statement runs its own rounds; then the ranges found for
-// one position of the written tensor intersect, and a definition that says nothing about a position
-// takes what the others say. Once the tensor's own range is known, reads of itself may bound what
-// is still open (T(i,j) += T(i,k)).
+// All definitions of a tensor are handled together, after the tensors they read (a queue of tensors
+// whose reads are all known). Each statement runs its own rounds; then the ranges found for one
+// position of the written tensor intersect, and a definition without a range for a position takes
+// that of the others. Once the tensor's own range is known, reads of itself may bound the remaining
+// iterators (T(i,j) += T(i,k)).
 //
-// Tensors that read each other in a circle (T, then U from T, then T again from U) are broken up in
+// Tensors that read each other in a cycle (T, then U from T, then T again from U) are resolved in
 // program order: a tensor's range is fixed by the definitions that need nothing unknown, and later
-// ones have to fit.
+// ones must fit.
 #include "program/infer_impl.h"
 
 #include "base/bug.h"
@@ -61,8 +61,8 @@ static bool declared(const Infer *in, int t) {
     return true;
 }
 
-// The range of the written tensor is known already: a bare iterator without range takes it, the
-// rest has to fit.
+// The range of the written tensor is known already: a bare iterator without range takes it, other
+// subscripts must fit.
 static void give_written(Infer *in, InferWork *w) {
     const Access *write = w->stmt->write;
     for (int d = 0; d < write->rank; d++) {
@@ -111,8 +111,8 @@ static void start_bounds(Infer *in, InferWork *w) {
     }
 }
 
-// One round: the iterators that are alone in some constraint. What was found in this round serves
-// the next one only, so the order of constraints does not matter.
+// One round: the iterators that are alone in some constraint. Ranges found in this round serve the
+// next one only, so the order of constraints does not matter.
 static uint32_t one_round(Infer *in, InferWork *w) {
     uint32_t solved = 0;
     start_bounds(in, w);
@@ -304,8 +304,8 @@ static bool written_range(Infer *in, const InferWork *w, int d, const Affine **l
     return true;
 }
 
-// Definitions that are still stuck at a position take the hull of the others, whatever these are
-// written with:  O(i + k) +=! A(i)*W(k)   O(h) = max(O(h), 0).
+// Definitions that are still stuck at a position take the hull of the others, whatever their
+// subscripts:  O(i + k) +=! A(i)*W(k)   O(h) = max(O(h), 0).
 static bool adopt_hull(Infer *in, int t) {
     bool progress = false;
     for (int d = 0; d < in->p->tensors.at[t].rank; d++) {
@@ -365,7 +365,7 @@ static bool range_dimension(Infer *in, int t, int d) {
     EACH_DEFINITION(in, t, w) {
         const Affine *lo, *hi;
         if (!written_range(in, w, d, &lo, &hi)) {
-            // a scatter goes where the others allow, which is checked when it runs
+            // a scatter writes where the others allow, which is checked at run time
             if (!w->stmt->write->sub[d]->has_read) return report_size(in, w, d);
             scatter = w;
             continue;
@@ -405,7 +405,7 @@ static bool range_tensor(Infer *in, int t) {
     return true;
 }
 
-// Rounds for all definitions, helping each other, until nothing moves.
+// Rounds for all definitions, which use each other's ranges, until nothing changes.
 static void solve_together(Infer *in, int t) {
     bool self = false;
     in->guess = false;

@@ -13,9 +13,9 @@
 //     O(h) +=! I(h + k) * W(k)      k in 0:K, then h + K - 1 < H:  h in 0:H - K + 1, if H - K >= 0
 //
 // Tensors defined by several statements: inferred ranges of the iterator at one position of the
-// written tensor intersect over the definitions, and a definition that says nothing about a
-// position takes what the others say; an explicit range keeps its own domain, and the tensor is the
-// hull. A tensor that came with a size gives its range to the iterators it is written with.
+// written tensor intersect over the definitions, and a definition without a range for a position
+// takes that of the others; an explicit range keeps its own domain, and the tensor is the hull. A
+// tensor with a declared size gives its range to the iterators it is written with.
 //
 // Coefficients that are parameters (strides) are required to be at least 1. Formulas are simplified
 // for statements that have an instance: where a size is 0, ranges may be larger than the rule says,
@@ -57,7 +57,7 @@ typedef struct InferStmt {
 } InferStmt;
 
 // Parameters first ... first + n - 1 stand for sizes and origins that are to be found. A statement
-// that uses one is dealt with after the tensor, with what was found put in.
+// that uses one is handled after the tensor, with the extents that were found substituted.
 typedef struct InferExtent {
     int tensor, dim;
     bool origin;

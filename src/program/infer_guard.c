@@ -1,4 +1,4 @@
-// What guards say about the subscripts they stand before.
+// Facts that guards imply about the subscripts behind them.
 //
 // A guard becomes facts, affines that are not negative wherever the read is performed:
 //
@@ -6,11 +6,11 @@
 //
 //     h - p >= 0      H - 1 - (h - p)/2 >= 0      2*((h - p)/2) = h - p
 //
-// Divisions and remainders also enter without: floor(a/b) lies between (a - b + 1)/b and a/b, and
-// is (a - r)/b where a % b is known to be r. The prover of infer_prove.c takes the facts together
-// with the ranges of the iterators. A side of a subscript that follows bounds nothing.
+// Divisions and remainders also enter as inequalities: floor(a/b) lies between (a - b + 1)/b and
+// a/b, and is (a - r)/b where a % b is known to be r. The prover of infer_prove.c combines the
+// facts with the ranges of the iterators. A side of a subscript that is implied bounds nothing.
 //
-// An iterator that nothing else bounds runs as far as some guarded read may be performed, for some
+// An iterator without other bounds runs as far as some guarded read may be performed, for some
 // values of the other iterators: above, h < 2*H + K - 2.
 #include "program/infer_impl.h"
 
@@ -32,7 +32,7 @@ typedef struct GuardFacts {
     const Affine *apart[MAX_FACTS]; // not 0
 } GuardFacts;
 
-// Facts are extra: one that overflows is left out, and says nothing about the program.
+// Facts are optional: one that overflows is omitted.
 static const Affine *exact(Exprs *x, const Affine *a) {
     bool ok = !x->overflow && !x->too_large;
     x->overflow = x->too_large = false;
@@ -171,7 +171,7 @@ static bool follows(const GuardFacts *f, const Affine *need) {
     return false;
 }
 
-// x - 1 >= 0 is asked for and x is not 0: x >= 0 will do.
+// x - 1 >= 0 is wanted and x is not 0: x >= 0 is enough.
 static const Affine *use_apart(const GuardFacts *f, const Affine *need) {
     Exprs *x = f->in->x;
     for (int i = 0; i < f->napart; i++)

@@ -57,19 +57,19 @@ struct InferWork {
     bool *included;   // per read: its constraints are among them
     uint32_t unknown; // iterators
     bool set_up;
-    bool late;    // defined again inside a circle of tensors: has to fit the range found before
-    bool tainted; // depends on something that failed, so its own failure is not news
+    bool late;    // defined again inside a cycle of tensors: must fit the range found before
+    bool tainted; // depends on something that failed, so its own failure is not reported
     int next;     // next definition of the same tensor, -1
 };
 
 // What is known of a tensor.
 typedef struct Shape {
     bool ranged;       // sizes and origins are known
-    bool done, failed; // its definitions were dealt with
+    bool done, failed; // its definitions have been handled
     bool *clamped;     // per dimension: origin is never negative
     int first, last;   // definitions, -1
     int extent;        // first parameter that stands for an extent of it, -1
-    int pending;       // reads, by its definitions, of tensors that are not dealt with
+    int pending;       // reads, by its definitions, of tensors that are not handled yet
     struct Edge *readers;
 } Shape;
 
@@ -118,8 +118,8 @@ void infer_assume(Infer *in,
 
 // --- infer_solve.c -----------------------------------------------------------------------------
 
-// The least (greatest, with `upper`) value of a over the ranges of w's iterators, or something
-// beyond it; NULL when there is none. *exact is cleared when it may not be attained.
+// The least (greatest, with `upper`) value of a over the ranges of w's iterators, or a bound beyond
+// it; NULL when there is none. *exact is cleared when it may not be attained.
 const Affine *infer_bound(Infer *in, const InferWork *w, const Affine *a, bool upper, bool *exact);
 
 // Solves c for the iterator v, the only unknown one in it, and collects the bounds in v's lists.
@@ -136,22 +136,22 @@ const Affine *infer_hull_hi(Infer *in, const Affine *a, const Affine *b);
 
 // --- infer_guard.c -----------------------------------------------------------------------------
 
-// need >= 0 is asked for where the guards of c hold: a weaker condition that will do, NULL when
+// need >= 0 is wanted where the guards of c hold: a weaker condition that is sufficient, NULL when
 // the guards imply it.
 const Affine *infer_beyond_guards(Infer *in, const InferWork *w, const Cons *c, const Affine *need);
-// Iterators that nothing else bounds take the range in which guarded reads may be performed.
+// Iterators without other bounds take the range in which guarded reads may be performed.
 bool infer_reach_guarded(Infer *in, InferWork *w);
 
 // --- infer_report.c ----------------------------------------------------------------------------
 
-// With the extents that are known by now put in.
+// Substitutes the extents that are known so far.
 const Affine *infer_put_in(Infer *in, const Affine *a);
 const Affine *tensor_lo(Infer *in, int tensor, int d);
 const Affine *tensor_hi(Infer *in, int tensor, int d);
 
 void infer_require_positive(Infer *in, const InferWork *w, const Affine *a, const Cons *c);
 void infer_check_ranges(Infer *in, InferWork *w);         // none is empty
-void infer_check_accesses(Infer *in, InferWork *w);       // what was not solved for
+void infer_check_accesses(Infer *in, InferWork *w);       // constraints that were not solved for
 void infer_report_unknown(Infer *in, const InferWork *w); // iterators without range
 void infer_report_size(Infer *in, const InferWork *w, int d);
 bool infer_check_where(Infer *in, const InferWork *w); // explicit ranges are boxes and not empty

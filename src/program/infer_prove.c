@@ -1,7 +1,7 @@
 // Is an affine expression of the parameters never negative?
 //
-// A small, incomplete prover, made for what sizes look like. The expression is kept as a short sum
-// (LinearForm) beside the pool, so that trying things out leaves nothing behind. In order:
+// A small, incomplete prover, made for typical sizes. The expression is kept as a short sum
+// (LinearForm) outside of the pool, so that failed attempts leave nothing behind. In order:
 //   1. add up the least value of every term: sizes are at least 0, or 1 where an instance exists;
 //   2. a term of unlimited negative reach is cancelled by a fact that has it too: H - KH >= 0;
 //   3. min and max become their operands: both, or either one;
@@ -176,7 +176,7 @@ static bool prove_with_any(Prover *pr, const LinearForm *l, Term term, int depth
     return false;
 }
 
-// Facts for the first term that nothing limits; when all are limited, for any.
+// Facts for the first unbounded term; when all are bounded, for any term.
 static bool prove_by_facts(Prover *pr, const LinearForm *l, int depth) {
     int64_t v;
     for (int i = 0; i < l->n; i++)

@@ -1,5 +1,5 @@
-// What inference has to say: conditions left over (Requires), ranges that are empty, subscripts
-// that leave their tensor, iterators that nothing bounds.
+// Reports of inference: remaining conditions (Requires), empty ranges, subscripts that leave their
+// tensor, iterators without bounds.
 //
 // A condition  what >= 0  is dropped when it is proved, an error at once when its contrary is, and
 // a Require otherwise, taken apart into its simplest pieces: a minimum on the safe side becomes two
@@ -223,8 +223,8 @@ static bool is_size(const Infer *in, const Affine *a) {
            in->p->params.at[a->term[0].atom->index].kind == PARAM_SIZE;
 }
 
-// A(i) + B(i) of N and of M elements goes as far as the smaller size. Mostly one size was meant, of
-// which then a part is left out in silence.
+// A(i) + B(i) of N and of M elements runs to the smaller size. Usually one size was meant, and a
+// part would be omitted silently.
 static void warn_sizes(Infer *in, const InferWork *w, int v) {
     const Bounds *upper = &w->var[v].upper;
     const Bound *first = NULL;
@@ -284,8 +284,8 @@ static bool find_whole(Infer *in, const InferWork *w, int v, const Cons *c, Whol
     return true;
 }
 
-// Is the tensor that ends the range read at several places around v? A stencil leaves out a border
-// of other tensors, and is meant to.
+// Is the tensor that ends the range read at several places around v? A stencil omits a border of
+// other tensors on purpose.
 static bool is_stencil(Infer *in, const Cons *c) {
     for (int i = 0; i < c->w->ncons; i++) {
         const Cons *other = &c->w->cons[i];
@@ -300,7 +300,7 @@ static bool may_narrow(Infer *in, int v, const Bound *b, const Whole *whole) {
     if (!c || c->access->tensor == whole->read->access->tensor) return false; // a diagonal
     int64_t step = affine_coef(c->sub, v);
     if (c->mode == READ_PLAIN && (step == 1 || step == -1)) {
-        // what the program computes may be short because a stencil made it
+        // a computed tensor may be short because a stencil made it
         bool input = in->p->tensors.at[c->access->tensor].role == ROLE_INPUT;
         if ((c->read && !input) || is_stencil(in, c)) return false;
     }
@@ -342,7 +342,7 @@ static void expect_whole(Infer *in, const InferWork *w, int v, const Whole *whol
             expect(in, w, v, var->lower.at[l].from, whole, affine_sub(x, lo, var->lower.at[l].at));
 }
 
-// What is left out is known when sizes are: a condition then, and a warning.
+// How much is omitted is known once sizes are bound: a condition, and a warning then.
 static void expect_all(Infer *in, const InferWork *w, int v) {
     Whole whole;
     if (w->var[v].state == VAR_GIVEN && !w->var[v].declared) return;
@@ -389,7 +389,7 @@ bool infer_check_where(Infer *in, const InferWork *w) {
 
 // --- Accesses ----------------------------------------------------------------------------------
 
-// Where a range came from if nobody wrote it where it is used.
+// The origin of a range that is not written where it is used.
 static const char *because_declared(Infer *in, const InferWork *w, int v) {
     if (!w->var[v].declared) return "";
     return arena_printf(in->arena, ", the declared size of '%s'",
@@ -482,8 +482,8 @@ static int suggest(const InferWork *w, uint32_t iters) {
     return __builtin_ctz(windows ? windows : iters);
 }
 
-// How far a written iterator could run: the size of what it subscripts, though that does not bound
-// it (padded reads leave their tensor). NULL when there is no such size.
+// How far a written iterator could run: the size of the tensor that it subscripts, though that does
+// not bound it (padded reads leave their tensor). NULL when there is no such size.
 static const char *fitting_size(Infer *in, const InferWork *w, int v) {
     for (int r = 0; r < w->info->nreads; r++) {
         const Access *a = w->info->reads[r].access;
@@ -546,7 +546,7 @@ static void report_one(Infer *in, const InferWork *w, int v, const Cons *c) {
     note_where(in, w, d, UINT32_C(1) << v, c);
 }
 
-// One diagnostic for each set of iterators that hang together.
+// One diagnostic for each connected set of iterators.
 void infer_report_unknown(Infer *in, const InferWork *w) {
     uint32_t left = w->unknown;
     for (int v = 0; v < w->stmt->niters; v++) {

@@ -74,7 +74,7 @@ static const Affine *bound_mod(InferWalk *k, const Atom *t, bool upper) {
     return upper ? last : affine_const(x, 0);
 }
 
-// min(a, b) has its least value where a or b has; its greatest is no more than either one's.
+// min(a, b) is least where a or b is; its greatest value is at most that of either.
 static const Affine *bound_choice(InferWalk *k, const Atom *t, bool upper) {
     uint32_t before = k->seen;
     const Affine *a = bound(k, t->a, upper);
@@ -206,7 +206,7 @@ static void prune(Infer *in, const InferWork *w, Bounds *list, bool upper) {
     }
 }
 
-// The same on a copy, knowing also that the range itself is not empty. What that costs is required
+// The same on a copy, knowing also that the range itself is not empty. That assumption is required
 // later, of all bounds.
 static Bounds prune_more(Infer *in, const InferWork *w, const Var *var, bool upper) {
     const Bounds *from = upper ? &var->upper : &var->lower;
@@ -271,8 +271,8 @@ static void at_most(InferSolve *s, const Affine *at) {
     add_bound(s->in, &s->w->var[s->v].upper, affine_add_const(s->in->x, at, 1), s->from, true);
 }
 
-// What v is multiplied with in a chain of products; NULL when it is not a plain factor there, or
-// the others are not constant over the iterators.
+// The factor of v in a chain of products; NULL when v is not a plain factor there, or the others
+// are not constant over the iterators.
 static const Affine *cofactor(InferSolve *s, const Affine *a) {
     if (affine_as_iter(a) == s->v) return affine_const(s->in->x, 1);
     if (a->n != 1 || a->constant != 0 || a->term[0].atom->kind != ATOM_PROD) return NULL;

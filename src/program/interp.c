@@ -3,13 +3,13 @@
 // Statements run in order; those with serial iterators step by step. The instances of one statement
 // are visited row by row, a row being the innermost iterator; rows in lexicographic order. Before
 // the first instance, tensors that the statement reads and writes are copied, so every read sees
-// the values of before the statement.
+// the values from before the statement.
 //
 // The value is compiled to instructions for a stack machine, operands before operations, with jumps
-// around what SELECT, AND and OR do not evaluate. Arithmetic is op_eval and nothing else. An access
-// whose subscripts are linear moves by a constant step along a row; where both ends of the row lie
-// inside the tensor, so does everything between and no further check is needed. All other accesses
-// are evaluated and checked one by one, when they are performed and not before.
+// around operands that SELECT, AND and OR do not evaluate. Arithmetic is op_eval and nothing else.
+// An access whose subscripts are linear moves by a constant step along a row; where both ends of
+// the row lie inside the tensor, so does everything between and no further check is needed. All
+// other accesses are evaluated and checked one by one, when they are performed and not before.
 #include "program/program.h"
 
 #include "base/bug.h"

@@ -14,7 +14,7 @@
 
 #include "base/checked.h"
 
-// Visits of nodes for one statement; beyond, the rest stays as it is.
+// Visits of nodes for one statement; beyond this limit expressions stay unchanged.
 enum { FUEL = 20000 };
 
 typedef struct Narrow {
@@ -31,7 +31,7 @@ static const ValueInterval fits_i32 = {INT32_MIN, INT32_MAX}, fits_u32 = {0, UIN
 
 static bool lies_in(ValueInterval a, ValueInterval b) { return a.lo >= b.lo && a.hi <= b.hi; }
 
-// The values of a type; false: of 64 bits, or no integer.
+// The values of a type; false: it has 64 bits, or is no integer.
 static bool type_interval(Type t, ValueInterval *r) {
     int bits = type_info[t].bits;
     if (t == TYPE_BOOL) return *r = (ValueInterval){0, 1}, true;
@@ -67,7 +67,7 @@ static bool shift(ExprOp op, ValueInterval a, ValueInterval count, ValueInterval
     return product(a, (ValueInterval){(int64_t)1 << count.lo, (int64_t)1 << count.hi}, r);
 }
 
-// What an operation on these operands may give, as integers without end.
+// The range of an operation on these operands, as unbounded integers.
 static bool combine(ExprOp op, ValueInterval a, ValueInterval b, ValueInterval *r) {
     switch (op) {
     case OP_ADD: return checked_add(a.lo, b.lo, &r->lo) && checked_add(a.hi, b.hi, &r->hi);

@@ -1,4 +1,5 @@
-// Under facts the first condition that they do not decide is asked; see piece.h.
+// Resolves an affine under facts and finds the first condition that they do not decide; see
+// piece.h.
 #include "program/piece.h"
 
 #include "base/checked.h"
@@ -15,7 +16,7 @@ static bool limits(const Pieces *s, const Affine *a, int64_t *min, int64_t *max)
     return true;
 }
 
-// d, or what is not negative where d is not: k - a/c >= 0 where c*k + c - 1 - a >= 0, and
+// d, or an affine that is not negative where d is not: k - a/c >= 0 where c*k + c - 1 - a >= 0, and
 // k + a/c >= 0 where c*k + a >= 0.
 static const Affine *without_quotient(Pieces *s, const Affine *d) {
     for (int i = 0; i < d->n; i++) {
@@ -30,8 +31,8 @@ static const Affine *without_quotient(Pieces *s, const Affine *d) {
     return d;
 }
 
-// Is d >= 0 (1), or less (0; or at most 0, where 0 is the same)? -1: here and there. Then it is
-// asked, if it is linear.
+// Is d >= 0 (1), or less (0; or at most 0, where 0 is the same)? -1: it varies. Then the condition
+// becomes `open`, if it is linear.
 static int ask(Pieces *s, const Affine *given, bool same) {
     int64_t min, max;
     const Affine *d = without_quotient(s, given);
@@ -89,7 +90,7 @@ static bool is_of(const Affine *a, int index) {
     return true;
 }
 
-// Made of one iterator alone that is left as it is.
+// Consists of one iterator alone that is kept unchanged.
 bool piece_is_apart(const Pieces *s, const Atom *atom) {
     return s->apart >= 0 && !atom->read && is_of(atom->a, s->apart) && is_of(atom->b, s->apart);
 }

@@ -1,13 +1,13 @@
-// Subscripts made of quotients, remainders, minima and maxima, as linear as they can be; and values
-// that are computed of indices.
+// Makes subscripts with quotients, remainders, minima and maxima as linear as possible; also values
+// computed from indices.
 //
-// What the ranges of iterators decide goes away: with r in 0:3
+// Parts that the ranges of iterators decide disappear: with r in 0:3
 //
 //     A[(3*q + r)/3, (3*q + r)%3]   ->   A[q, r]
 //
-// What is left is linear in pieces. An affine is resolved under facts, linear functions that are
-// not negative; the first condition that they do not decide is `open`. Whoever resolves adds it, or
-// its opposite, to the facts and asks again, until nothing is open:
+// The rest is piecewise linear. An affine is resolved under facts, linear functions that are not
+// negative; the first condition that they do not decide is `open`. The caller adds it, or its
+// opposite, to the facts and asks again, until nothing is open:
 //
 //     (i + 1)%N          i + 1 - N >= 0:   i + 1 - N        else   i + 1
 //     max(i - 1, 0)      i - 1 >= 0:       i - 1            else   0

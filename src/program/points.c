@@ -1,9 +1,9 @@
 // Counting the points of a statement's domain.
 //
-// Iterators that no constraint ties together multiply. Of those that are tied, all but the longest
-// are walked, and what is left of the longest is an interval: a window of 3 x 3 taps at the border
-// of an image takes three steps for its rows and three for its columns. Where there are too many
-// points to walk, some are, at equal distances.
+// Iterators without a common constraint multiply. Of those with one, all but the longest are
+// enumerated, and the rest of the longest is an interval: a window of 3 x 3 taps at the border of
+// an image takes three steps for its rows and three for its columns. If there are too many points,
+// a sample at equal distances is taken.
 #include "program/points.h"
 
 #include "base/checked.h"
@@ -27,12 +27,12 @@ uint32_t points_tied(const Stmt *s, int first) {
 typedef struct Points {
     const Stmt *s;
     int n;
-    const Affine *constraint[PROGRAM_MAX_ITERS * 4]; // that speak of these iterators
-    int longest;                                     // not walked; -1: all are
+    const Affine *constraint[PROGRAM_MAX_ITERS * 4]; // constraints over these iterators
+    int longest;                                     // not enumerated; -1: all are
     int64_t at[PROGRAM_MAX_ITERS];
 } Points;
 
-// At the point that stands in at[]: the part of the longest iterator where all constraints hold.
+// At the point in at[]: the part of the longest iterator where all constraints hold.
 static int64_t left_of(const Points *p) {
     int64_t lo = 0, hi = p->longest < 0 ? 1 : iter_extent(&p->s->iter[p->longest]);
     for (int k = 0; k < p->n && lo < hi; k++) {
@@ -114,7 +114,7 @@ double stmt_points(const Stmt *s, bool *exact) {
 // `C[i, j] += select(k <= i, A[i, k]*B[k, j], 0.0)`: where the condition fails the update is needed
 // once at most (code/gen/cut.c). So conditions on indices count as constraints.
 
-// a - b - strict, of indices and constants; NULL: they are something else.
+// a - b - strict, over indices and constants; NULL: of another form.
 static const Affine *difference(Exprs *x, const Expr *a, const Expr *b, bool strict) {
     const Affine *side[2];
     for (int i = 0; i < 2; i++) {

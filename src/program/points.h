@@ -4,10 +4,10 @@
 
 #include "program/program.h"
 
-// A bit for each iterator that constraints tie to `first`, directly or not, itself included.
+// A bit for each iterator that constraints connect to `first`, directly or not, itself included.
 uint32_t points_tied(const Stmt *s, int first);
-// Points over iterators that are tied to each other and to no other one. *exact is cleared where
-// there are too many to look at, or data decide, and it is estimated.
+// Points over iterators that are connected to each other and to no other one. *exact is cleared
+// where the number is estimated, because there are too many points or data decide.
 double points_count(const Stmt *s, uint32_t iters, bool *exact);
 // Of all iterators.
 double stmt_points(const Stmt *s, bool *exact);

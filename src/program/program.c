@@ -246,8 +246,8 @@ typedef struct RoleUse {
     int stmt;      // the statement looked at
 } RoleUse;
 
-// Is every subscript at which the two differ at a constant distance from the other, in a common
-// serial iterator? Then the read is of another step than the write.
+// Is every subscript in which the two differ at a constant distance from the other, in a common
+// serial iterator? Then the read belongs to another step than the write.
 static bool of_other_step(const Program *p, int common, const Access *write, const Access *read) {
     for (int d = 0; d < write->rank; d++) {
         const Affine *apart = affine_sub(p->exprs, write->sub[d], read->sub[d]);
@@ -356,7 +356,7 @@ static void check_access(void *user, const Access *a, bool guarded) {
     require(a->rank == p->tensors.at[a->tensor].rank);
 }
 
-// What front-ends guarantee.
+// Properties that front-ends guarantee.
 static void require_sound(Program *p) {
     for (int s = 0; s < p->stmts.n; s++) {
         const Stmt *st = &p->stmts.at[s];

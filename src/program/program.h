@@ -17,8 +17,8 @@
 //         H[t, j] = g(G[t, j])
 //     }
 //
-// For every value of t, in rising order, G runs and then H, each for this value alone: all that is
-// said of a statement holds for one step. Statements that share serial iterators are a group.
+// For every value of t, in rising order, G runs and then H, each for this value alone: the rules
+// for statements hold within one step. Statements that share serial iterators are a group.
 //
 // The operator and `init`:
 //     =                 each element is written by at most one instance
@@ -169,13 +169,13 @@ int stmts_common(const Program *p, int a, int b);
 // The first statement of the group that statement i belongs to, and the one behind its last.
 int group_first(const Program *p, int i);
 int group_end(const Program *p, int i);
-// What every front-end calls last: labels, `reduction` flags, roles from use (read before written:
-// in-out), and the structural checks below. Reports and returns false when the Program is
-// ill-formed.
+// Every front-end calls this last: it sets labels, `reduction` flags and roles from use (read
+// before written: in-out), and makes the structural checks below. Reports and returns false when
+// the Program is ill-formed.
 bool program_finish(Program *p, DiagList *diags);
 
-// The same Program with pools of its own, so that what is made of it may add to them: nobody else
-// sees that. Iterators are called what the text form calls them. It lives no longer than `p`.
+// The same Program with separate pools, so that rewrites may add to them unseen by others.
+// Iterators have the names of the text form. It lives no longer than `p`.
 Program *program_fork(Arena *arena, const Program *p);
 
 // --- Binding -----------------------------------------------------------------------------------

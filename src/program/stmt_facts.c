@@ -263,7 +263,8 @@ int stmt_only_reader(const ProgramFacts *f, int i) {
 
 // --- Sharing a loop ------------------------------------------------------------------------------
 
-// Some dimension says it: k*i + c in one access and k*j + c in the other, counted from the starts.
+// Some dimension proves it: k*i + c in one access and k*j + c in the other, counted from the
+// starts.
 static bool plainly_same(const Stmt *a, const Access *x, int i, const Stmt *b, const Access *y,
                          int j) {
     for (int d = 0; d < x->rank; d++) {
@@ -285,8 +286,8 @@ static DepSide side_of(Arena *scratch, const Stmt *s, const Access *a) {
     return side;
 }
 
-// No element is touched with the distances of i and j from their starts different: neither with
-// i's distance greater nor with j's.
+// No element is touched at different distances of i and j from their starts: neither with i's
+// distance greater nor with j's.
 static bool proven_same(Arena *scratch, const Stmt *a, const Access *x, int i, const Stmt *b,
                         const Access *y, int j, int common) {
     int64_t of_i[PROGRAM_MAX_ITERS] = {0}, of_j[PROGRAM_MAX_ITERS] = {0};
@@ -390,7 +391,7 @@ static bool reads_in_step(const StmtFacts *f, const Access *a) {
     return false;
 }
 
-// stmts_depend for two statements of one group: steps apart, their order does not matter.
+// stmts_depend for two statements of one group: accesses in different steps do not matter.
 static bool depend_in_step(const StmtFacts *a, const StmtFacts *b) {
     return a->s->write->tensor == b->s->write->tensor || reads_in_step(a, b->s->write) ||
            reads_in_step(b, a->s->write);
@@ -427,8 +428,9 @@ static bool same_place(const StmtFacts *f, const Access *a, const StmtFacts *g, 
     return true;
 }
 
-// Does a follower use what another one of the same host writes, or writes it what that one uses, in
-// another iteration? In the loops of their host the one runs before the other has finished.
+// Does a follower use an element that another follower of the same host writes, or write one that
+// it uses, in another iteration? In the loops of their host the one runs before the other has
+// finished.
 static bool followers_meet(const StmtFacts *f, const StmtFacts *g, const Stmt *host) {
     for (int r = -1; r < f->nreads; r++)
         for (int q = -1; q < g->nreads; q++) {

@@ -53,15 +53,15 @@ void facts_classes(Arena *arena, ProgramFacts *f);
 void stmt_visit_reads(const Stmt *s, AccessVisit *fn, void *user);
 const Access *stmt_first_read(const Stmt *s, int tensor); // stmt_read_of, where there are no facts
 // Do distinct points of the iterators that are not reductions write distinct elements? False also
-// where the subscripts do not tell, and for every scatter.
+// where the subscripts do not show it, and for every scatter.
 bool stmt_is_injective(const Stmt *s);
 // Does no element have two iterations that write it? Reductions count; false also where the
-// subscripts do not tell.
+// subscripts do not show it.
 bool stmt_writes_once(const Stmt *s);
 // Does the statement read its own tensor while several iterations, or the initialisation and an
 // iteration, write one element? Lowering then reads a copy of the old elements.
 bool stmt_needs_snapshot(const Stmt *s);
-// Does it read its own tensor, elements of other steps aside?
+// Does it read its own tensor, ignoring elements of other steps?
 bool stmt_reads_own(const Stmt *s);
 // Do two accesses of statements that share `common` serial iterators touch one element in different
 // steps only? False also where their subscripts do not tell.

@@ -1,16 +1,16 @@
 // The parser of program text (docs/program-text.md): recursive descent over tokens made on demand.
 //
 // Errors: the first mistake of an item is reported and the rest of it skipped, up to the next line
-// that begins a declaration or a labelled statement. Statements are not looked at when a
-// declaration failed: every mention of what it should have declared would be an error too. The next
-// line that begins a program is looked at in any case.
+// that begins a declaration or a labelled statement. Statements are skipped when a declaration
+// failed: every use of the missing name would be an error too. The next line that begins a program
+// is parsed in any case.
 #include "program/program.h"
 
 #include "program/lex.h"
 
 #include <string.h>
 
-// What was printed reads back: a node within a node takes two levels at most, as in a - (b - c).
+// Printed text parses back: a node within a node takes two levels at most, as in a - (b - c).
 enum { MAX_NESTING = 2 * EXPRS_MAX_DEPTH + 8 };
 
 typedef struct Parser {
@@ -18,7 +18,7 @@ typedef struct Parser {
     Arena *arena;
     Lexer lex;
     DiagList *diags;
-    Token token;  // the one looked at
+    Token token;  // the current one
     uint32_t end; // of the one before
     bool bad;     // the current item is in error: nothing is accepted any more
     int nesting;
@@ -714,8 +714,8 @@ static bool at_body_end(const Parser *ps) {
     return ps->token.kind == TOKEN_END || is(ps, "}") || at_program(ps);
 }
 
-// Goes on behind a mistake: to a line that begins a declaration, a labelled statement or one with a
-// domain, or to the end. `item` is where the item in error began.
+// Continues after a mistake: at a line that begins a declaration, a labelled statement or one with
+// a domain, or at the end. `item` is where the faulty item began.
 static void recover(Parser *ps, uint32_t item) {
     uint32_t line = ps->token.range.from;
     while (line > 0 && ps->lex.source->text[line - 1] != '\n') line--;
@@ -761,7 +761,7 @@ static void parse_body(Parser *ps) {
     expect(ps, "}");
 }
 
-// Goes on behind a program in error, at the next one.
+// Continues after a faulty program, at the next one.
 static void skip_program(Parser *ps) {
     ps->lex.quiet = true;
     ps->bad = false;
