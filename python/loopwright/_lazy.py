@@ -85,7 +85,7 @@ class Tensor:
         """
         for symbol in symbols:
             if not isinstance(symbol, Symbol):
-                raise TypeError("a dimension is named by a symbol, not %r" % (symbol,))
+                raise TypeError("a dimension is named by a symbol, not %r; lw.symbols(\"i j\") makes two" % (symbol,))
         if len(set(symbols)) != len(symbols):
             raise Error("a symbol names two dimensions in to%s; a diagonal is x[i, i]" % (symbols,))
         if constraints:

@@ -123,7 +123,7 @@ class LoopTree(Loops):
     >>> tree.vectorize("n")
     Traceback (most recent call last):
     ...
-    loopwright._types.Error: error: cannot annotate: vector loop over 'n' is not innermost: 'k' runs inside it
+    loopwright.Error: error: cannot annotate: vector loop over 'n' is not innermost: 'k' runs inside it
     >>> tree = tree.split("m", 8).swap_loops("n", "k").vectorize("n")
     >>> print(tree)
     for m in 8

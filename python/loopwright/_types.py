@@ -30,6 +30,7 @@ class Error(ValueError):
     1 42 no tensor or function named 'C'
     """
 
+    __module__ = "loopwright"  # as users know it
     diagnostics: Tuple[Diagnostic, ...]
 
     def __init__(self, text: str, diagnostics: Tuple[Diagnostic, ...] = ()) -> None:
@@ -42,6 +43,8 @@ class Error(ValueError):
 
 class Warning(UserWarning):
     """A program that may be unintended, or is slower than its text suggests."""
+
+    __module__ = "loopwright"
 
 
 class TuneResult(NamedTuple):
