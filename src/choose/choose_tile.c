@@ -67,10 +67,23 @@ static bool is_straight(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     return sums * t->steps * (1 + n->ops * n->cost->unroll_op) <= c->m->unroll_limit;
 }
 
+// The processor, where half a vector holds all lanes: some have twice the rates for these.
+static const Family *half_family(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
+    bool half = m->vector_bytes == 64 && t->group < 0 && n->extent[t->v] <= n->lanes / 2;
+    return half && t->collapse < 0 ? m->family : NULL;
+}
+
 // Loads per cycle: full 64-byte vectors are slower.
 static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
+    const Family *f = half_family(m, n, t);
     bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
+    if (f) return fmax(m->load_ports, fmin(f->loads, f->load_bytes / 32));
     return wide ? n->cost->full_load_rate : m->load_ports;
+}
+
+static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
+    const Family *f = half_family(m, n, t);
+    return m->fma_ports * (f ? f->work[0][WORK_MUL] / fmax(f->work[1][WORK_MUL], 1) : 1);
 }
 
 // The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
@@ -349,7 +362,7 @@ static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     double ops = sums + work_of(n, t, part);
     double guards = guard_ops(n, t, part);
     double arithmetic =
-        (ops + broadcast + (n->asked && guards > 0 ? sums + guards : 0)) / m->fma_ports;
+        (ops + broadcast + (n->asked && guards > 0 ? sums + guards : 0)) / fma_rate(m, n, t);
     double load = (loads - shared) / load_rate(m, n, t);
     double loop = cost->loop_ops / t->steps;
     double issue = (ops + loads - shared + loop + guards) / m->ports[PORT_ISSUE];

@@ -26,14 +26,23 @@ static bool is_strided(const ChooseRef *r, int lane) {
     return r->uses[lane] && (r->hard[lane] || llabs(r->stride[lane]) > 1);
 }
 
+// How many times as fast operations on vectors of a width are, compared with whole ones.
+static double speed_of(const Chooser *c, const ChooseStmt *n, int64_t width) {
+    const Family *f = c->m->family;
+    bool half = f && width < n->lanes && f->work[1][WORK_FLOAT] > 0;
+    return half ? f->work[0][WORK_FLOAT] / f->work[1][WORK_FLOAT] : 1;
+}
+
 // Cycles of a load or a store of a vector, with the conversion of narrow elements.
-static double access_cycles(const Chooser *c, const ChooseRef *r, int64_t width, bool store) {
+static double access_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRef *r,
+                            int64_t width) {
     const MachineCost *k = c->cost;
     const Family *f = c->m->family;
+    bool store = r == n->ref;
     double narrow = r->bytes >= 4 ? 0 : store ? k->narrow_store : k->narrow_load;
     double cycles = store ? k->store_cycles : k->load_cycles, bytes = (double)(width * r->bytes);
     if (f) cycles = fmax(cycles, bytes / (store ? f->store_bytes : f->load_bytes));
-    return cycles + narrow;
+    return cycles + narrow / speed_of(c, n, width);
 }
 
 // A strided vector whose lanes are loaded or stored one by one.
@@ -56,7 +65,7 @@ static double group_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRe
     int64_t width = min_i64(b->width, INT64_C(1) << rounds(n->extent[b->lane]));
     bool full = width * bytes == 64;
     double rate = fmax(c->m->family ? c->m->family->work[full][WORK_SHUFFLE] : 1, 1);
-    double access = access_cycles(c, r, width, store);
+    double access = access_cycles(c, n, r, width);
     int shuffles = columns == pitch ? comb_shuffles(c->m, pitch) : 0;
     bool block = columns >= LIMIT_TRANSPOSE && lanes >= LIMIT_TRANSPOSE &&
                  width * bytes >= LIMIT_TRANSPOSE_BYTES && r->stride[b->column] == 1;
@@ -80,13 +89,6 @@ static double strided_cycles(const Chooser *c, const ChooseStmt *n, const Choose
     return (double)full * whole + last;
 }
 
-// Operations on vectors of a width, per cycle.
-static double op_rate(const Chooser *c, const ChooseStmt *n, int64_t width) {
-    const double(*work)[WORK_COUNT] = c->m->family ? c->m->family->work : NULL;
-    bool half = work && width < n->lanes && work[1][WORK_FLOAT] > 0;
-    return c->cost->op_rate * (half ? work[0][WORK_FLOAT] / work[1][WORK_FLOAT] : 1);
-}
-
 static double block_cost(const Chooser *c, const ChooseStmt *n, const TransposeBlock *b) {
     int64_t columns = n->extent[b->column] * b->times;
     double vectors = (double)(ceil_div(n->extent[b->lane], b->width) * columns), cost = 0;
@@ -94,8 +96,8 @@ static double block_cost(const Chooser *c, const ChooseStmt *n, const TransposeB
         if (is_strided(&n->ref[r], b->lane))
             cost += strided_cycles(c, n, &n->ref[r], b, columns);
         else
-            cost += access_cycles(c, &n->ref[r], b->width, r == 0) * vectors;
-    cost += n->ops / op_rate(c, n, b->width) * vectors;
+            cost += access_cycles(c, n, &n->ref[r], b->width) * vectors;
+    cost += n->ops / c->cost->op_rate / speed_of(c, n, b->width) * vectors;
     return cost / (double)(n->extent[b->lane] * columns);
 }
 
