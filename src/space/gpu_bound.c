@@ -16,6 +16,14 @@ typedef struct GpuDim {
     int64_t extent;
 } GpuDim;
 
+// A read of the value: its iterators, and elements between neighbours along each.
+typedef struct GpuRead {
+    uint32_t iters;
+    int pack;              // variable: a copy is read instead; -1: never
+    int bytes;             // of an element
+    const int64_t *stride; // per iterator; NULL: not linear
+} GpuRead;
+
 typedef struct GpuStmt {
     int place;     // its variable
     double terms;  // of reductions, that are added to others
@@ -25,7 +33,7 @@ typedef struct GpuStmt {
     int ndims;
     const GpuDim *dim;
     int nreads;
-    uint32_t read[MANY_REFS]; // iterators
+    GpuRead read[MANY_REFS];
 } GpuStmt;
 
 struct GpuBound {
@@ -50,10 +58,37 @@ static uint32_t iters_of(const Stmt *s, const Access *a) {
     return out;
 }
 
-static void set_reads(GpuStmt *x, const StmtFacts *f) {
-    for (int r = 0; r < f->nvalue && x->nreads < MANY_REFS; r++)
-        if (!f->read[r]->has_read && f->read[r]->tensor != f->s->write->tensor)
-            x->read[x->nreads++] = iters_of(f->s, f->read[r]);
+// Row-major strides, as long as subscripts are linear.
+static const int64_t *strides_of(Arena *arena, const Program *p, const Stmt *s, const Access *a) {
+    int64_t *stride = arena_new_n(arena, int64_t, s->niters + 1), dense = 1;
+    for (int d = a->rank - 1; d >= 0; d--) {
+        if (!a->sub[d]->linear) return NULL;
+        for (int i = 0; i < s->niters; i++) stride[i] += affine_coef(a->sub[d], i) * dense;
+        dense *= max_i64(tensor_size(&p->tensors.at[a->tensor], d), 1);
+    }
+    return stride;
+}
+
+static int pack_of(const CpuSpace *cs, int stmt, int tensor) {
+    const CpuHost *h = cs->host;
+    for (int i = 0; i < h->copies.n; i++) {
+        const CpuObject *w = &h->object[h->copies.at[i]];
+        if (w->stmt == stmt && w->tensor == tensor)
+            return space_var(cs->space, GPU_PACK, h->copies.at[i] - 1, -1, NULL);
+    }
+    return -1;
+}
+
+static void set_reads(Arena *arena, const CpuSpace *cs, int i, GpuStmt *x, const StmtFacts *f) {
+    for (int r = 0; r < f->nvalue && x->nreads < MANY_REFS; r++) {
+        const Access *a = f->read[r];
+        if (a->has_read || a->tensor == f->s->write->tensor) continue;
+        x->read[x->nreads++] =
+            (GpuRead){.iters = iters_of(f->s, a),
+                      .pack = pack_of(cs, i, a->tensor),
+                      .bytes = type_info[cs->program->tensors.at[a->tensor].type].bytes,
+                      .stride = strides_of(arena, cs->program, f->s, a)};
+    }
 }
 
 static void set_dims(Arena *arena, const CpuSpace *cs, int i, GpuStmt *x) {
@@ -90,7 +125,7 @@ static void set_stmt(Arena *arena, const CpuSpace *cs, const GpuMachine *m, int 
     if (!cpu_reduces(f) || !exact || f->empty) return;
     x->terms = fmax(points - results, 0); // the first one costs nothing
     x->length = x->even ? sum : 0;
-    if (x->even && s->niters <= 32) set_reads(x, f);
+    if (x->even && s->niters <= 32) set_reads(arena, cs, i, x, f);
 }
 
 static void set_bytes(Arena *arena, const Program *p, struct GpuBound *g) {
@@ -118,12 +153,14 @@ BoundModel *gpu_bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *
 // --- What a candidate leaves possible ------------------------------------------------------------
 
 typedef struct GpuShape {
-    bool marked;         // by itself: its loops are not divided by the mapping
-    double blocks;       // at most
-    double threads;      // of a block, at most
-    double least_blocks; // at least
-    double split;        // parts of a sum that different threads add, at most
-    bool decided;        // blocks == least_blocks, all of the same size
+    bool marked;          // by itself: its loops are not divided by the mapping
+    double blocks;        // at most
+    double threads;       // of a block, at most
+    double least_blocks;  // at least
+    double least_threads; // of a block, at least
+    double split;         // parts of a sum that different threads add, at most
+    bool decided;         // blocks == least_blocks, all of the same size
+    bool whole;           // a block adds all terms of its sums
 } GpuShape;
 
 typedef struct GpuRange {
@@ -151,7 +188,8 @@ static bool is_even(const BoundModel *b, const Cand *c, const GpuDim *d) {
 }
 
 static GpuShape shape_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
-    GpuShape g = {.blocks = 1, .threads = 1, .least_blocks = 1, .split = 1, .decided = true};
+    GpuShape g = {.blocks = 1, .threads = 1, .least_blocks = 1, .least_threads = 1, .split = 1};
+    g.decided = g.whole = true;
     bool any_thread = false;
     for (int i = 0; i < x->ndims; i++) {
         uint64_t kind = space_domain(b->cs->space, c, x->dim[i].kind);
@@ -163,10 +201,91 @@ static GpuShape shape_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
         if (!(kind & ~(uint64_t)GRID)) g.least_blocks *= n.least;
         if (kind & THREAD) g.threads = fmin(g.threads * n.most, 1024);
         any_thread |= (kind & THREAD) != 0;
+        if (!(kind & ~(uint64_t)THREAD)) g.least_threads *= n.least;
+        if (x->dim[i].reduction && (kind & GRID)) g.whole = false;
         if (x->dim[i].reduction && (kind & (GRID | THREAD))) g.split *= n.most;
     }
     if (!any_thread) g.threads = 1024; // all of the block divide it
+    g.least_threads = fmin(g.least_threads, 1024);
     return g;
+}
+
+// Blocks that cannot run at the same time, at least: each processor holds so many.
+static double waves(const GpuMachine *m, const GpuShape *g) {
+    int resident = gpu_resident_blocks(m, (int)g->least_threads, 0, 0);
+    return ceil(g->least_blocks / ((double)max_i64(resident, 1) * m->processors));
+}
+
+// --- Sectors -------------------------------------------------------------------------------------
+
+// Elements that one step of a loop over threads moves along an access. False: not decided, or the
+// iterator is divided in another way than by neighbours.
+static bool thread_step(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuDim *d,
+                        const GpuRead *r, int64_t *step) {
+    const Space *s = b->cs->space;
+    for (int i = 0; i < x->ndims; i++) {
+        int split =
+            x->dim[i].iter == d->iter ? space_var(s, GPU_SPLIT, x->dim[i].object, -1, NULL) : -1;
+        if (split >= 0 && space_domain(s, c, split) != GPU_SPLIT_BLOCK) return false;
+    }
+    int64_t min, max;
+    space_count(s, c, GPU_STEP, d->object, -1, &min, &max);
+    *step = min * r->stride[d->iter];
+    return min == max && min > 0;
+}
+
+// Threads of the first warp, x first: addresses of the access as bytes. Their number; 0: not
+// decided.
+static int warp_addresses(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuRead *r,
+                          int64_t *address) {
+    static const uint64_t axis[] = {GPU_KIND_THREAD_X, GPU_KIND_THREAD_Y, GPU_KIND_THREAD_Z};
+    int n = 1;
+    address[0] = 0;
+    for (int a = 0; a < 3; a++) {
+        for (int i = 0; i < x->ndims; i++) {
+            uint64_t kind = space_domain(b->cs->space, c, x->dim[i].kind);
+            if (!(kind & axis[a])) continue;
+            GpuRange size = iterations(b, c, &x->dim[i]);
+            int64_t step;
+            if (kind != axis[a] || size.least != size.most ||
+                !thread_step(b, c, x, &x->dim[i], r, &step))
+                return 0;
+            int before = n;
+            for (int k = 1; k < (int)size.most && n < 32; k++)
+                for (int l = 0; l < before && n < 32; l++)
+                    address[n++] = address[l] + k * step * r->bytes;
+        }
+    }
+    return n;
+}
+
+// Sectors of 32 bytes that these addresses touch, wherever the tensor begins.
+static int least_sectors(const int64_t *address, int n, int bytes) {
+    int least = n;
+    for (int base = 0; base < 32; base += bytes) {
+        int count = 0;
+        for (int i = 0; i < n; i++) {
+            bool seen = false;
+            for (int k = 0; k < i && !seen; k++)
+                seen = floor_div(address[k] + base, 32) == floor_div(address[i] + base, 32);
+            count += !seen;
+        }
+        if (count < least) least = count;
+    }
+    return least;
+}
+
+// Cycles of a processor that one element of each thread of a warp takes, divided by the threads: a
+// vector of 16 bytes takes as many sectors as its first element, and four sectors take a cycle.
+static double sector_cycles(const BoundModel *b, const Cand *c, const GpuStmt *x,
+                            const GpuRead *r) {
+    int64_t address[32];
+    if (!r->stride || r->bytes > 16) return 0;
+    if (r->pack >= 0 && space_domain(b->cs->space, c, r->pack) != GPU_PACK_NO) return 0;
+    int n = warp_addresses(b, c, x, r, address);
+    if (n == 0) return 0;
+    double vector = 16.0 / r->bytes;
+    return least_sectors(address, n, r->bytes) / (4 * vector * n);
 }
 
 // Elements that a thread may use without loading them again.
@@ -206,10 +325,14 @@ static GpuPart part_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
     if (place != GPU_PLACE_NEST) return p;
     if (x->length > 0)
         p.seconds[BOUND_CHAIN] = (x->length / p.shape.split - 1) * m->arithmetic / hertz;
-    double loads = 0;
-    for (int r = 0; r < x->nreads && p.limited; r++) loads += x->terms / reuse(b, c, x, x->read[r]);
-    // Four elements for every lane of a warp take a cycle at least.
-    p.seconds[BOUND_LOAD] = loads / (m->shared_bytes * processors * hertz);
+    if (p.limited && p.shape.whole) p.seconds[BOUND_CHAIN] *= waves(m, &p.shape);
+    double cycles = 0;
+    for (int r = 0; r < x->nreads && p.limited; r++) {
+        // Four elements for every lane of a warp take a cycle at least.
+        double each = fmax(1 / m->shared_bytes, sector_cycles(b, c, x, &x->read[r]));
+        cycles += x->terms / reuse(b, c, x, x->read[r].iters) * each;
+    }
+    p.seconds[BOUND_LOAD] = cycles / (processors * hertz);
     return p;
 }
 
@@ -273,9 +396,11 @@ static void add_time(Text *out, double seconds) {
 
 static void add_why(Text *out, const GpuStmt *x, const GpuPart *p, BoundKind kind) {
     if (kind == BOUND_CHAIN)
-        text_printf(out, " %.3g terms one after the other", x->length / p->shape.split);
+        text_printf(out, " %.3g terms one after the other, at least %.4g block%s",
+                    x->length / p->shape.split, p->shape.least_blocks,
+                    p->shape.least_blocks > 1 ? "s" : "");
     else if (kind == BOUND_LOAD)
-        text_add(out, " elements that registers do not keep");
+        text_add(out, " elements that registers do not keep, by sectors of global memory");
     else if (!p->limited)
         text_printf(out, " %.3g terms, all processors", x->terms);
     else

@@ -4,8 +4,11 @@
 //     compute  multiply-adds (one per term of a reduction) on as many processors as there may be
 //              blocks, in as many lanes as a block may have threads; whole waves of blocks once
 //              their number is decided
-//     chain    the terms of a sum that one thread adds one after the other
-//     load     elements that threads load for a term, less those that their registers may keep
+//     chain    the terms of a sum that one thread adds one after the other, once for every wave of
+//              blocks that the processors cannot hold at a time
+//     load     elements that threads load for a term, less those that their registers may keep;
+//              from global memory the sectors that the addresses of a warp touch, once the threads
+//              are decided
 //     L2       every argument once: caches of processors are empty when a kernel starts
 //     memory   what does not fit into L2
 //     launch   of one kernel and its blocks: added to the largest of the others

@@ -199,6 +199,53 @@ TEST(bound_is_below_counts) {
     gpulab_close(&gpu);
 }
 
+// On one processor: sectors that the bound counts from addresses, and elements from registers, are
+// no more than those that the emulator counts, where nothing is copied.
+TEST(loads_are_below_counts) {
+    static const char *const texts[] = {
+        "program mm(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
+        "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n]\n}\n",
+        "program mmt(M, N, K) { input A: f64[M, K] input B: f64[N, K] output C: f64[M, N]\n"
+        "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k]\n}\n",
+    };
+    static const int64_t size[] = {24, 32, 16};
+    GpuMachine one = gpu_machine_h200;
+    Machine machine = {.gpu = &one};
+    int tried = 0, tight = 0;
+    one.processors = 1;
+    if (!CHECK(gpulab_open(&gpu))) return;
+    for (uint64_t seed = 1; seed <= (uint64_t)check_rounds(300); seed++) {
+        Lab lab;
+        Totals t = {0};
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, texts[seed % 2], size);
+        CpuSpace *cs = gpu_space(&lab.arena, p, NULL, &lab.diags);
+        BoundModel *b = gpu_bound_new(&lab.arena, cs, &(BoundOptions){.machine = &machine});
+        Cand *c = space_cand(&lab.arena, cs->space);
+        uint64_t state = seed;
+        BoundTerm term[BOUND_KINDS];
+        space_copy(cs->space, c, cs->space->root);
+        bool full = space_complete(space_work(&lab.arena, cs->space), c, &state);
+        const Schedule *s = full ? cpu_schedule(&lab.arena, cs, c) : NULL;
+        if (s && !s->stmt[0]->ncopies && !s->stmt[0]->privatise.iter) {
+            bound_seconds(b, c, term);
+            CHECK(!fault(&lab, p, s, seed, &t));
+            double cycles = term[BOUND_LOAD].seconds * one.ghz * 1e9;
+            double most =
+                (double)gpu.counts.load_sectors / 4 + (double)gpu.counts.shared_wavefronts;
+            if (!CHECK(cycles <= most))
+                printf("seed %llu: %g, counted %g\n%s\n", (unsigned long long)seed, cycles, most,
+                       shrink_schedule_text(&lab, s));
+            tried++;
+            tight += cycles > most / 2;
+        }
+        lab_end(&lab);
+    }
+    gpulab_close(&gpu);
+    printf("%d candidates, %d bounds within a factor of 2 of the count\n", tried, tight);
+    CHECK(check_rounds(300) < 300 || tried > 5);
+}
+
 TEST(occupancy) {
     CHECK_INT_EQ(gpu_resident_blocks(&gpu_machine_h200, 128, 168, 0), 3);
     CHECK_INT_EQ(gpu_resident_blocks(&gpu_machine_h200, 256, 128, 50000), 2);
