@@ -18,6 +18,7 @@ typedef struct Function {
     Exprs *x;
     int *buffer;          // per buffer of the evaluation, its own; -1: not used
     bool *read, *written; // per real tensor
+    bool parallel;        // some loop is
     const Affine **index; // per index id of the evaluation
     Tree *tree;           // in the making
 } Function;
@@ -36,6 +37,7 @@ static void note_uses(Function *f, const Node *node) {
     const Block *b = as_block(node);
     const Leaf *leaf = as_leaf(node);
     for (int i = 0; b && i < b->nchildren; i++) note_uses(f, b->child[i]);
+    f->parallel |= b && b->kind == KIND_PARALLEL;
     if (!leaf) return;
     expr_visit_accesses(leaf->value, note_read, f);
     if (leaf->write->tensor >= f->t->nreal) return;
@@ -204,6 +206,7 @@ static const Node *fill_leaf(Function *f, int tensor, const Affine *const *sub, 
     return &tree_leaf(f->tree, &leaf)->node;
 }
 
+// In lanes, and in threads if the loops of the function run in threads.
 static const Node *fill_all(Function *f, int tensor, const Syn *to) {
     const TemlTensor *of = &f->t->tensors.at[tensor];
     const Affine *sub[PROGRAM_MAX_RANK];
@@ -214,8 +217,12 @@ static const Node *fill_all(Function *f, int tensor, const Syn *to) {
         sub[d] = affine_iter(f->x, index[d].id);
     }
     const Node *node = fill_leaf(f, tensor, sub, to);
-    for (int d = of->rank - 1; d >= 0; d--)
-        node = &tree_loop(f->tree, KIND_SERIAL, index[d], &node, 1)->node;
+    for (int d = of->rank - 1; d >= 0; d--) {
+        Kind kind = d == of->rank - 1       ? KIND_VECTOR
+                    : d == 0 && f->parallel ? KIND_PARALLEL
+                                            : KIND_SERIAL;
+        node = &tree_loop(f->tree, kind, index[d], &node, 1)->node;
+    }
     return node;
 }
 

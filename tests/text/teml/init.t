@@ -16,7 +16,7 @@ W[0, 1] = f64(2.0)
 W[1, 0] = f64(0.0)
 W[1, 1] = f64(-1.5)
 for i1 in 2
-  for i2 in 3
+  for i2 in 3 vector
     B[i1, i2] = f64(7.0)
 for i1 in 2
   for i2 in 3

@@ -14,14 +14,14 @@ $ loopwright check mv.teml
 strips(f32(5, 6) A, f32(6) x) -> (f32(5) y)
 columns(f32(5, 6) A, f32(6) x) -> (f32(5) y)
 $ loopwright show mv.teml --def strips
-for i1 in 5
+for i1 in 5 vector
   y[i1] = 0.0
 for i1 in 5
   for i2 in 2
     for i2.1 in 4 where 5 - 4*i2 - i2.1 >= 0
       y[i1] += A[i1, 4*i2 + i2.1]*x[4*i2 + i2.1]
 $ loopwright show mv.teml --def columns
-for i1 in 5
+for i1 in 5 vector
   y[i1] = 0.0
 for i2 in 6
   for i1 in 5
