@@ -196,6 +196,7 @@ static void skew_constraints(Lower *l, const Inst *inst, int at, const Affine *c
         const Affine *skew = inst->info->skew[i];
         int by = inst->plan.loop[at].iter;
         if (!skew || (by != i && !affine_uses_iter(skew, by))) continue;
+        if (!inst->extent[i]) continue; // nothing runs; others may share the loops around
         int64_t min = 0, max = left_over(inst, i, at);
         for (int k = 0; k < skew->n; k++) {
             int64_t more = skew->term[k].coef * left_over(inst, skew->term[k].atom->index, at);

@@ -17,6 +17,21 @@ Y.1: i t
 U.1: i t
     skew i by t
     skew i by 2*t
+--- none.lwp
+program none {
+    input A: f32[7, 0]
+    output R: f32[7, 33]
+    temp t: f32[7, 0, 33]
+
+    t: for b in 0:7, l in 0:0, x in 0:33
+        t[b, l, x] = A[b, l]
+
+    R: for b in 0:7, x in 0:33
+        R[b, x] = 2.0
+}
+--- none.lws
+t:
+    skew l by b
 --- far.lwp
 program far {
     input X: f32[22]
@@ -134,3 +149,6 @@ outer.lws:2:15: error: 'E.2.X' cannot be computed at a loop of its readers: othe
       copy X at i
                 ^
 --- exit 1
+$ loopwright run none.lwp --schedule none.lws | tail -2
+  out      f32(7, 33) R: checksum b1f866b263a0a715
+           [2, 2, 2, 2, 2, 2, ...]
