@@ -150,7 +150,7 @@ static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_
 
 // Groups of threads that divide k: a processor with few threads waits for its loads.
 static int groups_of(const GpuTile *t, const Contraction *c, int64_t blocks, bool along_k) {
-    int most = along_k && t->tm * t->tn <= 32 ? 512 : 256;
+    int most = along_k && t->tm * t->tn == 32 ? 512 : 256;
     int64_t least = along_k ? 4 * TILE_DEPTH : TILE_DEPTH; // of k, for each of half the groups
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
     if (blocks > 2 * PROCESSORS && threads >= 128) return 1;
@@ -184,16 +184,38 @@ static void write_blocks(Gpu *g, const Stmt *s, const Contraction *c, const GpuT
         if (s->iter[i].reduction && i != c->k) gpu_loop(g, s, i, 1, NULL);
 }
 
+// Warps of 4 x 8 threads with 4 x 4 results each, whose lanes share loads as in write_lanes.
+static bool dots_in_lanes(const GpuTile *t) {
+    return t->tm == 4 && t->tn == 4 && t->bm % 16 == 0 && t->bn % 32 == 0;
+}
+
+static void write_dot_threads(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t,
+                              int64_t part) {
+    const char *n = s->iter[c->n].name;
+    bool lanes = dots_in_lanes(t);
+    if (part) gpu_loop(g, s, c->k, part, lanes ? "warp" : "thread.z");
+    if (!lanes) {
+        gpu_loop(g, s, c->m, t->tm, "thread.y");
+        gpu_loop(g, s, c->k, 1, NULL);
+        text_printf(&g->out, " %s%%%d:thread.x", n, t->tn);
+        return;
+    }
+    if (t->bm > 16) gpu_loop(g, s, c->m, 16, "warp");
+    if (t->bn > 32) gpu_loop(g, s, c->n, 32, "warp");
+    gpu_loop(g, s, c->k, 1, NULL);
+    gpu_loop(g, s, c->m, 8, "lane");
+    text_printf(&g->out, " %s%%8:lane", n);
+    gpu_loop(g, s, c->m, 4, "lane");
+    text_printf(&g->out, " %s%%4:lane", n);
+}
+
 // Both operands run along k: vectors along it, and the columns of a thread lie apart. Groups of
 // threads divide each staged tile.
 static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
     int64_t chunk = groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH;
     int64_t depth = min_i64(groups * chunk, c->K);
     gpu_loop(g, s, c->k, depth, NULL);
-    if (groups > 1) gpu_loop(g, s, c->k, ceil_div(depth, groups), "thread.z");
-    gpu_loop(g, s, c->m, t->tm, "thread.y");
-    gpu_loop(g, s, c->k, 1, NULL);
-    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->tn);
+    write_dot_threads(g, s, c, t, groups > 1 ? ceil_div(depth, groups) : 0);
     gpu_loop(g, s, c->m, 1, NULL);
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
@@ -291,11 +313,11 @@ static bool try_small(Gpu *g, int i) {
     int columns = c.N % COLUMNS ? 1 : COLUMNS;
     gpu_label(g, s, "");
     gpu_loop(g, s, batch, 1, "grid.x");
-    text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.m].name, ROWS);
     if (columns > 1)
-        text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.n].name, columns);
+        text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.n].name, columns);
     else
-        gpu_loop(g, s, c.n, 1, "thread.x");
+        gpu_loop(g, s, c.n, 1, "thread.y");
+    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.m].name, ROWS);
     gpu_loop(g, s, c.k, 1, NULL);
     gpu_loop(g, s, c.m, 1, NULL);
     if (columns > 1) gpu_loop(g, s, c.n, 1, NULL);

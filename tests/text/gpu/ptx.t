@@ -23,7 +23,7 @@ $ loopwright show mv.tc --size M=8,K=4 --stage ptx --schedule big.lws | grep -c 
 $ loopwright show mv.tc --size M=300,K=4096 --stage ptx | grep '^//'
 // C: m:grid.x k/1024 k/4:thread.x k
 $ loopwright show bmm.tc --size B=500,M=26,K=72,N=26 --stage ptx | grep '^// Z'
-// Z: b:grid.x m%4:thread.y n%2:thread.x k m n
+// Z: b:grid.x n%2:thread.y m%4:thread.x k m n
 $ loopwright show mv.tc --size M=8,K=4 --stage ptx --target sm_90 | sed -n 2,3p
 .version 7.8
 .target sm_90
