@@ -222,7 +222,6 @@ static int find_kernels(CudaDevice *d, CudaCode *c) {
 
 static DeviceCode *cuda_load(Device *device, const DeviceProgram *p, DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
-    double start = wall_clock();
     CudaCode *c = calloc(1, sizeof *c);
     if (c) c->function = calloc((size_t)p->nlaunches + 1, sizeof *c->function);
     if (!c || !c->function) {
@@ -233,33 +232,17 @@ static DeviceCode *cuda_load(Device *device, const DeviceProgram *p, DeviceError
     CudaText text = {p->text, p->len, d->device.info.target, d->device.info.model};
     DeviceStatus status = DEVICE_NO_MEMORY;
     if (code_init(device, &c->code, p, e) && !(status = cuda_enter(d, e))) {
-        c->module = cuda_load_module(&d->cuda, &text, &c->code.cached, e);
+        c->module = cuda_load_module(&d->cuda, &text, e);
         int r = c->module ? find_kernels(d, c) : 0;
         status = cuda_leave(d, r, "a kernel cannot be loaded", e);
         if (!c->module) status = e->status;
     }
-    c->code.load_ms = 1e3 * (wall_clock() - start);
     if (!status) return &c->code;
     cuda_unload(device, &c->code);
     return NULL;
 }
 
 // --- Streams and events --------------------------------------------------------------------------
-
-static DeviceStream cuda_stream_new(Device *device, DeviceError *e) {
-    enum { NON_BLOCKING = 1 };
-    CudaDevice *d = (CudaDevice *)device;
-    void *stream = NULL;
-    if (cuda_enter(d, e)) return NULL;
-    int r = d->cuda.StreamCreate(&stream, NON_BLOCKING);
-    return cuda_leave(d, r, "making a stream", e) ? NULL : stream;
-}
-
-static void cuda_stream_free(Device *device, DeviceStream s) {
-    CudaDevice *d = (CudaDevice *)device;
-    DeviceError ignored;
-    if (!cuda_enter(d, &ignored)) cuda_leave(d, d->cuda.StreamDestroy(s), "", &ignored);
-}
 
 static DeviceStatus cuda_wait(Device *device, DeviceStream s, DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
@@ -395,8 +378,6 @@ static const DeviceKind cuda_kind = {
     .load = cuda_load,
     .unload = cuda_unload,
     .run = cuda_run,
-    .stream_new = cuda_stream_new,
-    .stream_free = cuda_stream_free,
     .wait = cuda_wait,
     .event_new = cuda_event_new,
     .event_free = cuda_event_free,

@@ -155,7 +155,7 @@ static void *load_code(const Cuda *cuda, const void *code, DeviceError *e) {
     return NULL;
 }
 
-void *cuda_load_module(const Cuda *cuda, const CudaText *t, bool *cached, DeviceError *e) {
+void *cuda_load_module(const Cuda *cuda, const CudaText *t, DeviceError *e) {
     char folder[PATH_BYTES], path[PATH_BYTES + 64];
     size_t key_len = 0, size = 0;
     void *code = NULL, *module = NULL;
@@ -164,11 +164,9 @@ void *cuda_load_module(const Cuda *cuda, const CudaText *t, bool *cached, Device
         cache_path(folder, key, key_len, path, sizeof path);
         code = cache_read(path, key, key_len, &size);
     }
-    *cached = code != NULL;
     if (code) module = load_code(cuda, code, e);
     if (!module) { // not there, or damaged
         free(code);
-        *cached = false;
         *e = (DeviceError){0};
         code = compile(cuda, t, &size, e);
         if (code) module = load_code(cuda, code, e);

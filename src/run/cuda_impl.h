@@ -95,6 +95,6 @@ typedef struct CudaText {
     const char *target; // "sm_90a"
     const char *model;
 } CudaText;
-void *cuda_load_module(const Cuda *cuda, const CudaText *t, bool *cached, DeviceError *e);
+void *cuda_load_module(const Cuda *cuda, const CudaText *t, DeviceError *e);
 
 #endif

@@ -141,8 +141,6 @@ void device_unload(Device *d, DeviceCode *code) {
 const DeviceKernelInfo *device_kernel_info(const DeviceCode *code, int i) {
     return i >= 0 && i < code->nlaunches ? &code->info[i] : NULL;
 }
-double device_load_ms(const DeviceCode *code) { return code->load_ms; }
-bool device_load_was_cached(const DeviceCode *code) { return code->cached; }
 bool device_ran_as_graph(const DeviceCode *code) { return code->as_graph; }
 
 DeviceStatus device_run(Device *d, DeviceCode *code, const uint64_t *args, DeviceStream s,
@@ -165,10 +163,6 @@ DeviceStatus device_check(Device *d, DeviceCode *code, DeviceStream s, DeviceErr
 
 // --- Streams, events, graphs ---------------------------------------------------------------------
 
-DeviceStream device_stream_new(Device *d, DeviceError *e) { return d->kind->stream_new(d, e); }
-void device_stream_free(Device *d, DeviceStream s) {
-    if (s) d->kind->stream_free(d, s);
-}
 DeviceStatus device_wait(Device *d, DeviceStream s, DeviceError *e) {
     return d->kind->wait(d, s, e);
 }

@@ -112,8 +112,6 @@ typedef struct DeviceKernelInfo {
 } DeviceKernelInfo;
 // The i-th kernel of the loaded text, in the order of its launches; NULL past the end.
 const DeviceKernelInfo *device_kernel_info(const DeviceCode *code, int i);
-double device_load_ms(const DeviceCode *code);       // time that loading took
-bool device_load_was_cached(const DeviceCode *code); // found in the module cache
 
 // Launches all kernels of the program in order. `args` are the addresses of its arguments. If the
 // program has a status word, device_check waits for the stream and reads it. Temporary buffers and
@@ -126,8 +124,6 @@ bool device_ran_as_graph(const DeviceCode *code); // the last run of it
 
 // --- Streams, events, graphs ---------------------------------------------------------------------
 
-DeviceStream device_stream_new(Device *d, DeviceError *e); // NULL: failed
-void device_stream_free(Device *d, DeviceStream s);
 DeviceStatus device_wait(Device *d, DeviceStream s, DeviceError *e); // until the stream is idle
 
 DeviceEvent *device_event_new(Device *d, DeviceError *e);

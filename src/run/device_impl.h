@@ -19,8 +19,6 @@ typedef struct DeviceKind {
     void (*unload)(Device *d, DeviceCode *code);
     DeviceStatus (*run)(Device *d, DeviceCode *code, const uint64_t *args, DeviceStream s,
                         DeviceError *e);
-    DeviceStream (*stream_new)(Device *d, DeviceError *e);
-    void (*stream_free)(Device *d, DeviceStream s);
     DeviceStatus (*wait)(Device *d, DeviceStream s, DeviceError *e);
     DeviceEvent *(*event_new)(Device *d, DeviceError *e);
     void (*event_free)(Device *d, DeviceEvent *v);
@@ -48,8 +46,6 @@ struct DeviceCode {
     bool has_status;
     uint64_t *buffers; // of the temporaries, then the status word
     DeviceKernelInfo *info;
-    double load_ms;
-    bool cached;
     bool as_graph; // the last run was
 };
 

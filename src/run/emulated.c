@@ -228,7 +228,6 @@ static bool find_entries(EmulatedCode *c, DeviceError *e) {
 }
 
 static DeviceCode *emulated_load(Device *d, const DeviceProgram *p, DeviceError *e) {
-    double start = 1e6 * wall_clock();
     EmulatedCode *c = calloc(1, sizeof *c);
     if (!c) {
         device_fail(e, DEVICE_NO_MEMORY, "out of memory");
@@ -242,10 +241,8 @@ static DeviceCode *emulated_load(Device *d, const DeviceProgram *p, DeviceError 
         device_fail(e, DEVICE_NO_MEMORY, "out of memory");
     else if (!c->module)
         device_fail(e, DEVICE_REFUSED, "PTX line %d: %s", call.error.line, call.error.text);
-    else if (code_init(d, &c->code, p, e) && find_entries(c, e)) {
-        c->code.load_ms = (1e6 * wall_clock() - start) / 1000;
+    else if (code_init(d, &c->code, p, e) && find_entries(c, e))
         return &c->code;
-    }
     emulated_unload(d, &c->code);
     return NULL;
 }
@@ -329,11 +326,6 @@ static DeviceStatus emulated_run(Device *d, DeviceCode *code, const uint64_t *ar
 
 // --- Streams, events, graphs ---------------------------------------------------------------------
 
-static DeviceStream emulated_stream_new(Device *d, DeviceError *e) {
-    (void)e;
-    return d; // any address
-}
-static void emulated_stream_free(Device *d, DeviceStream s) { (void)d, (void)s; }
 static DeviceStatus emulated_wait(Device *d, DeviceStream s, DeviceError *e) {
     (void)d, (void)s, (void)e;
     return DEVICE_OK;
@@ -441,8 +433,6 @@ static const DeviceKind emulated_kind = {
     .load = emulated_load,
     .unload = emulated_unload,
     .run = emulated_run,
-    .stream_new = emulated_stream_new,
-    .stream_free = emulated_stream_free,
     .wait = emulated_wait,
     .event_new = emulated_event_new,
     .event_free = emulated_event_free,
