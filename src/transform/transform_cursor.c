@@ -1,4 +1,5 @@
-// Positions in a Tree: references that survive edits, LoopTool's cursor, subtrees.
+// Positions in a Tree: references that survive edits, LoopTool's cursor, subtrees. Only tests use
+// the cursor and subtrees: they walk random Trees with them.
 #include "transform/edit.h"
 
 #include <string.h>

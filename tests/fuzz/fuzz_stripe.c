@@ -2,7 +2,6 @@
 // same text, shows, expands, and is verified; what is verified is lifted, or says why not.
 #include "stripe/lift.h"
 #include "stripe/stripe.h"
-#include "tree/place.h"
 #include "tree/special.h"
 #include "verify/verify.h"
 

@@ -7,7 +7,6 @@
 #include "support/proglab.h"
 #include "stripe/lift.h"
 #include "stripe/stripe.h"
-#include "tree/place.h"
 #include "tree/special.h"
 #include "verify/verify.h"
 
@@ -371,35 +370,6 @@ TEST(stripe_keeps_tags_places_and_dependences) {
     Tree *t = parsed(&lab, text);
     CHECK_STR_EQ(lab_errors(&lab), "");
     if (t) CHECK_STR_EQ(printed(&lab, t), text);
-    lab_end(&lab);
-}
-
-static bool matches(Lab *lab, const char *pattern, const char *place) {
-    Tree *t = parsed(lab, arena_printf(&lab->arena,
-                                       "block []:1 ( none T%s[0] fp32(1):(1) ) { "
-                                       "$0 = (float)1 T = store($0) }",
-                                       place));
-    PlacePattern *p = place_pattern(&lab->arena, pattern, NULL);
-    return CHECK(t && p) && place_matches(p, &t->buffers.at[0].place);
-}
-
-TEST(stripe_place_patterns) {
-    Lab lab;
-    lab_begin(&lab);
-    CHECK(matches(&lab, "SRAM[4]/*", "<SRAM[4]/PROC>"));
-    CHECK(matches(&lab, "SRAM/PROC[*]", "<SRAM[4]/PROC[7]>"));
-    CHECK(matches(&lab, "*[4, *]", "<SRAM[4, 2]>"));
-    CHECK(!matches(&lab, "*[4, *]", "<SRAM[4]>"));
-    CHECK(!matches(&lab, "SRAM[4]", "<SRAM[5]>"));
-    CHECK(!matches(&lab, "SRAM", "<SRAM/PROC>"));
-    CHECK(!matches(&lab, "DRAM", "<SRAM>"));
-    CHECK(!matches(&lab, "", "<SRAM>"));
-    CHECK(matches(&lab, "", ""));
-    const char *const bad[] = {"/", "SRAM[", "SRAM[x]", "SRAM]", "A//B", "SRAM[1", "A B"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const char *error = NULL;
-        CHECK(!place_pattern(&lab.arena, bad[i], &error) && error);
-    }
     lab_end(&lab);
 }
 
