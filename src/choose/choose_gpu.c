@@ -225,8 +225,10 @@ static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTil
 }
 
 // The depth of a staged tile. Groups of warps divide each; small tiles are deep, so that a group
-// has enough to do between barriers.
+// has enough to do between barriers. The largest ones of long sums are shallow, with one more under
+// way.
 static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
+    if (t->bm == 128 && *groups == 1 && c->K >= 128 * TILE_DEPTH) return TILE_DEPTH / 2;
     int64_t depth = t->tm * t->tn > 32 ? TILE_DEPTH : 64;
     while (depth > TILE_DEPTH && c->K % depth && c->K < 4 * depth) depth /= 2;
     depth = min_i64(depth, c->K);
@@ -263,7 +265,8 @@ static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTi
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
     const char *m = s->iter[c->m].name, *k = s->iter[c->k].name;
-    int64_t stages = min_i64(steps, STAGES + (groups > 1 && depth == TILE_DEPTH));
+    bool more = depth < TILE_DEPTH || (groups > 1 && depth == TILE_DEPTH);
+    int64_t stages = min_i64(steps, STAGES + more);
     copy_line(g, c->a, s, c->k, depth, stages,
               transposed ? arena_printf(g->arena, " layout (%s %s)", k, m) : "");
     copy_line(g, c->b, s, c->k, depth, stages, "");
