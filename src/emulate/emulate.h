@@ -50,7 +50,7 @@ typedef struct EmuEntry {
     int nparams;
     int max_threads;    // of .maxntid or .reqntid; 0: not given
     bool exact_threads; // it is .reqntid
-    int min_blocks;     // of .minnctapersm: a processor must hold so many; 0: not given
+    int min_blocks;     // .minnctapersm: blocks that a processor must hold; 0: not given
 } EmuEntry;
 int emu_entry_count(const EmuModule *m);
 const EmuEntry *emu_entry(const EmuModule *m, int i);

@@ -343,7 +343,7 @@ static inline void *row_of(const Warp *w, const EmuOperand *o) {
 static inline uint32_t lane_u32(const Warp *w, const EmuOperand *o, int lane) {
     return ((const uint32_t *)row_of(w, o))[lane];
 }
-// The bits of a lane, whatever the width of its register.
+// The bits of a lane, for any width of its register.
 static inline uint64_t lane_bits(const Warp *w, const EmuOperand *o, int lane) {
     return o->bits == 64 ? ((const uint64_t *)row_of(w, o))[lane] : lane_u32(w, o, lane);
 }

@@ -374,7 +374,7 @@ static bool sizes_known(const Einsum *e) {
     return true;
 }
 
-// What summing single operands costs.
+// The cost of summing single operands.
 static double sums_flops(const PathProblem *whole, const PathProblem *rest) {
     double flops = 0;
     for (int i = 0; i < whole->n; i++)
@@ -382,7 +382,7 @@ static double sums_flops(const PathProblem *whole, const PathProblem *rest) {
     return flops;
 }
 
-// False: the path that was given is none of these operands.
+// False: the given path is not a path of these operands.
 static bool choose_order(Arena *arena, const Einsum *e, const EinsumOptions *o, EinsumPlan *plan) {
     PathProblem rest;
     pose(arena, e, &plan->problem, &rest);

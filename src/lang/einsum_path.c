@@ -166,7 +166,7 @@ static double step_cost(const PathProblem *p, const PathStep *step) {
     return step->flops + path_size(p, step->result) / 1024;
 }
 
-// What is left of the subset's dimensions once it is one tensor: those that others need.
+// The dimensions of the subset that remain once it is one tensor: those that others need.
 static DimSet needed(const PathProblem *p, unsigned subset) {
     DimSet inside = 0, outside = p->output;
     for (int i = 0; i < p->n; i++) *(subset >> i & 1 ? &inside : &outside) |= p->has[i];

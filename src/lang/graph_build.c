@@ -125,7 +125,7 @@ static bool iter_taken(const GraphBuild *b, int before, Name name) {
     return graph_find_dim(b->g, name) >= 0;
 }
 
-// A temporary, and so its statement, has the name of its node; a number is none.
+// A temporary, and so its statement, has the name of its node; a numbered node has none.
 static Name temp_name(GraphBuild *b, int x) {
     const char *label = node(b, x)->label;
     bool named = label && (*label < '0' || *label > '9');
@@ -226,7 +226,7 @@ static const Expr *identity_of(GraphBuild *b, Reduce op, Type type) {
 
 // --- Values ------------------------------------------------------------------------------------
 
-// What a view with border `identity` gives outside of its input.
+// The value of a view with border `identity` outside of its input.
 typedef struct Outside {
     bool skip;     // the instance does not exist
     bool products; // also for the operands of a product
@@ -284,7 +284,7 @@ static const Expr *view_border(GraphBuild *b, const GraphNode *n, Type want, Out
     return zero_of(b, want);
 }
 
-// What must be >= 0 for the element of the view to exist, and its input's indices.
+// The conditions, each >= 0, under which the element of the view exists, and its input's indices.
 static Guards view_guards(GraphBuild *b, int x, const ViewMapping *m, const Affine *const *at,
                           const Affine **inner) {
     const GraphNode *n = node(b, x), *in = node(b, n->input[0]);

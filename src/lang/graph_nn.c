@@ -208,7 +208,8 @@ int graph_conv(Graph *g, int x, int weights, int n, const GraphWindow *w, int ns
     int windows = graph_window(g, x, n, w, GRAPH_BORDER_IDENTITY);
     int product = graph_binary(g, OP_MUL, windows, weights);
     if (product < 0) return GRAPH_BAD;
-    // Dimensions in the order of x, what is summed of them replaced by what only the weights have.
+    // The dimensions of x in order, with the summed ones replaced by those that only the weights
+    // have.
     Dims keep = {0}, of_x = dims_of(g, windows), of_w = dims_of(g, weights), gone = {0};
     for (int i = 0; i < n; i++) add_dim(&gone, w[i].taps);
     for (int i = 0; i < nsum; i++) add_dim(&gone, sum[i]);

@@ -75,7 +75,7 @@ typedef struct HardwareReader {
     void *user;
     DiagList *diags;
     Hardware *h;
-    VEC(HardwareWord) word; // of the line at hand
+    VEC(HardwareWord) word; // of the current line
     int depth;              // of includes
     int stencil;            // the one that index lines belong to; -1: none
     bool named;             // a `machine` line was seen in the outermost text

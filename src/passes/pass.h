@@ -44,7 +44,7 @@ typedef struct PassesOptions {
 bool passes_run(Arena *arena, const Hardware *h, const Tree *t, const PassesOptions *o, Passes *out,
                 DiagList *diags);
 
-// What every step did, line by line: "tile      C: 4x4x4 of 8x8x8 ...".
+// A log of every step, line by line: "tile      C: 4x4x4 of 8x8x8 ...".
 void passes_explain(Text *out, const Passes *p);
 
 // --- The cost of a tile, cost_tile.c -------------------------------------------------------------

@@ -153,7 +153,7 @@ const Tree *pass_constraints(PassRun *r, const Tree *t) {
 
 // --- boundary ------------------------------------------------------------------------------------
 
-// The values of an index for which a constraint holds, whatever the others are: [from, to).
+// The values of an index for which a constraint holds for all values of the others: [from, to).
 static bool safe_range(const Affine *a, const Index *x, Bounds bounds, int64_t *from, int64_t *to) {
     int64_t lo, hi, coef = affine_coef(a, x->id), keep = bounds.hi[x->id];
     if (!coef || !a->linear) return false;
@@ -265,7 +265,7 @@ const Tree *pass_boundary(PassRun *r, const Tree *t) {
 
 static bool is_tagged(const Block *b) { return b->node.tags.n > 0; }
 
-// prune: drops indices of one iteration, allocations without use, blocks that say nothing.
+// prune: drops indices of one iteration, unused allocations, and blocks without effect.
 //
 //     for [i:1, j:4]: { for []: S(i, j) }  ->  for [j:4]: S(0, j)
 const Tree *pass_prune(PassRun *r, const Tree *t) {

@@ -68,7 +68,7 @@ typedef struct Localizing {
 } Localizing;
 static const Tree *localized(PassRun *r, const Tree *t, const Localizing *how);
 
-// What the Tree would move once the intermediates of a pair are local, and the bytes of these.
+// The bytes that the Tree would move once the intermediates of a pair are local, and their sizes.
 typedef struct Worth {
     double moved, kept;
 } Worth;

@@ -61,7 +61,7 @@ const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char 
 
 // --- Views ---------------------------------------------------------------------------------------
 
-// What a block touches of one buffer, as a function of the part of its ranges that is run.
+// The part of one buffer that a block touches, as a function of the part of its ranges that is run.
 typedef struct TileView {
     int buffer;
     bool read, written; // by assignment or reduction

@@ -202,7 +202,7 @@ static int best_order(PassRun *r, const TileViews *v, const LoopPart *part, int 
     return o.n;
 }
 
-// What becomes of a block: its indices with their parts, and the loop that becomes a vector.
+// The new form of a block: its indices with their parts, and the loop that becomes a vector.
 typedef struct Nest {
     int n, id[64];
     LoopPart part[64];

@@ -67,7 +67,7 @@ static int index_in(const Cluster *c, const char *tuple) {
 
 typedef struct ClusterMember {
     Scheduler *s;
-    int64_t *row; // of the statement at hand
+    int64_t *row; // of the current statement
     bool broken;
 } ClusterMember;
 

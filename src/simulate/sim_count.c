@@ -82,7 +82,7 @@ static int stands_for(const Stencil *s, const Index *x) {
     return -1;
 }
 
-// What the unit spends on an index: the size that is built in, or all iterations.
+// The iterations that the unit spends on an index: the size that is built in, or all of them.
 static int64_t spent(const Stencil *s, const Index *x) {
     int k = stands_for(s, x);
     return k >= 0 && s->index[k].size > 0 ? max_i64(s->index[k].size, x->extent) : x->extent;

@@ -29,10 +29,10 @@ bool check_located(Arena *arena, const Hardware *h, const Tree *t, int64_t *most
 
 // --- Counts, sim_count.c -------------------------------------------------------------------------
 
-// What a subtree does: COUNT_FIXED numbers, the work of each stencil, the bytes of each memory.
+// Counts of a subtree: COUNT_FIXED numbers, the work of each stencil, the bytes of each memory.
 enum { COUNT_PRODUCTS, COUNT_STARTS, COUNT_OPS, COUNT_LEAVES, COUNT_FIXED };
 
-// What is known about a node, wherever it stands.
+// Facts about a node that do not depend on its position.
 typedef struct NodeInfo {
     const Node *node;
     bool task;         // runs on one unit as a whole
@@ -57,7 +57,7 @@ typedef struct Counter {
 
 Counter counter_new(Arena *arena, const Hardware *h, const Tree *t);
 NodeInfo *node_info(Counter *c, const Node *node);
-// What one execution of the node does, its free indices having the values given.
+// The counts of one execution of the node, with its free indices at the given values.
 const int64_t *count_node(Counter *c, const Node *node, int64_t *value);
 bool block_holds(const Block *b, const int64_t *value);
 void count_add(const Counter *c, int64_t *sum, const int64_t *add, int64_t times);

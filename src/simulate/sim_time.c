@@ -25,7 +25,7 @@ typedef struct Copies {
     Slot *now;     // the one that is in use here
 } Copies;
 
-// A node that is no task and runs now.
+// A node that is not a task and runs now.
 typedef struct SimFrame {
     const Block *block;
     Where where;

@@ -243,7 +243,7 @@ static int64_t tensor_element(const Program *p, const Access *a, const int64_t *
     return n;
 }
 
-// Is that element (-1: not known which) the one at hand, or a copy of it? A copy may have been
+// Is that element (-1: not known which) the current one, or a copy of it? A copy may have been
 // dropped since.
 static bool is_wanted(const WantedElement *w, int tensor, int64_t element, int before) {
     const Program *p = w->t->p;

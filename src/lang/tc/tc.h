@@ -23,8 +23,7 @@ typedef struct TcVal {
     const Expr *e; // NULL: poisoned, reported already
     Weak weak;
     const TcNode *rounded; // in a weak one, a division of integers with a remainder
-    const TcNode
-        *written; // a weak one as it stands in the text; NULL: whatever becomes of it is meant
+    const TcNode *written; // a weak one as it stands in the text; NULL: any conversion is intended
 } TcVal;
 
 typedef enum SymKind { SYM_TENSOR, SYM_SCALAR, SYM_POISON } SymKind;
@@ -156,7 +155,7 @@ typedef struct TcChecker {
     int nreal;
     bool full; // a limit was reported
     Name name_true, name_false, name_inf, name_nan, name_axis;
-    // the statement at hand
+    // the current statement
     TcFrame *frame;
     const TcStmt *stmt;
     const Access *write; // its left side, once that is known
@@ -205,8 +204,8 @@ Diag *tc_warn(TcChecker *ck, Range range, DiagId id, ...);
 
 // tc_stmt.c
 void tc_check_stmts(TcChecker *ck, TcFrame *frame);
-void tc_put_work(TcChecker *ck, TcWork *w); // of the statement at hand
-// Those of the `for` around the statement at hand, and room for `more`.
+void tc_put_work(TcChecker *ck, TcWork *w); // of the current statement
+// Those of the `for` around the current statement, and room for `more`.
 Iter *tc_step_iters(TcChecker *ck, int more);
 // Subscript d of an element of the tensor that the name means, in the tensor's own coordinates.
 const Affine *tc_own_subscript(TcChecker *ck, Name name, int d, const Affine *sub);
@@ -222,18 +221,18 @@ TcVal tc_select(TcChecker *ck, TcVal c, TcVal a, TcVal b);
 const Access *tc_access(TcChecker *ck, const TcNode *n, int tensor, const Range **subs); // NULL
 bool tc_readable(TcChecker *ck, int tensor, int n, Range range); // reports when not
 void tc_report_undefined(TcChecker *ck, const TcNode *n);
-// What was meant, or how to define it.
+// Suggests a name, or how to define one.
 void tc_note_undefined(TcChecker *ck, Diag *d, const TcFrame *frame,
                        const TcNode *n); // a call of something other than a tensor
 void tc_add_read(TcChecker *ck, const Access *a, ReadMode mode, Range range, const Range *subs);
-const InferRead *tc_take_reads(TcChecker *ck, int *n); // of the statement at hand, all in all
+const InferRead *tc_take_reads(TcChecker *ck, int *n); // of the current statement, all in all
 
 // tc_index.c
 const Affine *tc_affine(TcChecker *ck, const TcNode *n, const char *what); // NULL: reported
-void tc_put_hoists(TcChecker *ck); // as statements before the one at hand
+void tc_put_hoists(TcChecker *ck); // as statements before the current one
 TcVal tc_border(TcChecker *ck, const TcNode *n, TcBuiltinKind kind);
 
-// tc_call.c: true when the statement is a call or a concat, and then it was dealt with
+// tc_call.c: true when the statement is a call or a concat; it has then been handled
 bool tc_call_stmt(TcChecker *ck, TcFrame *frame, const TcStmt *s);
 
 // tc_parts.c

@@ -215,7 +215,7 @@ static TcVal use_let(TcChecker *ck, const Let *let) {
     return let->val;
 }
 
-// What a bare name means when nothing defines it: a constant, or a mistake; false: an index.
+// A bare name that nothing defines: a constant, or a mistake; false: an index.
 static bool constant_name(TcChecker *ck, const TcNode *n, TcVal *out) {
     Name name = n->name;
     if (name == ck->name_true || name == ck->name_false) {

@@ -108,7 +108,7 @@ static bool add_guard(TcChecker *ck, const Expr *e, const Expr *cond, bool holds
     return true;
 }
 
-// What is known where e is computed, outermost first; false: it cannot be computed elsewhere.
+// The facts that hold where e is computed, outermost first; false: it cannot be computed elsewhere.
 static bool guards_of(TcChecker *ck, const Expr *e, const InferGuard *g,
                       const InferGuard **guards) {
     if (!g) return true;
@@ -268,7 +268,7 @@ const Affine *tc_affine(TcChecker *ck, const TcNode *n, const char *what) {
 
 // --- Borders -------------------------------------------------------------------------------------
 //
-// What a read outside its tensor means:
+// The meaning of a read outside its tensor:
 //
 //     pad(A(i+k-1))      in a reduction: instances outside do not exist, its identity counts
 //     pad(A(i+k-1), v)   v:                         inside ? A(i+k-1) : v

@@ -12,14 +12,14 @@
 
 typedef struct TcParser {
     TcLexer lx;
-    TcToken t;      // the token at hand
+    TcToken t;      // the current token
     uint32_t ended; // where the token before it ended
     Arena *arena;
     DiagList *diags;
     int depth;
-    bool failed;         // of the statement or header at hand: one report each
-    bool recovered;      // what follows was guessed to be a statement: be silent when it is none
-    TcToken before;      // the token before the one at hand
+    bool failed;         // of the current statement or header: one report each
+    bool recovered;      // the rest was guessed to be a statement: report nothing if it is not
+    TcToken before;      // the token before the current one
     Diag *report;        // the last of fail_expected
     VEC(TcNode *) stack; // lists being parsed
     Name name_in, name_exists, name_for;
@@ -46,7 +46,7 @@ static bool at_name(const TcParser *ps, Name name) {
 
 static bool at_op(const TcParser *ps, ExprOp op) { return ps->t.kind == TOK_OP && ps->t.op == op; }
 
-// The token at hand as a message shows it.
+// The current token as a message shows it.
 static const char *found(TcParser *ps) {
     if (ps->t.kind == TOK_END) return "the end of the file";
     uint32_t len = ps->t.range.to - ps->t.range.from;
@@ -54,14 +54,14 @@ static const char *found(TcParser *ps) {
                         ps->lx.text + ps->t.range.from);
 }
 
-// The place of the token at hand; the end of the file points at its last byte.
+// The place of the current token; the end of the file points at its last byte.
 static Range here(const TcParser *ps) {
     Range r = ps->t.range;
     if (ps->t.kind == TOK_END) r = (Range){ps->ended ? ps->ended - 1 : 0, ps->ended};
     return r;
 }
 
-// Whether the token at hand is part of these two characters, written without a blank.
+// Whether the current token is part of these two characters, written without a blank.
 static bool within(const TcParser *ps, const char pair[2]) {
     uint32_t from = ps->t.range.from;
     const char *s = ps->lx.text + from;
@@ -82,7 +82,7 @@ static Diag *fail_expected(TcParser *ps, const char *what) {
     return d;
 }
 
-// What to write instead, if that is known, below a report that was made.
+// Adds the suggested replacement, if one is known, below a report.
 static void instead(TcParser *ps, Diag *d, const char *hint) {
     if (d && hint) diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_INSTEAD_NOTE, hint);
 }
@@ -139,7 +139,7 @@ static TcNode *op_node(TcParser *ps, ExprOp op, Range head, int n, TcNode *const
     return node;
 }
 
-// Whether the parenthesis at hand, after a name inside an expression, starts `(a, b) = f(x)`, the
+// Whether the current parenthesis, after a name inside an expression, starts `(a, b) = f(x)`, the
 // next statement, rather than subscripts: a read is never followed by `=`.
 static bool starts_tuple(const TcParser *ps) {
     const char *s = ps->lx.text, *end = s + ps->lx.len;
@@ -254,7 +254,7 @@ static TcNode *unary(TcParser *ps) {
     return op_node(ps, t.op == OP_SUB ? OP_NEG : OP_NOT, t.range, 1, &a);
 }
 
-// Binding strength of the operator at hand; 0: none.
+// Binding strength of the current operator; 0: none.
 static int strength(const TcParser *ps) {
     return ps->t.kind == TOK_OP ? op_info[ps->t.op].tc_binds : 0;
 }

@@ -368,7 +368,8 @@ static int few_values(const TcParts *k, const Access *w) {
     return -1;
 }
 
-// What is no box may be boxes one by one:  O(20*i + j), j in 1:20  is every 20th element, 19 times.
+// A set that is not a box may be several boxes:  O(20*i + j), j in 1:20  is every 20th element, 19
+// times.
 static PartKind add_boxes(TcParts *k, const Access *w) {
     TcPart box;
     PartKind kind = k->part.n < MAX_PARTS ? part_of(k, w, &box) : PART_UNKNOWN;
@@ -407,7 +408,8 @@ static void look_at_stmt(TcParts *k, const Stmt *st) {
     if (!st->serial && (st->op == REDUCE_ASSIGN || st->init)) add_part(k, st);
 }
 
-// What any step writes counts as written: program_bind decides whether that comes first.
+// Elements that any step writes count as written: program_bind decides whether that step comes
+// first.
 static void look_at_group(TcParts *k, int first) {
     for (int s = first; s < group_end(k->p, first); s++) {
         const Stmt *st = k->st = &k->p->stmts.at[s];

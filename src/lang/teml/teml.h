@@ -99,7 +99,7 @@ struct TemlStmt {
     const TemlCall *call; // NULL: none
 };
 
-// What is wrong is reported, and the rest read all the same.
+// Mistakes are reported, and parsing continues.
 TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags);
 
 // --- Expansion, teml_expand.c ------------------------------------------------------------------
@@ -223,7 +223,7 @@ TemlValue *teml_find(const Teml *t, Name name); // NULL: never assigned
 TemlValue *teml_value(Teml *t, TemlKind kind);
 int teml_iter(Teml *t, Name name);
 int teml_level_iter(Teml *t, int level); // i1, i2, ...
-// What an argument names, reported where it is nothing; a BAD value is NULL too, silently.
+// The value that an argument names, reported if there is none; a BAD value is NULL too, silently.
 TemlValue *teml_operand(Teml *t, const TemlStmt *s, int arg);
 const TemlLoop *teml_loop_argument(Teml *t, const TemlStmt *s, int arg);
 bool teml_int_argument(Teml *t, const TemlStmt *s, int arg, const char *what, int64_t *out);
@@ -266,7 +266,7 @@ Tree *teml_tree(Teml *t, const Node *const *node, int n);
 
 // --- teml_judge.c ------------------------------------------------------------------------------
 // Does it run what its assignments say, in an order that gives the same? Else `why` has a text.
-// What is not proven passes where that is trusted.
+// An unproven step passes where it is trusted.
 bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **why);
 
 // --- teml_near.c -------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ static bool assigns(const TemlStmts *list, Name name) {
     return false;
 }
 
-// What a name of the program that is neither bound nor a number is called after expansion.
+// The name after expansion of a name that is neither bound nor a number.
 static Name named(Expand *e, const TemlScope *in, Name name) {
     if (!name || !in->function || !assigns(&in->function->body, name)) return name;
     if (name == in->returned && in->result) return in->result;

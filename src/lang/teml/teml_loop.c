@@ -92,7 +92,7 @@ static void apply_begin(Apply *p, Teml *t, const TemlStmt *s, const char *rule,
     p->now = teml_tree(t, node, n);
 }
 
-// The next step's Tree; what it numbered is known from now on.
+// The Tree after the step; its new index numbers are known from here on.
 static bool step(Apply *p, const Tree *made) {
     p->now = made;
     if (!made) return false;

@@ -96,7 +96,7 @@ static PathOperand print_operand(PathPrinter *w, const Expr *e) {
     return (PathOperand){name, ""};
 }
 
-// What the assignment of a statement is called: C, and C_1 where it writes C again.
+// The name of a statement's assignment: C, and C_1 where it writes C again.
 static const char *assignment_name(PathPrinter *w, const Stmt *st) {
     char *name = arena_printf(w->arena, "%s", st->label);
     bool plain = true;

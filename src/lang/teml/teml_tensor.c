@@ -130,7 +130,7 @@ static const Affine *take_iter(Teml *t, const Syn *syn) {
     return sum;
 }
 
-// An iterator list for so many dimensions.
+// An iterator list for this number of dimensions.
 static bool take_iters(Teml *t, const Syn *list, const char *name, int rank, const Affine **out) {
     if (list->kind != SYN_LIST) {
         diag_report(t->diags, list->range, DIAG_TEML_ITERATORS, teml_found(t, list));
