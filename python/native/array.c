@@ -182,8 +182,8 @@ static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, 
 
 // --- Numbers -------------------------------------------------------------------------------------
 
-// To the nearest number of so many significant bits whose last one is at least 2^least, ties to
-// even.
+// Rounds to the nearest number of `bits` significant bits whose last one is at least 2^least, ties
+// to even.
 static double rounded(double x, int bits, int least) {
     int e;
     if (!isfinite(x) || x == 0) return x;

@@ -40,7 +40,7 @@ static Type type_of(const Chooser *c, const ChooseStmt *n, int r) {
     return c->p->tensors.at[n->ref[r].access->tensor].type;
 }
 
-// The operand is read from a copy, with words of `bytes` that hold so many elements.
+// The operand is read from a copy, with words of `bytes` that hold `elements` each.
 static void read_copy(ChooseRef *x, Type as, int bytes, int elements) {
     x->as = as;
     x->size = x->size / x->bytes * bytes / elements;

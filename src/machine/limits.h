@@ -49,7 +49,7 @@ static inline bool can_comb(const Machine *m, int64_t columns) {
     return columns >= 2 && columns <= most && columns != LIMIT_NO_COMB;
 }
 
-// Shuffles that each of so many columns takes; 0: they are not separated by shuffles.
+// Shuffles per column of this number of columns; 0: they are not separated by shuffles.
 static inline int comb_shuffles(const Machine *m, int64_t columns) {
     static const int shuffles[LIMIT_COMB + 1] = {0, 0, 1, 2, 2, 4, 3, 0, 3};
     return can_comb(m, columns) ? shuffles[columns] : 0;

@@ -178,7 +178,7 @@ static double best_time(Bench *b, const char *kernel, uint32_t blocks, uint32_t 
     return best;
 }
 
-// GB/s, or GFLOP/s, of so much work in so many microseconds.
+// GB/s, or GFLOP/s: bytes or operations per nanosecond.
 static double rate(double work, double us) { return us > 0 ? work / us * 1e-3 : 0; }
 
 static void measure_all(Bench *b, int scale, size_t bytes, DeviceRates *r) {

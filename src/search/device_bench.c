@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-// A sample is a graph of runs that takes so long, of at most so many.
+// A sample is a graph of at most MOST_RUNS runs that takes about this time.
 static const double sample_seconds = 4e-4;
 enum { MOST_RUNS = 200 };
 

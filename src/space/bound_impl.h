@@ -107,7 +107,7 @@ typedef struct BoundStmt {
     uint32_t place;
     int nloops;
     const BoundLoop *loop; // by iterator, outermost first
-    // Pieces of the nest: so many of the innermost loops of each iterator.
+    // Pieces of the nest: for each iterator, the number of its innermost loops in the piece.
     double npieces;                                          // while everything is open
     int nlevels[PROGRAM_MAX_ITERS], last[PROGRAM_MAX_ITERS]; // its loops; the innermost
     unsigned beyond;           // bit per level: the data of the nest does not fit inside it

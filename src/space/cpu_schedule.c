@@ -170,7 +170,7 @@ static Name digit(const Make *m, int d) {
     return name_of(m->p->names, arena_printf(m->arena, "%d", d));
 }
 
-// Does memory of so many bytes fit there with this layout? A block at most doubles its dimension.
+// Do `bytes` of memory fit there with this layout? A block at most doubles its dimension.
 static bool fits_stack(int64_t bytes, const Storage *s) {
     for (int i = 0; i < s->ndims && bytes <= TREE_MAX_STACK; i++)
         if (s->dim[i].block > 1) bytes *= 2;

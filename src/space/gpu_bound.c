@@ -210,7 +210,7 @@ static GpuShape shape_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
     return g;
 }
 
-// Blocks that cannot run at the same time, at least: each processor holds so many.
+// The least number of waves in which the blocks run: each processor holds a few blocks at a time.
 static double waves(const GpuMachine *m, const GpuShape *g) {
     int resident = gpu_resident_blocks(m, (int)g->least_threads, 0, 0);
     return ceil(g->least_blocks / ((double)max_i64(resident, 1) * m->processors));

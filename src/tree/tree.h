@@ -116,7 +116,7 @@ typedef struct Buffer {
     int align;          // bytes; 0: the element's
     Place place;
     int bank_dim; // dimension spread over banks, or -1
-    int stages;   // of a GPU: copied so many iterations less one ahead of its use; 0, 1: not ahead
+    int stages;   // of a GPU: copied `stages` - 1 iterations ahead of its use; 0, 1: not ahead
     bool async;   // of a GPU: copied without passing through registers
     Tags tags;
 } Buffer;

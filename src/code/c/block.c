@@ -488,8 +488,8 @@ static void write_body(CWriter *w, const Block *b, const Conditions *inside) {
     w->settled.n = settled;
 }
 
-// How often index i of a block is unrolled where so many copies of leaves stand inside of it: as
-// far as COPIES_MOST goes, which inner loops use up first. Compilers take minutes for more.
+// How often index i of a block with `inside` copies of leaves is unrolled: up to COPIES_MOST
+// copies, of which inner loops take theirs first. Compilers take minutes for more.
 static int64_t unrolled(const Block *b, int i, int64_t inside) {
     int64_t extent = b->index[i].extent;
     if (b->kind != KIND_UNROLL || b->index[i].passed || extent > UNROLL_MOST) return 1;

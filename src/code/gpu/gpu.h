@@ -93,7 +93,7 @@ struct GpuNode {
     // GPU_LEAF
     VEC(const Affine *) where; // all guards around, wherever they are asked
     const Leaf *leaf;          // over hardware indices and loops of the kernel
-    int vector;                // a copy of so many consecutive elements; 1: one element
+    int vector;                // a copy: consecutive elements that it moves; 1: one element
     bool async;                // an asynchronous copy
     unsigned single;           // axes of threads of which only thread 0 runs it, as bits
     unsigned meet; // GPU_REDUCE and the leaves below it: axes over which threads reduce together
