@@ -275,7 +275,10 @@ static Value combine(Err *r, Type type, Value old, Total *t) {
 // The allowed difference of a reduction; `old` is the error of the element before it.
 static double total_error(Reduce op, Type type, const Total *t, Value v, double old) {
     if (t->terms == 0) return old;
-    if (op == REDUCE_MIN || op == REDUCE_MAX) return fmax(old, t->most);
+    if (op == REDUCE_MIN || op == REDUCE_MAX) {
+        double most = fmax(old, t->most);
+        return most == 0 || type == type_compute(type) ? most : rounded(type, v.f, most);
+    }
     bool exact = t->exact && t->size / UNIT < ldexp(1, type == TYPE_F64 ? 53 : 24);
     double n = t->terms + 2, e = t->error + old;
     if (!type_is_float(type)) return e == 0 || op == REDUCE_ADD ? e : INFINITY;
