@@ -65,6 +65,10 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
         out->schedule = choose_gpu(call->arena, p, strides_of(call->arena, p, views));
         out->tree = lower_chosen(call, p, &out->schedule);
         if (!out->tree) return LW_ERROR;
+        if (!print_ptx(call, b, views, name, options, out, &quiet)) return LW_OK;
+        out->schedule = NULL; // it has too many threads: the loops as they are written
+        out->tree = tree_lower(call->arena, p, NULL, call->diags);
+        if (!out->tree) return LW_ERROR;
     }
     return print_ptx(call, b, views, name, options, out, call->diags);
 }

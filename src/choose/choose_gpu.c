@@ -521,7 +521,8 @@ static bool try_partial(Gpu *g, int i) {
 // threads have four neighbours and divide the sum.
 static bool try_columns(Gpu *g, int i) {
     enum { LEAST = 16, NEIGHBOURS = 4, MOST_LANES = 64, THREADS = 512 };
-    static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
+    // Other axes than those of rows, whose kernels have other threads.
+    static const char *const axis[] = {"grid.y", "grid.z"};
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
     int w = gpu_contiguous(g, s, s->write), k = -1;

@@ -34,7 +34,7 @@ static bool is_between(const Gpu *g, int i, int row, int *rows, int *inner) {
 
 static void write_layer(Gpu *g, const Stmt *s, const Contraction *c) {
     gpu_label(g, s, "");
-    gpu_loop(g, s, c->m, 1, "grid.x");
+    gpu_loop(g, s, c->m, 1, "grid.z"); // no axis of rows: those have other threads
     if (c->K > LANES * VECTOR) gpu_loop(g, s, c->k, LANES * VECTOR, NULL);
     gpu_loop(g, s, c->k, VECTOR, "thread.x");
     gpu_loop(g, s, c->n, 1, "thread.y");
@@ -72,7 +72,7 @@ int gpu_try_layers(Gpu *g, int i) {
             write_layer(g, s, &c);
         } else if (is_between(g, k, row, &rows, &inner)) {
             gpu_label(g, s, "");
-            gpu_loop(g, s, rows, 1, "grid.x");
+            gpu_loop(g, s, rows, 1, "grid.z");
             gpu_loop(g, s, inner, 1, "thread.y");
             text_char(&g->out, '\n');
         }

@@ -464,6 +464,16 @@ TEST(layers_are_one_kernel) {
     try_chosen(layers, (int64_t[]){67, 5, 33}, "place shared", 1);
 }
 
+// Sums of columns behind rows of the same iterators have other threads, and another kernel.
+TEST(rows_and_columns_are_apart) {
+    const char *text = "program p(B, M, N) { input S: f32[B, M, N] input V: f32[B, N, 40]\n"
+                       "  output T: f32[B, M] output O: f32[B, M, 40]\n"
+                       "  T: for b in 0:B, i in 0:M, j in 0:N  T[b, i] max=! S[b, i, j]\n"
+                       "  O: for b in 0:B, i in 0:M, d in 0:40, j in 0:N\n"
+                       "      O[b, i, d] +=! S[b, i, j]*V[b, j, d] }";
+    try_chosen(text, (int64_t[]){3, 9, 130}, "thread.y", 2);
+}
+
 TEST(pixels_are_columns) {
     const char *text = "program p(C, F, H) { input I: f32[2, C, H, 7] input W: f32[F, C]\n"
                        "  output O: f32[2, F, H, 7]\n"
