@@ -25,8 +25,9 @@ enum {
     FEW_SAMPLES = 2, // for long calls
     SOME_PAIRS = 6,  // to rank a candidate, with a 95 % interval
     MANY_PAIRS = 15, // to distinguish a better one from the incumbent
+    MANY_CALLS = 16, // of a sample, which make the first one unimportant
 };
-static const double alone_seconds = 2e-3, long_seconds = 0.3;
+static const double alone_seconds = 2e-3, long_seconds = 0.3, warm_seconds = 1e-3;
 // Factors by which a candidate loses: in its first sample (a smaller one if that is one long call);
 // in all of the first two or three samples; and if a sample is one call, if one of three is not
 // faster. It may be better while the median and four of five samples are faster.
@@ -40,6 +41,7 @@ typedef struct LoadedJob {
     Kernel *entry;
     DeviceJob device;
     int64_t calls; // per sample
+    double each;   // seconds of a call in the last sample; 0: not known
 } LoadedJob;
 
 typedef struct Worker {
@@ -242,7 +244,8 @@ static bool first_call(Worker *w, LoadedJob *k, MeasurePlace *p, DataSet set, do
 
 // --- Samples -------------------------------------------------------------------------------------
 
-// Seconds of one call.
+// Seconds of one call, as if the kernel had run before: another one may have left the caches without
+// its operands, as after non-temporal stores. Many calls make up for it, and long ones.
 static double sample(Worker *w, LoadedJob *k) {
     if (w->device) {
         double each = device_bench_sample(w->device, &k->device, k->calls);
@@ -253,9 +256,11 @@ static double sample(Worker *w, LoadedJob *k) {
     operands_restore(w->operands);
     if (w->m->setup->cold) operands_empty_caches(w->operands);
     KernelCall call = {k->entry, w->operands->ordinary, w->ordinary.data, &w->env};
-    double each = kernel_sample(&w->watch, &call, k->calls);
-    w->kernels += each * (double)k->calls;
-    return each;
+    bool first = !w->m->setup->cold && k->calls < MANY_CALLS && k->each < warm_seconds;
+    if (first) w->kernels += kernel_sample(&w->watch, &call, 1);
+    k->each = kernel_sample(&w->watch, &call, k->calls);
+    w->kernels += k->each * (double)k->calls;
+    return k->each;
 }
 
 // Determines the number of calls per sample; returns the approximate time of one.
