@@ -244,8 +244,8 @@ static bool first_call(Worker *w, LoadedJob *k, MeasurePlace *p, DataSet set, do
 
 // --- Samples -------------------------------------------------------------------------------------
 
-// Seconds of one call, as if the kernel had run before: another one may have left the caches without
-// its operands, as after non-temporal stores. Many calls make up for it, and long ones.
+// Seconds of one call, as if the kernel had run before: another one may have left the caches
+// without its operands, as after non-temporal stores. Many calls make up for it, and long ones.
 static double sample(Worker *w, LoadedJob *k) {
     if (w->device) {
         double each = device_bench_sample(w->device, &k->device, k->calls);

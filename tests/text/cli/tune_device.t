@@ -32,18 +32,18 @@ $ loopwright space mm.tc --size M=16,K=16,N=16 --device emulate --set 'kind(C.m.
   decided  size(C.m.1) = 8
 $ loopwright space mm.tc --size M=16,K=16,N=16 --device emulate --complete --seed 2 > one.lws && loopwright run mm.tc --size M=16,K=16,N=16 --device emulate --schedule one.lws --check | grep -c right
 1
---- erfc.tc
-def erfc1(float(N) X) -> (Y) { Y(i) = erfc(X(i)) }
-$ loopwright run erfc.tc --size N=8 --device emulate --check
+--- gamma.tc
+def gamma(double(N) X) -> (Y) { Y(i) = tgamma(X(i)) }
+$ loopwright run gamma.tc --size N=8 --device emulate --check
 --- stderr
-erfc.tc:1:32: error: erfc of f32 is not available on GPUs
-  def erfc1(float(N) X) -> (Y) { Y(i) = erfc(X(i)) }
-                                 ^~~~~~~~~~~~~~~~~
+gamma.tc:1:33: error: tgamma of f64 is not available on GPUs
+  def gamma(double(N) X) -> (Y) { Y(i) = tgamma(X(i)) }
+                                  ^~~~~~~~~~~~~~~~~~~
 note: run this statement on the CPU, or write it with functions that docs/gpu.md lists
 --- exit 1
-$ loopwright tune erfc.tc --size N=8 --device emulate --trials 4 --quiet --db none 2>&1 | sed -n '1p;3p'
+$ loopwright tune gamma.tc --size N=8 --device emulate --trials 4 --quiet --db none 2>&1 | sed -n '1p;3p'
 error: none of 4 candidates ran with a correct result
-erfc.tc:1:32: error: erfc of f32 is not available on GPUs
+gamma.tc:1:33: error: tgamma of f64 is not available on GPUs
 --- lanes.lws
 C: m:grid.x n k:lane
 $ loopwright run mm.tc --size M=16,K=64,N=16 --device emulate --schedule lanes.lws --check
