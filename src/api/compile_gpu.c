@@ -66,9 +66,14 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
         out->tree = lower_chosen(call, p, &out->schedule);
         if (!out->tree) return LW_ERROR;
         if (!print_ptx(call, b, views, name, options, out, &quiet)) return LW_OK;
-        out->schedule = NULL; // it has too many threads: the loops as they are written
+        out->schedule = NULL;
         out->tree = tree_lower(call->arena, p, NULL, call->diags);
-        if (!out->tree) return LW_ERROR;
+        lw_status status =
+            out->tree ? print_ptx(call, b, views, name, options, out, call->diags) : LW_ERROR;
+        if (!status)
+            diag_report(call->diags, (Range){0}, DIAG_SCHEDULE_IDLE, "the chosen Schedule",
+                        quiet.items.n ? quiet.items.at[0]->text : "it does not fit");
+        return status;
     }
     return print_ptx(call, b, views, name, options, out, call->diags);
 }
