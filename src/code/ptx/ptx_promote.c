@@ -21,7 +21,7 @@ typedef struct Element {
     const Affine *rest;
     int64_t constant;
     GpuNode *guards;      // of all leaves that touch it, in terms of the loop's surroundings
-    bool exact;           // of some leaf these are all
+    bool exact;           // of some leaf that surely runs these are all
     const GpuNode *first; // guards of the first leaf
     bool assigned;        // by the first leaf
     bool pending;         // it was to be stored before the loop, whatever its guards say
@@ -76,13 +76,48 @@ static bool has_guard(const GpuNode *n, const Affine *a) {
     return false;
 }
 
+// Does the leaf run in the first or in the last iteration, wherever the guards above hold? If not,
+// this thread may never touch the element: it may lie outside of the buffer, or be another's.
+static bool surely_runs_at(const Look *l, const GpuNode *leaf, bool last) {
+    KernelWriter *w = l->w;
+    int n = l->inner.n;
+    int64_t *lo = arena_new_n(w->arena, int64_t, n), *hi = arena_new_n(w->arena, int64_t, n);
+    bool all = true;
+    for (int i = 0; i < n; i++) {
+        int id = l->inner.at[i];
+        lo[i] = w->g->lo[id];
+        hi[i] = w->g->hi[id];
+        w->g->lo[id] = w->g->hi[id] = last ? hi[i] : lo[i];
+    }
+    for (int i = 0; i < leaf->where.n && all; i++)
+        all = is_fixed(l, leaf->where.at[i]) || guard_known(w, leaf->where.at[i]) == ANSWER_YES;
+    for (int i = 0; i < n; i++) {
+        w->g->lo[l->inner.at[i]] = lo[i];
+        w->g->hi[l->inner.at[i]] = hi[i];
+    }
+    return all;
+}
+
+static bool surely_runs(const Look *l, const GpuNode *leaf) {
+    int changing = 0;
+    for (int i = 0; i < leaf->where.n; i++) changing += !is_fixed(l, leaf->where.at[i]);
+    return !changing || surely_runs_at(l, leaf, false) || surely_runs_at(l, leaf, true);
+}
+
+static bool never_runs(const Look *l, const GpuNode *leaf) {
+    for (int i = 0; i < leaf->where.n; i++)
+        if (!is_fixed(l, leaf->where.at[i]) && guard_known(l->w, leaf->where.at[i]) == ANSWER_NO)
+            return true;
+    return false;
+}
+
 // Another leaf touches it: the guards that both have remain.
-static void meet_guards(Element *e, const GpuNode *other) {
+static void meet_guards(Element *e, const GpuNode *other, bool sure) {
     int n = 0, before = e->guards->guard.n;
     for (int i = 0; i < before; i++)
         if (has_guard(other, e->guards->guard.at[i]))
             e->guards->guard.at[n++] = e->guards->guard.at[i];
-    e->exact = n == other->guard.n || (e->exact && n == before);
+    e->exact = (sure && n == other->guard.n) || (e->exact && n == before);
     e->guards->guard.n = n;
 }
 
@@ -154,7 +189,8 @@ static void see_access(void *user, const Access *a, bool guarded) {
     int64_t k = plan_constant(w, p);
     Element *seen = element_find(l, a->tensor, k);
     if (seen) {
-        if (l->leaf->where.n || seen->guards->guard.n) meet_guards(seen, guards_of(l, l->leaf));
+        if (l->leaf->where.n || seen->guards->guard.n)
+            meet_guards(seen, guards_of(l, l->leaf), surely_runs(l, l->leaf));
         return;
     }
     if (c->n++ >= MOST_PROMOTED) {
@@ -167,13 +203,13 @@ static void see_access(void *user, const Access *a, bool guarded) {
                         .rest = p->rest,
                         .constant = k,
                         .guards = guards_of(l, l->leaf),
-                        .exact = true,
+                        .exact = surely_runs(l, l->leaf),
                         .first = guards_of(l, l->leaf),
                         .assigned = assigned}));
 }
 
 static void see_leaf(KernelWriter *w, const GpuNode *n, void *user) {
-    if (!leaf_skipped(w, n->leaf)) visit_leaf(user, n, see_access);
+    if (!leaf_skipped(w, n->leaf) && !never_runs(user, n)) visit_leaf(user, n, see_access);
 }
 
 // Does the first iteration assign it, wherever it exists?
@@ -235,7 +271,7 @@ static bool access_matters(const GpuNode *leaf, const Access *a, const void *use
 static void look_at(KernelWriter *w, const GpuNode *loop, Look *l) {
     static const ElementUse use = {guard_matters, access_matters};
     *l = (Look){.w = w, .of = arena_new_n(w->arena, Candidate, w->t->buffers.n)};
-    vec_push(w->arena, &l->inner, loop->id);
+    if (loop->kind == GPU_LOOP) vec_push(w->arena, &l->inner, loop->id);
     for (int i = 0; i < loop->child.n; i++) find_inner(l, loop->child.at[i]);
     for (int i = 0; i < loop->child.n; i++) judge(l, loop->child.at[i]);
     for_elements(w, loop, &use, see_leaf, l);

@@ -16,7 +16,7 @@ typedef struct Partial {
     Held before; // what was known of the element
     bool known;
     bool done;
-    VEC(const Affine *) guard; // of its store, at the values of unrolled loops
+    VEC(const GpuNode *) when; // it exists where the guards of one of these hold
 } Partial;
 
 typedef struct Partials {
@@ -49,12 +49,47 @@ static bool is_result(const GpuNode *leaf, const Access *a, const void *user) {
 
 static const ElementUse results = {selects, is_result};
 
-static Answer exists(KernelWriter *w, const Partials *all, const GpuNode *leaf, Opnd *pred) {
-    GpuNode outer = {.kind = GPU_SEQ};
-    for (int i = 0; i < leaf->where.n; i++)
-        if (selects(leaf, leaf->where.at[i], all))
-            vec_push(w->arena, &outer.guard, leaf->where.at[i]);
-    return guards_value(w, &outer, pred);
+// The guards that decide it for this instance of the leaf, at the values of unrolled loops.
+static const GpuNode *selecting(KernelWriter *w, const Partials *all, const GpuNode *leaf) {
+    GpuNode *n = arena_new(w->arena, GpuNode);
+    for (int i = 0; i < leaf->where.n; i++) {
+        const Affine *a = leaf->where.at[i];
+        if (!selects(leaf, a, all) || guard_known(w, a) == ANSWER_YES) continue;
+        vec_push(w->arena, &n->guard, affine_substitute(w->x, a, w->fixed, NULL));
+    }
+    return n;
+}
+
+static bool has_guard(const GpuNode *n, const Affine *a) {
+    for (int i = 0; i < n->guard.n; i++)
+        if (n->guard.at[i] == a) return true;
+    return false;
+}
+
+static bool implies(const GpuNode *a, const GpuNode *b) {
+    for (int i = 0; i < b->guard.n; i++)
+        if (!has_guard(a, b->guard.at[i])) return false;
+    return true;
+}
+
+// Another instance that adds to the element: O[2*x + k] is the same for (x, k + 2) and (x + 1, k).
+static void exists_when(KernelWriter *w, Partial *q, const GpuNode *n) {
+    for (int i = 0; i < q->when.n; i++)
+        if (implies(n, q->when.at[i])) return;
+    vec_push(w->arena, &q->when, n);
+}
+
+static Answer exists(KernelWriter *w, const Partial *q, Opnd *pred) {
+    Answer any = ANSWER_NO;
+    for (int i = 0; i < q->when.n; i++) {
+        Opnd p;
+        Answer a = guards_value(w, q->when.at[i], &p);
+        if (a == ANSWER_YES) return ANSWER_YES;
+        if (a == ANSWER_NO) continue;
+        *pred = any == ANSWER_ASK ? NEW(w, REG_PRED, "or.pred", *pred, p) : p;
+        any = ANSWER_ASK;
+    }
+    return any;
 }
 
 static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
@@ -69,15 +104,15 @@ static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     Type t = w->t->buffers.at[a->tensor].type;
     for (int i = 0; i < all->at.n; i++)
         if (all->at.at[i].buffer == a->tensor && all->at.at[i].rest == p->rest &&
-            all->at.at[i].constant == c)
+            all->at.at[i].constant == c) {
+            exists_when(w, &all->at.at[i], selecting(w, all, n));
             return;
+        }
     Held *l = loc_find(w, a->tensor, p->rest, c);
     Partial q = {
         .leaf = n, .buffer = a->tensor, .rest = p->rest, .constant = c, .known = l != NULL};
     if (l) q.before = *l;
-    for (int i = 0; i < n->where.n; i++)
-        if (selects(n, n->where.at[i], all))
-            vec_push(w->arena, &q.guard, affine_substitute(w->x, n->where.at[i], w->fixed, NULL));
+    exists_when(w, &q, selecting(w, all, n));
     if (!l) l = loc_new(w, a->tensor, p->rest, c);
     Value start = n->leaf->op == REDUCE_ADD && type_is_float(t) ? (Value){.f = -0.0}
                                                                 : reduce_start(t, n->leaf->op);
@@ -98,9 +133,9 @@ static bool keeps_guard(KernelWriter *w, const GpuNode *leaf, const Affine *guar
     for (int i = 0; i < all->at.n; i++) {
         const Partial *q = &all->at.at[i];
         if (q->buffer != a->tensor || q->rest != p->rest || q->constant != c) continue;
-        for (int k = 0; k < q->guard.n; k++)
-            if (q->guard.at[k] == guard) return true;
-        return false;
+        for (int k = 0; k < q->when.n; k++)
+            if (!has_guard(q->when.at[k], guard)) return false;
+        return true;
     }
     return false;
 }
@@ -328,7 +363,7 @@ static void finish(KernelWriter *w, const GpuNode *n, void *user) {
             q->constant != c)
             continue;
         Opnd pred;
-        Answer there = exists(w, all, n, &pred);
+        Answer there = exists(w, q, &pred);
         if (there == ANSWER_NO) continue;
         q->done = true;
         int end = label_new(w);
