@@ -78,10 +78,17 @@ static bool written_in_steps(const Lower *l, int stmt, int tensor) {
     return written;
 }
 
+// The block around a leaf, or around the loops that initialise a whole tensor.
+static TreeItem *block_around(const TreeItem *leaf, const Access *a) {
+    TreeItem *item = leaf->parent;
+    for (int d = 0; leaf->whole && d < a->rank; d++) item = item->parent;
+    return block_of(item);
+}
+
 static void touch(Lower *l, const TreeItem *leaf, const Access *a) {
     if (is_argument(l, a->tensor)) return;
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
-    TreeItem *at = block_of(leaf->parent);
+    TreeItem *at = block_around(leaf, a);
     int steps = carried_by(l, leaf->inst->stmt, a);
     if (leaf->inst->info->moved && written_in_steps(l, leaf->inst->stmt, a->tensor)) steps = 0;
     if (!leaf->inst->reader && steps < leaf->inst->info->s->serial)
@@ -142,10 +149,17 @@ static bool is_checked(const Lower *l, const Stmt *s, const Access *a, int d, co
            max >= tensor_origin(t, d) + tensor_size(t, d);
 }
 
+// An initialisation of the whole tensor, also where the statement itself never runs.
+static void cover_whole(Lower *l, SubPart *all) {
+    if (!all->outer) all->outer = affine_const(l->x, 0);
+    all->whole = all->spread = true;
+}
+
 static void cover(Lower *l, const TreeItem *leaf, const Access *a) {
     if (is_argument(l, a->tensor)) return;
     Store *st = &l->store.at[store_of(l, leaf->inst, a->tensor)];
-    for (int d = 0; d < a->rank; d++) {
+    for (int d = 0; d < a->rank && leaf->whole; d++) cover_whole(l, &st->part[d]);
+    for (int d = 0; d < a->rank && !leaf->whole; d++) {
         const Affine *sub = affine_substitute(l->x, a->sub[d], leaf->iter, NULL);
         SubPart p = storage_divide(l, st->at, sub);
         SubPart *all = &st->part[d];
@@ -165,7 +179,6 @@ static void cover(Lower *l, const TreeItem *leaf, const Access *a) {
 static void every_access(Lower *l, void (*fn)(Lower *, const TreeItem *, const Access *)) {
     for (int i = 0; i < l->leaf.n; i++) {
         const TreeItem *leaf = l->leaf.at[i];
-        if (leaf->whole) continue;
         fn(l, leaf, leaf->inst->info->s->write);
         for (int r = 0; leaf->role != LEAF_INIT && r < leaf->inst->info->facts->nreads; r++)
             fn(l, leaf, leaf->inst->info->facts->read[r]);
