@@ -97,20 +97,27 @@ static const Source *describe_this(Call *call) {
     return source_of(call->arena, "this machine", text_str(&text));
 }
 
+// What a description and those it includes say; NULL: reported.
+static const char *in_full(Call *call, const Source *s) {
+    const Hardware *h =
+        s ? hardware_parse(call->arena, names_in(call), s, include_file, NULL, call->diags) : NULL;
+    Text text = {.arena = call->arena};
+    if (h) hardware_print(&text, h);
+    return h ? text_str(&text) : NULL;
+}
+
+const char *description_in_full(Call *call, const lw_schedule_text *text) {
+    return in_full(call, source_of(call->arena, text->name ? text->name : "<machine>", text->text));
+}
+
 typedef struct DescribeCall {
     const char *name, *text;
 } DescribeCall;
 
 static lw_status describe_body(Call *call, void *args) {
     DescribeCall *d = args;
-    const Source *s = d->name ? find_description(call, d->name) : describe_this(call);
-    const Hardware *h =
-        s ? hardware_parse(call->arena, names_in(call), s, include_file, NULL, call->diags) : NULL;
-    if (!h) return LW_ERROR;
-    Text text = {.arena = call->arena};
-    hardware_print(&text, h);
-    d->text = text_str(&text);
-    return LW_OK;
+    d->text = in_full(call, d->name ? find_description(call, d->name) : describe_this(call));
+    return d->text ? LW_OK : LW_ERROR;
 }
 
 lw_status lw_machine_describe(lw_context *ctx, const char *name, const char **out) {

@@ -182,6 +182,8 @@ bool chosen_in_parallel(const Compilation *c, const Program *p);
 const Tree *own_tree(Call *call, const lw_bound *b);
 // Whether the text is a machine description; its passes make c->tree (api_passes.c).
 bool is_description(const lw_schedule_text *text);
+// The description with all that it includes; NULL: reported.
+const char *description_in_full(Call *call, const lw_schedule_text *text);
 // What the passes of a description without includes make of a Program; NULL after an error.
 const Tree *passes_tree(Arena *arena, const Program *p, const char *text, DiagList *diags);
 lw_status passes_lower(Compilation *c);

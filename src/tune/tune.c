@@ -224,10 +224,11 @@ static int compilers(const Tune *t) {
     return t->messenger || n < 2 ? 0 : t->threads > 1 ? n : n - 1;
 }
 
-// The largest job: a candidate, a Schedule of the database, or the given one.
+// The largest job: a candidate, a Schedule of the database, or the given text.
 static size_t most_bytes(const Tune *t) {
     size_t most = (size_t)max_i64(t->ps.space ? t->ps.space->size : 0, TUNE_MOST_TEXT);
-    size_t given = t->o.schedule.text ? strlen(t->o.schedule.text) + 1 : 0;
+    const char *text = t->described ? t->described : t->o.schedule.text;
+    size_t given = text ? strlen(text) + 1 : 0;
     return given > most ? given : most;
 }
 
@@ -497,12 +498,19 @@ static bool nothing_measured(Tune *t, const char *why) {
     return true;
 }
 
+// False: reported. A tuning keeps the text as it is, by which the database finds the result.
+static bool read_description(Tune *t) {
+    if (!is_description(&t->o.schedule)) return true;
+    t->described = t->check ? description_in_full(t->call, &t->o.schedule) : t->o.schedule.text;
+    t->o.schedule = (lw_schedule_text){0}; // no Schedule to start from
+    return t->described;
+}
+
 static bool tune(Tune *t) {
     SearchOptions options;
     Final final;
-    const char *described = is_description(&t->o.schedule) ? t->o.schedule.text : NULL;
-    if (described) t->o.schedule = (lw_schedule_text){0}; // no Schedule to start from
-    if (!read_options(t, &options) || !find_others(t) || !prepare(t)) return false;
+    if (!read_description(t) || !read_options(t, &options) || !find_others(t)) return false;
+    if (!prepare(t)) return false;
     if (t->check && is_empty(t)) return true;
     if (is_empty(t)) return t->result->finished = nothing_measured(t, "empty");
     if (!start_measuring(t)) return !t->check && t->interrupted && nothing_measured(t, "cancelled");
@@ -515,7 +523,7 @@ static bool tune(Tune *t) {
         return t->result->served = true;
     }
     tune_open_db(t);
-    if (described) return tune_machine(t, described);
+    if (t->described) return tune_machine(t, t->described);
     if (t->put) return put(t);
     if (recall(t, &options)) return true;
     SearchResult found = search(t, options);
@@ -572,10 +580,10 @@ static bool can_put(Tune *t) {
 // Frees workers and operands also when memory runs out.
 static lw_status tune_body(Call *call, void *args) {
     TuneCall *c = args;
-    bool described = is_description(&c->options.schedule);
-    bool own = c->bound->function->tree && !c->options.schedule.text;
-    if (c->check && (own || described)) return tree_check(call, c->bound, &c->options, &c->checked);
-    if (c->bound->function->tree) return function_is_tree(call, c->bound->function);
+    bool described = is_description(&c->options.schedule), own = c->bound->function->tree;
+    if (c->check && own && (described || !c->options.schedule.text))
+        return tree_check(call, c->bound, &c->options, &c->checked);
+    if (own) return function_is_tree(call, c->bound->function);
     Tune *t = c->t = arena_new(call->arena, Tune);
     *t = (Tune){.call = call,
                 .bound = c->bound,

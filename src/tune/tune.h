@@ -6,7 +6,7 @@
 //   tune_db.c      reading from and writing to the tuning database
 //   tune_bound.c   the lower bound, the certificate, and its withdrawal
 //   tune_report.c  progress, trial by trial; reproducers of failures
-//   tune_check.c   lw_check: one Schedule, compared as candidates are
+//   tune_check.c   lw_check: one Schedule or machine description, compared as candidates are
 //   tune_tree.c    lw_check of a function that is a Tree
 //   tune_machine.c the parameters of a machine description instead of a Space
 #ifndef LW_TUNE_TUNE_H
@@ -36,6 +36,7 @@ typedef struct Tune {
     SpaceWork *work;
     const Cand *root;        // decisions of `set` taken
     const Schedule *given;   // to start from, or NULL
+    const char *described;   // a machine description whose passes make the loops, or NULL
     const Cand *chosen;      // nearest to the chosen Schedule; NULL: not computed yet
     const BoundModel *model; // NULL: there is no bound
     struct {                 // the time furthest below its bound

@@ -1,5 +1,6 @@
-// lw_check: the result of one Schedule compared with the reference, on the data and in the process
-// that a candidate of a tuning has. So a wrong candidate is wrong here too, and shown.
+// lw_check: the result of one Schedule, or of the loops of one machine description, compared with
+// the reference, on the data and in the process that a candidate of a tuning has. So a wrong
+// candidate is wrong here too, and shown.
 #include "tune/tune.h"
 
 #include <math.h>
@@ -33,9 +34,14 @@ static bool compares_nothing(const Tune *t) {
     return true;
 }
 
+static Job checked_job(const Tune *t) {
+    const char *text = t->described ? t->described : t->o.schedule.text;
+    if (!text) return (Job){JOB_CHOSEN, "", 1};
+    return (Job){t->described ? JOB_MACHINE : JOB_TEXT, text, strlen(text) + 1};
+}
+
 bool tune_check(Tune *t) {
-    const char *text = t->o.schedule.text;
-    Job job = {text ? JOB_TEXT : JOB_CHOSEN, text ? text : "", text ? strlen(text) + 1 : 1};
+    Job job = checked_job(t);
     Trial trial;
     measure_batch(t->measure, &job, 1, INFINITY, &trial);
     if (trial.state == TRIAL_DECLINED && tune_refused(t, &job)) return false;

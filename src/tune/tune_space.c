@@ -245,11 +245,10 @@ static void become_child(Tune *t, Arena *arena) {
     t->call->arena->try = arena->try;
 }
 
-static const Tree *lower_job(Tune *t, Arena *arena, const Job *job) {
-    DiagList quiet = {.arena = arena};
-    if (job->kind == JOB_MACHINE) return passes_tree(arena, t->p, job->bytes, &quiet);
-    const Schedule *s = tune_schedule(t, arena, job, &quiet);
-    return s ? tree_lower(arena, t->p, s, &quiet) : NULL;
+static const Tree *lower_job(Tune *t, Arena *arena, const Job *job, DiagList *diags) {
+    if (job->kind == JOB_MACHINE) return passes_tree(arena, t->p, job->bytes, diags);
+    const Schedule *s = tune_schedule(t, arena, job, diags);
+    return s ? tree_lower(arena, t->p, s, diags) : NULL;
 }
 
 static bool compile_tree(Tune *t, Arena *arena, const Tree *lowered, Code *out, DiagList *diags) {
@@ -262,7 +261,7 @@ bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out) {
     DiagList quiet = {.arena = arena};
     Code code;
     become_child(t, arena);
-    const Tree *lowered = lower_job(t, arena, job);
+    const Tree *lowered = lower_job(t, arena, job, &quiet);
     if (!lowered || !compile_tree(t, arena, lowered, &code, &quiet)) return false;
     *out = (JobCode){code.bytes, code.size, code.scratch, code.thread_scratch};
     return true;
@@ -270,7 +269,10 @@ bool tune_compile(void *tune, Arena *arena, const Job *job, JobCode *out) {
 
 bool tune_refused(Tune *t, const Job *job) {
     Code code;
-    const Tree *lowered = lower_job(t, t->call->arena, job);
+    DiagList quiet = {.arena = t->call->arena};
+    bool described = job->kind == JOB_MACHINE;
+    const Tree *lowered = lower_job(t, t->call->arena, job, described ? t->call->diags : &quiet);
     call_source(t->call, t->bound->function->module);
-    return lowered && !compile_tree(t, t->call->arena, lowered, &code, t->call->diags);
+    if (!lowered) return described;
+    return !compile_tree(t, t->call->arena, lowered, &code, t->call->diags);
 }

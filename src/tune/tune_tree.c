@@ -1,7 +1,7 @@
-// lw_check of functions that are Trees, and of loops that passes made: compiled code against the
-// tree interpreter, or the reference where there is one (of a TeML function the loops before
-// transformations). Data are powers of two, so that sums, products and
-// quotients by an argument are exact; only where something else is divided by do results round.
+// lw_check of functions that are Trees: compiled code, also of the loops that passes make of them,
+// against the tree interpreter, or the reference where there is one (of a TeML function the loops
+// before transformations). Data are powers of two, so that sums, products and quotients by an
+// argument are exact; only where something else is divided by do results round.
 #include "tune/tune.h"
 
 #include <math.h>
@@ -110,17 +110,14 @@ lw_status tree_check(Call *call, const lw_bound *b, const lw_tune_options *optio
     lw_run_options o = {.struct_size = sizeof o, .threads = options->threads, .isa = options->isa};
     lw_check_result *r = arena_new(call->arena, lw_check_result);
     bool rounds = false;
-    const Tree *own = b->function->tree;
     o.schedule = options->schedule;
-    if (own) tree_walk(own, find_rounding, &rounds);
-    for (int i = 0; !own && i < b->program->stmts.n; i++)
-        rounds |= divides(b->program->stmts.at[i].value);
+    o.device = options->device;
+    tree_walk(b->function->tree, find_rounding, &rounds);
     c.given = make_arguments(&c, options->seed);
     c.wanted = make_arguments(&c, options->seed);
     lw_status status = run(&c, c.given, &o);
-    o.backend = own && !b->function->reference ? LW_BACKEND_TREE : LW_BACKEND_INTERP;
-    o.schedule = (lw_schedule_text){0};
-    o.isa = NULL;
+    o = (lw_run_options){.struct_size = sizeof o, .backend = LW_BACKEND_INTERP};
+    if (!b->function->reference) o.backend = LW_BACKEND_TREE;
     if (!status) status = run(&c, c.wanted, &o);
     if (status) return status;
     r->difference = compare(&c, rounds);

@@ -12,12 +12,12 @@ set order registers=4
 drop parallel
 pass deps before=order
 $ for m in avx2 avx512 avx512-vnni neon accelerator small.lwm; do loopwright run mm.tc --size M=37,N=70,K=19 --machine $m --check | tail -1; done
-  check    right: up to rounding, against the interpreter
-  check    right: up to rounding, against the interpreter
-  check    right: up to rounding, against the interpreter
-  check    right: up to rounding, against the interpreter
-  check    right: up to rounding, against the interpreter
-  check    right: up to rounding, against the interpreter
+  check    right: bit for bit, against the interpreter
+  check    right: bit for bit, against the interpreter
+  check    right: bit for bit, against the interpreter
+  check    right: bit for bit, against the interpreter
+  check    right: bit for bit, against the interpreter
+  check    right: bit for bit, against the interpreter
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine nvidia-sm90
 C f32[8, 8] 256 B
 for m in 8 grid.x
