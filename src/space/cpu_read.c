@@ -348,7 +348,7 @@ static void read_window(Read *r, const SchedStmt *g, int window, const LoopRef *
     for (int i = 0; at->iter && i < path->n && !depth; i++)
         if (same_loop(r, path->dim[i], at, reader)) depth = i + 1;
     if (at->iter && !depth) depth = once = once_at(r, at, reader);
-    bool in_steps = depth && r->h->object[path->dim[depth - 1]].step;
+    bool in_steps = depth > 0 && r->h->object[path->dim[depth - 1]].step;
     if (at->iter && ((!depth && once < 0) || (in_steps && !r->h->object[window].changes)))
         left_open(r, g->range, g->label, "the loop it is made at");
     for (int i = 0; i < path->n && (depth || once == 0 || !at->iter); i++)

@@ -145,6 +145,7 @@ static double function_error(ExprOp op, Type t, const Near *x, int n, double v) 
     for (int i = 0; i < n; i++) // it may as well be NaN
         if (!isfinite(x[i].e)) return INFINITY;
     if (differ) e = passed_on(op, x);
+    if (differ && v == 0) e += smallest(t); // of either sign
     e = rounded(t, v, e);
     if (own == 0 || v == 0 || !isfinite(v)) return e; // such values agree
     return e + own * (fabs(v) + e) + 4 * smallest(t);

@@ -91,17 +91,10 @@ static void find_lanes(Gen *g, int first, int last) {
     }
 }
 
-// Does an element that is loaded and stored again keep its bytes? A caller's element outside of the
-// domain must: a bool of other bytes than 0 and 1, and a signalling NaN of 16 bits, would not.
-static bool keeps_bytes(const Gen *g, const Mem *m) {
-    return m->buffer >= g->p->tree->nargs ||
-           (m->type != TYPE_BOOL && type_compute(m->type) == m->type);
-}
-
 // May this copy's element be loaded and stored, whether a guard lets it through or not?
 static bool is_inside(const Gen *g, const PNode *n) {
     const Mem *m = &n->write;
-    if (!keeps_bytes(g, m)) return false;
+    if (!plan_keeps_bytes(g->p, m)) return false;
     if (m->safe) return true;
     for (int d = 0; m->sub && d < m->access->rank; d++) {
         int64_t min, max,

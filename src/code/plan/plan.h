@@ -265,6 +265,9 @@ bool plan_has_index(const Expr *e);              // uses an iterator's value
 bool plan_pins(const PNode *n);
 bool plan_writes_skip(const Plan *p, const PNode *loop); // no leaf below writes along it
 bool plan_is_parallel(const Plan *p);                    // some of it may run in several threads
+// Does an element that is loaded and stored again keep its bytes? A caller's element outside of the
+// domain must: a bool of other bytes than 0 and 1, and a signalling NaN of 16 bits, would not.
+bool plan_keeps_bytes(const Plan *p, const Mem *m);
 // The loop inside with the smallest number, or `none`.
 int plan_first_loop(const PNode *n, int none);
 // Is the loop mentioned in a dimension of m that is computed?

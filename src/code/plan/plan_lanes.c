@@ -167,6 +167,11 @@ static LossWhy cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop,
     return LOSS_NONE;
 }
 
+bool plan_keeps_bytes(const Plan *p, const Mem *m) {
+    return m->buffer >= p->tree->nargs ||
+           (m->type != TYPE_BOOL && type_compute(m->type) == m->type);
+}
+
 bool plan_is_parallel(const Plan *p) {
     for (int i = 0; i < p->nloops; i++)
         if (p->loop[i]->mark == KIND_PARALLEL) return true;
@@ -190,7 +195,9 @@ static LossWhy leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes)
     LossWhy why = cannot_follow(p, n, &n->write, loop, reduces, false);
     bool apart = n->write.lane != type_info[n->write.type].bytes;
     if (!why && inside && !n->write.inside && (reduces || apart)) why = SERIAL_GUARD;
-    if (!why && inside && !reduces && apart && plan_is_parallel(p)) why = SERIAL_GUARD;
+    bool rewrites = inside && !reduces && apart; // elements that the guard excludes
+    bool changes = !type_is_integer(n->write.type) && !plan_keeps_bytes(p, &n->write);
+    if (!why && rewrites && (plan_is_parallel(p) || changes)) why = SERIAL_GUARD;
     for (int i = 0; i < n->nreads && !why; i++)
         why = cannot_follow(p, n, &n->read[i], loop, false, inside || n->read[i].guarded);
     if (!why && index_is_hard(p, n->leaf->value, loop)) why = SERIAL_INDEX;

@@ -340,10 +340,13 @@ int plan_first_loop(const PNode *n, int none) {
     return none;
 }
 
-static int count_loops(const PNode *n) {
-    int count = n->kind == P_LOOP;
-    for (int i = 0; i < n->nchild; i++) count += count_loops(n->child[i]);
-    return count;
+// The highest number of a loop here. Loops that were collapsed leave gaps between the numbers.
+static int last_loop(const PNode *n) {
+    int last = n->kind == P_LOOP ? n->loop : -1;
+    const Lin *off = n->kind == P_LEAF ? n->write.off : NULL;
+    for (int i = 0; off && i < off->n; i++) last = (int)max_i64(last, off->t[i].loop);
+    for (int i = 0; i < n->nchild; i++) last = (int)max_i64(last, last_loop(n->child[i]));
+    return last;
 }
 
 static int most_operands(const Expr *e) {
@@ -377,9 +380,9 @@ static RegionTile tile_of(Plan *p, PNode **nodes, int n, bool all) {
     t.first_loop = p->nloops;
     for (int i = 0; i < n && t.first_loop == p->nloops; i++)
         t.first_loop = plan_first_loop(nodes[i], p->nloops);
-    int loops = 0;
-    for (int i = 0; i < n; i++) loops += count_loops(nodes[i]);
-    t.value = arena_new_n(p->arena, int64_t, loops + 1);
+    int last = t.first_loop;
+    for (int i = 0; i < n; i++) last = (int)max_i64(last, last_loop(nodes[i]));
+    t.value = arena_new_n(p->arena, int64_t, last - t.first_loop + 1);
     for (int i = 0; i < n; i++) tile_walk(&t, nodes[i], all);
     return t;
 }

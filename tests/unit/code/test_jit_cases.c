@@ -1010,6 +1010,10 @@ TEST(tiles_leave_other_elements_alone) {
         {"program t { input A: bool[40, 40] output O: bool[40]\n"
          "O: for i in 0:40, k in 0:40 if i - k >= 0  O[i] max= A[i, k] }",
          "O: i/4 k i\n", EXACT},
+        {"program s { input A: bool[5] input B: f32[] output O: bool[2, 4, 11]\n"
+         "O: for i in 0:2, j in 0:1 if i + j - 1 >= 0\n"
+         "    O[i, j, 0] = f32(A[j + 1])*f32(A[i + j - 1]) < B[] }",
+         "O: i:v\n", EXACT},
     };
     RUN(cases);
 }
