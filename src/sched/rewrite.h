@@ -1,4 +1,4 @@
-// Parts of a Schedule that change statements (private to src/sched); see rewrite.c.
+// Parts of a Schedule that change statements; see rewrite.c.
 #ifndef LW_SCHED_REWRITE_H
 #define LW_SCHED_REWRITE_H
 

@@ -21,6 +21,8 @@ int cpu_find_host(Arena *arena, const ProgramFacts *f, int i);
 // May the definition be computed where it is read? At a loop of its only reader?
 bool cpu_may_inline(Arena *arena, const ProgramFacts *f, int i);
 bool cpu_may_recompute(Arena *arena, const ProgramFacts *f, int i, int reader);
+// May it have partial results over the iterator?
+bool cpu_may_have_parts(Arena *arena, const ProgramFacts *f, int i, int iter);
 // Which statements read the result of number q, directly or through statements that may be inlined?
 void cpu_reach(const ProgramFacts *f, int q, const bool *through, bool *reached);
 

@@ -4,6 +4,7 @@
 // The rules of following are facts of the Program (stmt_facts.h). Whether a definition may be
 // inlined or computed at a loop is for lowering to say: a Schedule that asks for just this is
 // lowered and thrown away.
+#include "sched/rewrite.h"
 #include "space/cpu_impl.h"
 
 enum { MANY_NODES = 256 }; // of an expression with everything inlined
@@ -58,6 +59,19 @@ static int inlined_nodes(const ProgramFacts *f, int i, int most) {
     return n;
 }
 
+// Lowering refuses to move a statement that checks indices and is not read as a whole. With the
+// definitions that it reads inlined, it has their checks.
+static bool keeps_checks(Arena *arena, const ProgramFacts *f, int i) {
+    bool *checks = arena_new_n(arena, bool, i + 1);
+    for (int k = 0; k <= i; k++) {
+        checks[k] = statement_checks(f->stmt[k].s);
+        for (int m = 0; m < k && !checks[k]; m++)
+            checks[k] = checks[m] && stmt_is_definition(f->p, f->stmt[m].s) &&
+                        stmt_reads(&f->stmt[k], f->stmt[m].s->write->tensor);
+    }
+    return !checks[i] || statement_all_read(f->p, i);
+}
+
 bool cpu_may_inline(Arena *arena, const ProgramFacts *f, int i) {
     const StmtFacts *c = &f->stmt[i];
     const Stmt *s = c->s;
@@ -74,7 +88,7 @@ bool cpu_may_inline(Arena *arena, const ProgramFacts *f, int i) {
     }
     SchedStmt section = plain_section(c);
     section.inlined = true;
-    return readers > 0 && lowers(arena, f->p, &section);
+    return readers > 0 && keeps_checks(arena, f, i) && lowers(arena, f->p, &section);
 }
 
 bool cpu_may_recompute(Arena *arena, const ProgramFacts *f, int i, int reader) {
@@ -87,6 +101,12 @@ bool cpu_may_recompute(Arena *arena, const ProgramFacts *f, int i, int reader) {
     if (stmt_overwritten(f, i, i + 1, f->p->stmts.n - 1)) return false;
     SchedStmt section = plain_section(c);
     section.at = (LoopRef){r->s->iter[r->s->serial].name, 1, false, {0}};
+    return keeps_checks(arena, f, i) && lowers(arena, f->p, &section);
+}
+
+bool cpu_may_have_parts(Arena *arena, const ProgramFacts *f, int i, int iter) {
+    SchedStmt section = plain_section(&f->stmt[i]);
+    section.privatise = (LoopRef){f->stmt[i].s->iter[iter].name, 2, false, {0}};
     return lowers(arena, f->p, &section);
 }
 

@@ -143,13 +143,12 @@ void cpu_relate_followers(SpaceBuild *x) {
 void cpu_relate_parts(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     x->parts[i] = -1;
-    if (c->s->op == REDUCE_ASSIGN || cpu_is_apart(c) || !c->injective || c->s->write->has_read)
-        return;
-    if (c->s->write->rank >= PROGRAM_MAX_RANK || c->s->niters >= PROGRAM_MAX_ITERS) return;
+    if (c->s->op == REDUCE_ASSIGN || cpu_is_apart(c)) return;
     for (int k = 0; k < x->ndims[i]; k++) {
         int d = x->first_dim[i] + k;
         const CpuObject *o = &x->h->object[d];
         if (!o->reduction || o->level || o->nlevels < 2) continue;
+        if (!cpu_may_have_parts(x->arena, x->facts, i, o->iter)) return;
         x->parts[i] = d;
         add(x, CPU_SET_PRIVATISABLE, x->comp[i]);
         relate(x, CPU_SET_SPLITOF, x->comp[i], d);
