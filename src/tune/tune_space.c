@@ -50,8 +50,11 @@ void tune_model(Tune *t) {
                       .threads = t->threads,
                       .plant = planted_bound(),
                       .stride = strides_of(arena, t->p, t->views)};
-    // Times are measured on this machine, so a described machine has no bound.
-    t->model = t->call->ctx->pretended ? NULL : t->machine.target->space->bound(arena, &t->ps, &o);
+    // Times are measured on this machine, so a described machine has no bound. Estimates of the
+    // emulator are no times.
+    bool emulated = t->o.device && strcmp(t->o.device, "emulate") == 0;
+    bool timed = !t->call->ctx->pretended && !emulated;
+    t->model = timed ? t->machine.target->space->bound(arena, &t->ps, &o) : NULL;
 }
 
 bool tune_space(Tune *t) {

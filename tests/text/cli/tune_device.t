@@ -12,7 +12,7 @@ $ loopwright tune mm.tc --size M=16,K=16,N=16 --device emulate --cold
 loopwright tune: --cold has no effect with --device: it is for the processor
 usage: loopwright tune FILE [options]; --help explains them
 --- exit 2
-$ loopwright tune mm.tc --size M=16,K=16,N=16 --device emulate --trials 24 --seed 1 --quiet --db t.db -o mm.lws | grep -v certificate | sed -n 1,5p
+$ loopwright tune mm.tc --size M=16,K=16,N=16 --device emulate --trials 24 --seed 1 --quiet --db t.db -o mm.lws | sed -n 1,5p
 mm, M = 16, K = 16, N = 16
   estimate     {{.*}} from what the emulator counted: no time of any machine
   before       {{.*}} as chosen without search: {{.*}} times as fast now
