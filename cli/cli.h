@@ -128,6 +128,7 @@ const char *cli_time(char out[32], double us); // "12.3 us", "4.56 ms", "1.234 s
 
 // --- Shared by several commands ------------------------------------------------------------------
 
+bool cli_is_teml(const Cli *cli); // words[0]
 // Opens words[0] and reports.
 int cli_open(Cli *cli, lw_module **mod);
 // The function of --def, or the only one; NULL after an error message.
@@ -159,6 +160,8 @@ typedef struct Array {
 } Array;
 
 int64_t data_elements(const DLTensor *t);
+// Fails where this machine has not the memory for the first n arguments.
+int cli_check_memory(Cli *cli, const lw_bound *b, size_t n);
 // Compact, zeroed, shaped like `like`. False when it is too large.
 // `number` is that of the argument: each starts at a different offset in its page, so that they do
 // not alias.

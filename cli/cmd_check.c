@@ -127,7 +127,8 @@ static int check_module(Cli *cli, const lw_module *mod, const lw_size *sizes, si
         return f ? check_one(cli, f, sizes, n, true) : EXIT_FAILED;
     }
     int status = check_names(cli, mod, sizes, n);
-    if (!count && !cli->json) fprintf(stderr, "note: '%s' has no function\n", cli->words[0]);
+    if (!count && cli_is_teml(cli) && !cli->json)
+        fprintf(stderr, "note: '%s' has no function\n", cli->words[0]);
     for (size_t i = 0; i < count && !status; i++)
         status = check_one(cli, lw_module_function(mod, i), sizes, n, false);
     return status;
@@ -140,6 +141,8 @@ int command_check(Cli *cli) {
     int status = cli_open(cli, &mod);
     int wrong = cli_sizes(cli, NULL, &sizes, &n); // those that are no parameters of the text
     if (!status) status = wrong;
+    if (!status && !lw_module_function_count(mod) && !cli_is_teml(cli)) // which may lack codegen
+        status = cli_fail(cli, "'%s' has no function", cli->words[0]);
     if (!status || (mod && !cli->def)) { // also prints the functions without errors
         json_open(&cli->object, "functions", '[');
         int checked = check_module(cli, mod, sizes, status ? 0 : n);

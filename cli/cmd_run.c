@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct Run {
     Cli *cli;
@@ -64,22 +63,8 @@ static int bind_sizes(Run *r) {
     return cli_report(r->cli, status);
 }
 
-// All that the arguments take, before any of it is filled.
-static int check_memory(Run *r) {
-    double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; i < r->n; i++) {
-        const DLTensor *t = lw_bound_tensor(r->bound, i);
-        double one = t->dtype.bits / 8.0;
-        for (int d = 0; d < t->ndim; d++) one *= (double)t->shape[d];
-        bytes += one;
-    }
-    if (most <= 0 || bytes <= most) return EXIT_OK;
-    return cli_fail(r->cli, "the arguments need %.3g GB, and this machine has %.3g GB of memory",
-                    bytes * 1e-9, most * 1e-9);
-}
-
 static int make_arguments(Run *r) {
-    int failed = check_memory(r);
+    int failed = cli_check_memory(r->cli, r->bound, r->n);
     if (failed) return failed;
     for (size_t i = 0; i < r->n; i++) {
         const lw_tensor *tensor = lw_function_tensor(r->f, i);
@@ -348,9 +333,9 @@ static void begin(Run *r) {
 
 // Options that only apply to a run on a user's data.
 static int check_idle(Cli *cli) {
-    return cli->check ? cli_idle(cli, "--in --out --time --backend",
-                                 "with --check: it has data of its own")
-                      : EXIT_OK;
+    if (!cli->check) return EXIT_OK;
+    int idle = cli_idle(cli, "--backend", "with --check: it compares compiled code");
+    return idle ? idle : cli_idle(cli, "--in --out --time", "with --check: it has data of its own");
 }
 
 // Integers that are compiled in may be given with --check, numbers that are read may not.

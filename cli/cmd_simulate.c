@@ -18,6 +18,8 @@ static int simulated(Simulate *s, lw_simulation form, const char **out) {
 
 // Random arguments; results are zeros.
 static int make_arguments(Simulate *s, Array *args, size_t n) {
+    int failed = cli_check_memory(s->cli, s->bound, n);
+    if (failed) return failed;
     for (size_t i = 0; i < n; i++) {
         const lw_tensor *tensor = lw_function_tensor(s->f, i);
         int64_t lo = 0, hi = 0;

@@ -435,11 +435,14 @@ static int open_stdin(Cli *cli, lw_parse_options *o, lw_module **mod) {
 
 static int read_sizes(Cli *cli, const Pairs *given, const lw_function *f, lw_size *out);
 
+bool cli_is_teml(const Cli *cli) {
+    const char *dot = strrchr(cli->words[0], '.');
+    return cli->lang ? strcmp(cli->lang, "teml") == 0 : dot && strcmp(dot, ".teml") == 0;
+}
+
 // The sizes of a TeML program are parameters of its text, so they are needed to read it.
 static int take_params(Cli *cli, lw_parse_options *o, lw_size **memory) {
-    const char *file = cli->words[0], *dot = strrchr(file, '.');
-    bool teml = cli->lang ? strcmp(cli->lang, "teml") == 0 : dot && strcmp(dot, ".teml") == 0;
-    if (teml && cli->sizes.n) {
+    if (cli_is_teml(cli) && cli->sizes.n) {
         cli->params = cli->sizes;
         cli->sizes = (Pairs){0};
     }

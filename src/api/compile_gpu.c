@@ -150,6 +150,10 @@ static lw_status assemble(Call *call, const char *target, lw_emitted *out) {
     out->bytes = bytes;
     out->size = size;
     if (r == CC_OK) return LW_OK;
+    if (r == CC_FAILED && strstr(message, target)) { // complaints about code name no target
+        diag_report(call->diags, (Range){0, 0}, DIAG_PTXAS_TARGET, target, message);
+        return LW_ERROR;
+    }
     Diag *d = diag_report(call->diags, (Range){0, 0},
                           r == CC_MISSING ? DIAG_PTXAS_MISSING : DIAG_PTXAS_FAILED, message);
     if (r != CC_MISSING) return LW_ERROR;

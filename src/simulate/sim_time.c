@@ -11,7 +11,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-enum { MOST_UNITS = 1 << 20 };
+enum { MOST_UNITS = 1 << 20, MOST_TASKS = 1 << 22 };
 
 typedef struct Slot {
     int ready, used; // moments: when its last writer, and its last user, end
@@ -191,7 +191,9 @@ static void run_task(Clock *k, const Node *node) {
     if (k->depth) k->frame[k->depth - 1].end = later(k, k->frame[k->depth - 1].end, now);
 }
 
-void clock_stop(Clock *k) { run_events(k->arena, &k->moments, k->out); }
+void clock_stop(Clock *k) {
+    if (!k->failed) run_events(k->arena, &k->moments, k->out);
+}
 
 // --- Blocks --------------------------------------------------------------------------------------
 
@@ -297,12 +299,19 @@ static void leave_memory(Clock *k, const SimFrame *parent, const Block *child, i
     }
 }
 
+static bool has_room(Clock *k, const Node *node) {
+    if (k->out->task.n < MOST_TASKS) return true;
+    diag_report(k->diags, node->range, DIAG_SIM_TASKS, MOST_TASKS);
+    k->failed = true;
+    return false;
+}
+
 void clock_end(Clock *k, const Node *node) {
     if (k->inside && --k->inside) return;
     if (k->task == node) {
         bool done = false;
         for (int i = 0; i < k->c->n; i++) done |= k->count[i] != 0;
-        if (done && !k->failed) run_task(k, node);
+        if (done && !k->failed && has_room(k, node)) run_task(k, node);
         k->task = NULL;
         return;
     }

@@ -16,6 +16,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const Range nowhere = {0, 0};
 static const double default_seconds = 5;
@@ -239,8 +240,34 @@ static double expected_seconds(Tune *t) {
     return measure_reference_time(&t->setup) + 3 * trial_calls * call;
 }
 
+// Bytes from the lowest element of an argument to its highest.
+static double image_bytes(const View *v) {
+    double dense = 1, last = 0;
+    for (int d = 0; d < v->rank; d++) {
+        dense *= (double)v->size[d];
+        if (v->stride) last += (double)(v->size[d] - 1) * fabs((double)v->stride[d]);
+    }
+    return (v->stride && dense > 0 ? last + 1 : dense) * type_info[v->type].bytes;
+}
+
+// Inputs are there twice, guarded and for timing, results a third time as expected.
+static bool fits_memory(Tune *t) {
+    double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    for (int i = 0; i < t->p->ninputs + t->p->noutputs; i++)
+        bytes += image_bytes(&t->views[i]) * (i < t->p->ninputs ? 2 : 3);
+    if (most <= 0 || bytes <= most) return true;
+    const char *why =
+        arena_printf(t->call->arena,
+                     "the arguments with their copies need %.3g GB, and this machine has %.3g "
+                     "GB of memory",
+                     bytes * 1e-9, most * 1e-9);
+    diag_report(t->call->diags, nowhere, DIAG_TUNE_CANNOT, why);
+    return false;
+}
+
 static bool start_measuring(Tune *t) {
     const lw_bound *b = t->bound;
+    if (!fits_memory(t)) return false;
     int n = t->p->ninputs + t->p->noutputs;
     ValueRange *ranges = arena_new_n(t->call->arena, ValueRange, n + 1);
     for (int i = 0; i < n; i++)

@@ -518,6 +518,9 @@ TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList
         diag_report(diags, (Range){0, 0}, DIAG_TEML_SIZE, TEML_MAX_SOURCE);
         return (TemlStmts){0};
     }
+    int before = diags->errors;
     next(&p);
-    return take_block(&p);
+    TemlStmts all = take_block(&p);
+    if (!all.n && diags->errors == before) expected(&p, "a statement");
+    return all;
 }

@@ -42,3 +42,6 @@ $ loopwright edit @/examples/tc/cumsum.tc --size T=5,N=8 --schedule naive --stag
   skew t @4 2
   ^~~~~~~~~~~
 --- exit 1
+$ echo 'U.1: t/50 i/16 t i j:v' > order.lws; loopwright run @/examples/tc/heat2d.tc --size M=100,N=100,T=100 --schedule order.lws 2>&1 | sed -n 's/.*error: /error: /p' > said; cat said; grep -c "^    $(cat said)$" @/docs/schedules.md
+error: the loop 'i/16' would run 'U.1' at t = 1, i = 0, j = 0 before 'U.1' at t = 0, i = 1, j = 0: both access 'U'
+1

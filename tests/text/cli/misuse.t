@@ -101,7 +101,12 @@ usage: loopwright run FILE [options]; --help explains them
 --- exit 2
 $ : > empty.tc && loopwright check empty.tc
 --- stderr
-note: 'empty.tc' has no function
+error: 'empty.tc' has no function
+--- exit 1
+$ : > empty.teml && loopwright check empty.teml
+--- stderr
+error: expected a statement, found the end of the text
+--- exit 1
 $ loopwright run mv.tc --isa avx5
 --- stderr
 loopwright run: --isa takes scalar, avx2 or avx512, not 'avx5'; did you mean 'avx2'?

@@ -41,3 +41,8 @@ $ loopwright run rbf.tc --size N=3,M=4,D=5 --check --time
 loopwright run: --time has no effect with --check: it has data of its own
 usage: loopwright run FILE [options]; --help explains them
 --- exit 2
+$ loopwright run rbf.tc --size N=3,M=4,D=5 --check --backend c
+--- stderr
+loopwright run: --backend has no effect with --check: it compares compiled code
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2

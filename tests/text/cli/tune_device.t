@@ -39,7 +39,7 @@ $ loopwright run gamma.tc --size N=8 --device emulate --check
 gamma.tc:1:33: error: tgamma of f64 is not available on GPUs
   def gamma(double(N) X) -> (Y) { Y(i) = tgamma(X(i)) }
                                   ^~~~~~~~~~~~~~~~~~~
-note: run this statement on the CPU, or write it with functions that docs/gpu.md lists
+note: run this statement on the CPU, or write it without the functions that docs/gpu.md lists as refused
 --- exit 1
 $ loopwright tune gamma.tc --size N=8 --device emulate --trials 4 --quiet --db none 2>&1 | sed -n '1p;3p'
 error: none of 4 candidates ran with a correct result

@@ -24,6 +24,10 @@ $ LW_GPU_COMPILER=ptxas LW_PTXAS=false loopwright compile mv.tc --size M=8,K=4 -
 --- stderr
 error: the assembler rejects the generated PTX: 'false' ends with status 1
 --- exit 1
+$ printf '#!/bin/sh\necho "Value ${1#*=} is not defined for option gpu-name" >&2\nexit 1\n' > old-ptxas && chmod +x old-ptxas && LW_GPU_COMPILER=ptxas LW_PTXAS=./old-ptxas loopwright compile mv.tc --size M=8,K=4 --emit cubin --target sm_999 -o mv.cubin
+--- stderr
+error: the assembler has no target 'sm_999': Value sm_999 is not defined for option gpu-name
+--- exit 1
 $ loopwright show 2mv.tc --size M=8,K=4 --stage ptx | grep entry
 .visible .entry v2mv_0(
 $ loopwright show mm.tc --size M=256,N=256,K=512 --schedule large.lws --stage ptx | grep -c "cp.async.cg"; true
