@@ -49,21 +49,51 @@ static bool is_result(const GpuNode *leaf, const Access *a, const void *user) {
 
 static const ElementUse results = {selects, is_result};
 
-// The guards that decide it for this instance of the leaf, at the values of unrolled loops.
-static const GpuNode *selecting(KernelWriter *w, const Partials *all, const GpuNode *leaf) {
-    GpuNode *n = arena_new(w->arena, GpuNode);
-    for (int i = 0; i < leaf->where.n; i++) {
-        const Affine *a = leaf->where.at[i];
-        if (!selects(leaf, a, all) || guard_known(w, a) == ANSWER_YES) continue;
-        vec_push(w->arena, &n->guard, affine_substitute(w->x, a, w->fixed, NULL));
+// A guard on the values too holds for none of them where it fails at their best indices: O[k] of
+// k - x >= 0 does not exist below the least x. NULL: this is not known.
+static const Affine *at_best(KernelWriter *w, const Partials *all, const GpuNode *leaf,
+                             const Affine *a) {
+    for (int k = 0; k < all->inner.n; k++) {
+        int id = all->inner.at[k];
+        int64_t c = affine_coef(a, id), best = c > 0 ? w->g->hi[id] : w->g->lo[id], sum;
+        if (!affine_uses_iter(a, id) || access_uses_iter(leaf->leaf->write, id)) continue;
+        if (!checked_mul(c, best, &sum)) return NULL;
+        a = affine_add(w->x, a, affine_scale(w->x, affine_iter(w->x, id), -c));
+        a = affine_add_const(w->x, a, sum);
+        if (affine_uses_iter(a, id)) return NULL;
     }
-    return n;
+    return a;
 }
 
 static bool has_guard(const GpuNode *n, const Affine *a) {
     for (int i = 0; i < n->guard.n; i++)
         if (n->guard.at[i] == a) return true;
     return false;
+}
+
+static void add_guard(KernelWriter *w, GpuNode *n, const Affine *a) {
+    if (!a || guard_known(w, a) == ANSWER_YES) return;
+    a = affine_substitute(w->x, a, w->fixed, NULL);
+    if (!has_guard(n, a)) vec_push(w->arena, &n->guard, a);
+}
+
+// The guards that decide it for this instance of the leaf, at the values of unrolled loops. Where
+// they are guards on its values too, they may leave elements outside of the buffer.
+static const GpuNode *selecting(KernelWriter *w, const Partials *all, const GpuNode *leaf) {
+    GpuNode *n = arena_new(w->arena, GpuNode);
+    const Access *to = leaf->leaf->write;
+    bool exact = true;
+    for (int i = 0; i < leaf->where.n; i++) {
+        const Affine *a = at_best(w, all, leaf, leaf->where.at[i]);
+        exact &= a && (a == leaf->where.at[i] || affine_is_const(a));
+        add_guard(w, n, a);
+    }
+    for (int d = 0; d < to->rank && !exact; d++) {
+        int64_t last = w->t->buffers.at[to->tensor].size[d] - 1;
+        add_guard(w, n, to->sub[d]);
+        add_guard(w, n, affine_add_const(w->x, affine_scale(w->x, to->sub[d], -1), last));
+    }
+    return n;
 }
 
 static bool implies(const GpuNode *a, const GpuNode *b) {
@@ -96,7 +126,7 @@ static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     Partials *all = user;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
     for (int i = 0; i < n->where.n; i++)
-        if (selects(n, n->where.at[i], all) && guard_known(w, n->where.at[i]) == ANSWER_NO) return;
+        if (guard_known(w, n->where.at[i]) == ANSWER_NO) return;
     const Access *a = n->leaf->write;
     const AccessPlan *p = access_plan(w, a);
     if (p->hard) bug("a reduction over threads into a computed element");

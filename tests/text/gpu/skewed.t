@@ -17,6 +17,12 @@ def f(float(F,N) I, float(K) V) -> (float(F,N+K) O) { O(f, x + k) +=! I(f,x) * V
 --- slide.lws
 O: f x k/4 k
     skew k by x
+--- meet.lws
+O: f/4 f x:thread.x k/4 k:u
+    skew k by x
+--- apart.lws
+O: k/4 k:thread.z f x%5 x:thread.x
+    skew k by x
 --- gather.lwp
 program gather {
     input I: i32[5]
@@ -38,4 +44,8 @@ $ loopwright run wide.tc --size C=3,N=17,F=5,K=4 --schedule threads.lws --device
 $ loopwright run slide.tc --size F=5,N=7,K=4 --schedule slide.lws --device emulate --check | grep check
   check    right: bit for bit, against the interpreter
 $ loopwright run gather.lwp --schedule gather.lws --device emulate --check | grep check
+  check    right: bit for bit, against the interpreter
+$ loopwright run slide.tc --size F=5,N=7,K=4 --schedule meet.lws --device emulate --check | grep check
+  check    right: bit for bit, against the interpreter
+$ loopwright run slide.tc --size F=5,N=7,K=4 --schedule apart.lws --device emulate --check | grep check
   check    right: bit for bit, against the interpreter
