@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 // --- Elements ------------------------------------------------------------------------------------
 
@@ -100,20 +99,6 @@ enum { LINE = 64, PAGE = 4096, STAGGER = 17 * LINE };
 static char *place_in_page(char *block, size_t number) {
     size_t offset = number * STAGGER % PAGE;
     return block + (offset - (uintptr_t)block) % PAGE;
-}
-
-// All that the arguments take, before any of it is filled.
-int cli_check_memory(Cli *cli, const lw_bound *b, size_t n) {
-    double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    for (size_t i = 0; i < n; i++) {
-        const DLTensor *t = lw_bound_tensor(b, i);
-        double one = t->dtype.bits / 8.0;
-        for (int d = 0; d < t->ndim; d++) one *= (double)t->shape[d];
-        bytes += one;
-    }
-    if (most <= 0 || bytes <= most) return EXIT_OK;
-    return cli_fail(cli, "the arguments need %.3g GB, and this machine has %.3g GB of memory",
-                    bytes * 1e-9, most * 1e-9);
 }
 
 bool data_new(Array *a, const DLTensor *like, size_t number) {

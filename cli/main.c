@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -349,6 +350,20 @@ int cli_fail(Cli *cli, const char *format, ...) {
     int status = say(cli, EXIT_FAILED, format, args);
     va_end(args);
     return status;
+}
+
+// All that the arguments take, before any of it is filled.
+int cli_check_memory(Cli *cli, const lw_bound *b, size_t n) {
+    double bytes = 0, most = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < n; i++) {
+        const DLTensor *t = lw_bound_tensor(b, i);
+        double one = t->dtype.bits / 8.0;
+        for (int d = 0; d < t->ndim; d++) one *= (double)t->shape[d];
+        bytes += one;
+    }
+    if (most <= 0 || bytes <= most) return EXIT_OK;
+    return cli_fail(cli, "the arguments need %.3g GB, and this machine has %.3g GB of memory",
+                    bytes * 1e-9, most * 1e-9);
 }
 
 static void json_diag(Json *j, const lw_diag *d) {
