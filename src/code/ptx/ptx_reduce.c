@@ -125,8 +125,10 @@ static Answer exists(KernelWriter *w, const Partial *q, Opnd *pred) {
 static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     Partials *all = user;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
-    for (int i = 0; i < n->where.n; i++)
-        if (guard_known(w, n->where.at[i]) == ANSWER_NO) return;
+    for (int i = 0; i < n->where.n; i++) {
+        const Affine *best = at_best(w, all, n, n->where.at[i]);
+        if (best && guard_known(w, best) == ANSWER_NO) return;
+    }
     const Access *a = n->leaf->write;
     const AccessPlan *p = access_plan(w, a);
     if (p->hard) bug("a reduction over threads into a computed element");

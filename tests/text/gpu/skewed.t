@@ -23,6 +23,11 @@ O: f/4 f x:thread.x k/4 k:u
 --- apart.lws
 O: k/4 k:thread.z f x%5 x:thread.x
     skew k by x
+--- sums.tc
+def f(float(C,N) I, float(K) V) -> (float(2*N+K) O) { O(2*x + k) +=! I(c,x) * V(k) }
+--- sums.lws
+O: c:thread.y k x
+    skew k by 2*x
 --- gather.lwp
 program gather {
     input I: i32[5]
@@ -48,4 +53,6 @@ $ loopwright run gather.lwp --schedule gather.lws --device emulate --check | gre
 $ loopwright run slide.tc --size F=5,N=7,K=4 --schedule meet.lws --device emulate --check | grep check
   check    right: bit for bit, against the interpreter
 $ loopwright run slide.tc --size F=5,N=7,K=4 --schedule apart.lws --device emulate --check | grep check
+  check    right: bit for bit, against the interpreter
+$ loopwright run sums.tc --size C=6,N=9,K=5 --schedule sums.lws --device emulate --check | grep check
   check    right: bit for bit, against the interpreter
