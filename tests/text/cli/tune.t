@@ -73,7 +73,7 @@ $ loopwright run mm.tc --size M=8,K=8,N=8 --schedule w.lws > ran
 $ XDG_CACHE_HOME=%/c loopwright tune two.tc --size N=64 --size N=96 --trials 12 --seconds 9 --db none --strategy random,genetic --repeat 2 --quiet --json > j
 $ python3 -c "import json; t = json.load(open('j'))['tunings']; print([(x['def'], x['sizes'], [(s['strategy'], s['runs']) for s in x['strategies']]) for x in t][1::2])"
 [('twice', {'N': 96}, [('random', 2), ('genetic', 2)]), ('sum', {'N': 96}, [('random', 2), ('genetic', 2)])]
-$ loopwright tune @/examples/tc/cumsum.tc --size T=9,N=70 --threads 1 --trials 40 --db steps.db | grep -o 'certificate\|kept in the database'
+$ loopwright tune @/examples/tc/cumsum.tc --size T=9,N=70 --threads 1 --trials 40 --db steps.db --quiet | grep -o 'certificate\|kept in the database'
 certificate
 kept in the database
 $ loopwright show @/examples/tc/cumsum.tc --size T=9,N=70 --threads 1 --db steps.db --stage schedule | grep -o '^# tuned'

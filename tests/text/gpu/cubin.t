@@ -11,7 +11,7 @@ def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
 C: m/128:grid.y n/128:grid.x k/256 m/8:thread.y k n/64 n/4:thread.x m n
     copy A at k/256 place shared stages 3 by async
     copy B at k/256 place shared
-$ for c in ptxas nvjitlink; do LW_GPU_COMPILER=$c loopwright compile mv.tc --size M=8,K=4 --emit cubin --target sm_90 -o mv.cubin 2> log; grep -q 'no assembler' log && echo ELF || head -c 4 mv.cubin | tail -c 3; echo; done | uniq
+$ for c in ptxas nvjitlink; do LW_GPU_COMPILER=$c loopwright compile mv.tc --size M=8,K=4 --emit cubin --target sm_90 -o mv.cubin 2> log; grep -q 'no assembler' log && printf ELF || head -c 4 mv.cubin | tail -c 3; echo; done | uniq
 ELF
 $ loopwright compile mv.tc --size M=8,K=4 --emit ptx --name mv_8x4 -o mv.ptx --json | sed 's/.*"function"/"function"/'
 "function": "mv_8x4_launch", "kernels": "mv.ptx", "header": "mv.h", "diagnostics": [], "ok": true}
