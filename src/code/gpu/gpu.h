@@ -1,24 +1,25 @@
-// The GPU kernel form: a Tree mapped to grids, blocks and threads. Code generators print it.
+// The GPU kernel form: a Tree mapped to grids, blocks and threads. gpu_map makes it, and code
+// generators such as code/ptx print it.
 //
 //     Tree ─ gpu_map ─▶ GpuProgram: a list of kernels, launched one after the other
 //
-// Every kernel is one nest of the Tree's root (a dependence between nests is a dependence between
-// launches). Its loops have become
+// Each nest at the root of the Tree becomes a kernel, so a dependence between nests is a dependence
+// between launches. The loops of a nest become
 //
-//   hardware indices   ids of blocks and threads: GpuProgram.hw + GPU_BLOCK_X ... Threads have x, y
-//                      and z, or digits: one for each loop over warps and lanes, so that any bits
-//                      of a lane's number may belong to any loop.
-//                      An index of a mapped loop is replaced by its value in terms of these, so two
-//                      nests that use thread.x for different loops have equal subscripts where
-//                      their threads touch equal elements.
-//   serial loops       GPU_LOOP, run by every thread in the same number of iterations
+//   hardware indices   ids of blocks and threads: GpuProgram.hw + GPU_BLOCK_X ... Threads have
+//                      x, y and z, or digits: one for each loop over warps and lanes. Any
+//                      bits of a lane's number may therefore belong to any loop.
+//                      The index of a mapped loop is replaced by its value in terms of these. Two
+//                      nests that use thread.x for different loops therefore have equal subscripts
+//                      where their threads access equal elements.
+//   serial loops       GPU_LOOP; every thread runs the same number of iterations
 //   unrolled loops     GPU_LOOP with `unroll`
 //
-// and a nest whose loops have no mark is divided among the threads of its block (gpu_divide.c).
-// Barriers follow from dependences (gpu_barrier.c) and are written by nobody.
+// A nest whose loops have no mark is divided among the threads of its block (gpu_divide.c). The
+// mapping inserts barriers where dependences require them (gpu_barrier.c); a Tree contains none.
 //
-//   gpu_impl.h     lists the files of the mapping  gpu_place.c     where buffers live
-//   gpu_barrier.c  where threads must wait         gpu_owner.c     which thread touches an element
+//   gpu_impl.h     lists the files of the mapping  gpu_place.c     memory spaces of buffers
+//   gpu_barrier.c  barriers between threads        gpu_owner.c     which thread accesses an element
 #ifndef LW_CODE_GPU_GPU_H
 #define LW_CODE_GPU_GPU_H
 
@@ -32,7 +33,7 @@ typedef enum GpuAxis {
     GPU_THREAD_X,
     GPU_THREAD_Y,
     GPU_THREAD_Z,
-    GPU_WARP_0, // digits of the warp's number, the highest first
+    GPU_WARP_0, // digits of the warp's number, the most significant first
     GPU_LANE_0 = GPU_WARP_0 + 4,
     GPU_AXES = GPU_LANE_0 + 6
 } GpuAxis;
@@ -42,7 +43,7 @@ enum {
     GPU_MAX_THREADS = 1024,
     GPU_SHARED_BYTES = 232448,
     GPU_SHARED_FOR_SUMS = 8 * GPU_MAX_THREADS, // reductions over threads need 8 bytes per thread
-    GPU_SHARED_MOST = GPU_SHARED_BYTES - GPU_SHARED_FOR_SUMS, // for buffers
+    GPU_SHARED_MOST = GPU_SHARED_BYTES - GPU_SHARED_FOR_SUMS, // available to buffers
     GPU_MAX_GRID_YZ = 65535
 };
 
@@ -50,20 +51,20 @@ typedef enum GpuSpace {
     GPU_GLOBAL,   // an argument, or scratch memory of the device
     GPU_SHARED,   // one per block
     GPU_LOCAL,    // one per thread
-    GPU_REGISTER, // one per thread; every subscript is known, so each element is a register
+    GPU_REGISTER, // one per thread; all subscripts are constant, so each element is a register
 } GpuSpace;
 
-// Where a buffer lives in a kernel.
+// The memory space and address of a buffer in a kernel.
 typedef struct GpuBuffer {
     GpuSpace space;
     bool used, written; // by this kernel
     int64_t offset;     // bytes from the start of scratch, shared or local memory
     int64_t bytes;
-    bool moved;     // to scratch memory: shared memory has no room for it
-    bool per_block; // scratch memory: every block has its own, `block_bytes` apart
+    bool moved;     // to scratch memory, because shared memory has no room for it
+    bool per_block; // in scratch memory, each block has its own copy, `block_bytes` apart
     int64_t block_bytes;
-    unsigned slices; // shared memory: threads that differ in these axes have their own
-    int stages;      // of asynchronous copies ahead of their use, its first dimension; 0: none
+    unsigned slices; // in shared memory, threads that differ in these axes have their own copies
+    int stages; // its first dimension: the stages that asynchronous copies fill in advance; 0: none
     const int64_t *stride; // bytes, per dimension
 } GpuBuffer;
 
@@ -74,16 +75,16 @@ typedef enum GpuKind {
     GPU_REDUCE,  // threads that differ in `meet` reduce into the same elements below
     GPU_BARRIER, // all threads of the block
     GPU_COMMIT,  // ends a group of asynchronous copies
-    GPU_WAIT,    // until at most `stages` groups are under way
+    GPU_WAIT,    // until at most `stages` groups are pending
 } GpuKind;
 
 typedef struct GpuNode GpuNode;
 struct GpuNode {
     GpuKind kind;
-    const Node *from;          // of the Tree; NULL: made by the mapping
-    VEC(const Affine *) guard; // each >= 0, or nothing below runs
+    const Node *from;          // the node of the Tree; NULL: the mapping made it
+    VEC(const Affine *) guard; // all must be >= 0 for the node to run
     VEC(GpuNode *) child;      // GPU_SEQ, GPU_LOOP, GPU_REDUCE
-    bool independent;          // threads touch nothing below that another one writes
+    bool independent;          // no thread accesses an element below that another thread writes
     // GPU_LOOP
     Name name;
     int id;
@@ -91,12 +92,12 @@ struct GpuNode {
     bool unroll;
     int stages; // GPU_WAIT; GPU_LOOP: stages of its asynchronous copies, 0: none
     // GPU_LEAF
-    VEC(const Affine *) where; // all guards around, wherever they are asked
-    const Leaf *leaf;          // over hardware indices and loops of the kernel
-    int vector;                // a copy: consecutive elements that it moves; 1: one element
+    VEC(const Affine *) where; // all guards around the leaf, also those on outer nodes
+    const Leaf *leaf;          // in terms of hardware indices and loops of the kernel
+    int vector;                // for a copy, the consecutive elements that it moves; otherwise 1
     bool async;                // an asynchronous copy
-    unsigned single;           // axes of threads of which only thread 0 runs it, as bits
-    unsigned meet; // GPU_REDUCE and the leaves below it: axes over which threads reduce together
+    unsigned single; // bit set of thread axes: only thread 0 of each of them runs the leaf
+    unsigned meet;   // GPU_REDUCE and the leaves below it: axes over which threads reduce together
 };
 
 typedef struct GpuKernel {
@@ -113,25 +114,26 @@ typedef struct GpuKernel {
 typedef struct GpuProgram {
     Arena *arena;
     const char *name; // the prefix of the kernels' names, an identifier
-    Tree *tree;       // specials expanded
+    Tree *tree;       // with special functions expanded
     int hw;           // id of GPU_BLOCK_X; the others follow
-    int nids;         // ids of indices are below
+    int nids;         // all index ids are less than this
     int64_t *lo, *hi; // per id, inclusive
     VEC(GpuKernel *) kernel;
     int64_t scratch;     // bytes of device memory
-    int64_t *scratch_at; // per buffer of the Tree's root: its place there; -1: none
+    int64_t *scratch_at; // per buffer of the Tree's root: its offset in scratch memory; -1: none
 } GpuProgram;
 
-// Maps any Tree that verifies; NULL, with a diagnostic: its blocks have too many threads. Kernels
-// are named after `name`.
+// Maps any Tree that the verifier accepts. Returns NULL with a diagnostic if a block would have too
+// many threads. The kernels' names begin with `name`.
 GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *diags);
 
-// gpu_place.c: spaces and offsets of every buffer of a kernel; the Tree's scratch memory grows.
+// gpu_place.c: chooses the memory space and offset of every buffer of a kernel, and enlarges the
+// scratch memory of the program.
 void gpu_place(GpuProgram *g, GpuKernel *k);
-// gpu_barrier.c: adds barriers to the body.
+// gpu_barrier.c: inserts barriers into the body.
 void gpu_barriers(GpuProgram *g, GpuKernel *k);
 
-// gpu_nest.c: where the first statement of a nest stands in the source.
+// gpu_nest.c: the source location of the first statement of a nest.
 Range gpu_range(const Tree *t, const Node *n);
 
 static inline int gpu_threads(const GpuKernel *k) {
@@ -139,28 +141,29 @@ static inline int gpu_threads(const GpuKernel *k) {
     for (int a = GPU_THREAD_X; a < GPU_AXES; a++) n *= k->size[a];
     return (int)n;
 }
-// gpu_owner.c: the number of a thread in its block is the sum of its axes, each times gpu_step. The
-// last lane digit runs fastest, then warps, then x, y and z; without warps and lanes these are
-// those of the hardware.
+// gpu_owner.c: the stride of an axis: the number of a thread in its block is the sum over all axes
+// of its index times this stride. The last lane digit varies fastest, then warps, then x, y and z.
+// In a kernel without warps and lanes this is the numbering of the hardware.
 int64_t gpu_step(const GpuKernel *k, GpuAxis a);
-extern const GpuAxis gpu_fastest[GPU_AXES - GPU_THREAD_X]; // the axes of threads in this order
+extern const GpuAxis gpu_fastest[GPU_AXES - GPU_THREAD_X]; // the thread axes in this order
 bool gpu_has_digits(const GpuKernel *k);
-// gpu_owner.c: an access as digits of a number. False: it is not one.
+// gpu_owner.c: an access as a number in a mixed radix, one digit per loop or thread axis. Returns
+// false if the address has no such form.
 typedef struct GpuDigit {
     int64_t coef, extent; // elements
-    int axis;             // of threads; -1: of a loop
+    int axis;             // the thread axis; -1: a loop
 } GpuDigit;
 typedef struct GpuDigits {
     int n;
-    GpuDigit digit[AFFINE_MAX_TERMS]; // of loops and threads, the lowest first
-    const Affine *other;              // of blocks, and the constant
-    unsigned axes;                    // of threads among the digits
+    GpuDigit digit[AFFINE_MAX_TERMS]; // of loops and thread axes, the least significant first
+    const Affine *other;              // the terms of blocks, and the constant
+    unsigned axes;                    // bit set of the thread axes among the digits
 } GpuDigits;
 bool gpu_digits(const GpuProgram *g, const GpuKernel *k, const Access *a, GpuDigits *out);
 bool gpu_digits_equal(const GpuDigits *a, const GpuDigits *b);
 unsigned gpu_used_axes(const GpuKernel *k);
 
-// The axes of threads, as bits, whose index occurs in the affine.
+// The thread axes whose index occurs in the affine expression, as a bit set.
 unsigned gpu_axes_of(const GpuProgram *g, const Affine *a);
 unsigned gpu_axes_of_access(const GpuProgram *g, const Access *a);
 

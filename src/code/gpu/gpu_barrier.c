@@ -1,13 +1,14 @@
-// Barriers, from dependences between neighbours, and guards moved to where they are asked once.
+// Inserts barriers where dependences require them, and moves guards outwards so that each is tested
+// once.
 //
-// Two neighbours of a sequence need a barrier between them if one writes memory of the block that
-// the other accesses, unless every element is touched by the same thread in both. Each such pair is
-// an interval; the fewest barriers that hit all intervals are found by taking the latest place of
-// the interval that ends first. In a loop the intervals are cyclic: one place after the other is
-// tried as the first barrier.
+// Two children of a sequence need a barrier between them if one writes memory of the block that the
+// other accesses, unless the same thread accesses every element in both. Each such pair is an
+// interval of positions. The greedy rule (a barrier at the latest position of the interval that
+// ends first) hits all intervals with the fewest barriers. In a loop the intervals are cyclic, so
+// every position is tried as the first barrier.
 //
-// A guard that depends on threads stays on its leaf as long as a barrier stands in between, because
-// all threads must meet there.
+// All threads must reach a barrier. A guard that depends on threads therefore stays on its leaf if
+// there is a barrier between the leaf and the outer node.
 #include "code/gpu/gpu.h"
 
 #include "base/checked.h"
@@ -27,11 +28,11 @@ typedef struct Sync {
     bool reducing; // below a GPU_REDUCE: its leaves update registers
 } Sync;
 
-// --- What a node touches -------------------------------------------------------------------------
+// --- Accesses of a node -------------------------------------------------------------------------
 
 static bool is_common(const Sync *s, int buffer) {
     const GpuBuffer *b = &s->k->buffer[buffer];
-    if (b->stages > 1) return false; // the mapping has placed its barriers
+    if (b->stages > 1) return false; // the mapping has already placed its barriers
     return b->space == GPU_SHARED || (b->space == GPU_GLOBAL && b->written);
 }
 
@@ -53,8 +54,8 @@ static void collect(Sync *s, const GpuNode *n) {
     for (int i = 0; i < n->guard.n; i++) affine_visit_accesses(n->guard.at[i], see_read, s);
 }
 
-// Does the same thread touch each element in both? Threads are digits of both addresses alike, or
-// the same single thread runs both.
+// Does the same thread access each element in both? This holds if the digits of both addresses are
+// equal and include all thread axes, or if one and the same thread runs both leaves.
 static bool same_thread(const Sync *s, const GpuUse *a, const GpuUse *b) {
     unsigned used = gpu_used_axes(s->k);
     GpuDigits p, q;
@@ -81,12 +82,12 @@ static bool conflict(const Sync *s, const Uses *a, const Uses *b) {
 
 enum { MOST_CHILDREN = 256 };
 
-// needs[i*n + j]: a barrier must stand behind i and in front of the next j.
+// needs[i*n + j]: a barrier must separate child i from the next child j.
 static int place_from(const bool *needs, int n, int first, bool cyclic, bool *at) {
     int count = 0;
     for (int i = 0; i < n; i++) at[i] = false;
-    // Positions run from `first` on: barrier `p` stands in front of child p.
-    int last = -1; // the newest barrier, as a step
+    // Positions are counted from `first`; barrier `p` is placed before child p.
+    int last = -1; // position of the latest barrier
     if (cyclic) {
         at[first] = true;
         count = 1;
@@ -137,7 +138,7 @@ static void sync_node(Sync *s, GpuNode *n);
 
 static void sync_children(Sync *s, GpuNode *n, bool cyclic) {
     int count = n->child.n;
-    if (count > MOST_CHILDREN) { // in halves
+    if (count > MOST_CHILDREN) { // too many for one table: place barriers in halves
         GpuNode *half[2];
         for (int h = 0; h < 2; h++) {
             half[h] = arena_new(s->g->arena, GpuNode);
@@ -165,7 +166,7 @@ static void sync_children(Sync *s, GpuNode *n, bool cyclic) {
     place(s, n, needs, cyclic);
 }
 
-// Unrolled loops are sequences that repeat, like others.
+// An unrolled loop needs the same barriers as a serial one.
 static void sync_node(Sync *s, GpuNode *n) {
     bool before = s->reducing;
     if (!n->child.n || n->independent) return;
@@ -174,7 +175,7 @@ static void sync_node(Sync *s, GpuNode *n) {
     s->reducing = before;
 }
 
-// A loop of one child gets a barrier around the child, so its child list holds both.
+// A barrier inside a loop of one child also makes its child list longer.
 static bool has_barrier(const GpuNode *n) {
     if (n->kind == GPU_BARRIER || n->kind == GPU_REDUCE || n->kind == GPU_WAIT) return true;
     for (int i = 0; i < n->child.n; i++)

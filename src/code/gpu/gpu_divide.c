@@ -1,4 +1,4 @@
-// Nests without a loop of threads, divided among all threads of the block.
+// Divides nests without thread loops among all threads of the block.
 #include "code/gpu/gpu_impl.h"
 
 #include "base/checked.h"
@@ -59,7 +59,8 @@ static GpuNode *band_loop(Map *m, const Band *band, const Affine *const *value, 
     return n;
 }
 
-// Indices of the band from a number 0 <= linear < total / vector; the last one runs in `vector`s.
+// The values of the band's indices for iteration number 0 <= linear < total / vector. The last
+// index advances by `vector`.
 static void band_values(Map *m, const Band *band, const Affine *linear, int vector,
                         const Affine **value) {
     Exprs *x = m->x;
@@ -73,7 +74,7 @@ static void band_values(Map *m, const Band *band, const Affine *linear, int vect
     }
 }
 
-// The number of a thread among those that no loop around has divided, and how many there are.
+// The number of the thread among those that no surrounding loop distinguishes, and their count.
 static const Affine *linear_thread(Map *m, int64_t *count) {
     const int64_t *size = m->k->size;
     const Affine *sum = affine_const(m->x, 0);
@@ -87,11 +88,11 @@ static const Affine *linear_thread(Map *m, int64_t *count) {
     return sum;
 }
 
-// A nest that copies elements, contiguous on both sides along the last loop.
+// The leaf of a nest that only copies elements; NULL for other nests.
 static const Leaf *copy_leaf(const Band *band) {
     const Block *b = band->n ? band->block[band->n - 1] : NULL;
     const Leaf *leaf = b && b->nchildren == 1 ? as_leaf(b->child[0]) : NULL;
-    if (!leaf && b && b->nchildren == 1) { // a guard in between
+    if (!leaf && b && b->nchildren == 1) { // below a guard
         const Block *g = as_block(b->child[0]);
         leaf = g && !g->nindex && g->nchildren == 1 ? as_leaf(g->child[0]) : NULL;
     }
@@ -99,7 +100,7 @@ static const Leaf *copy_leaf(const Band *band) {
     return leaf;
 }
 
-// A buffer with stages has a dimension more than the accesses of the Tree.
+// A buffer with stages has one dimension more than the accesses of the Tree.
 static int64_t stride_of(const Map *m, const Access *a, int d) {
     const Buffer *b = &m->t->buffers.at[a->tensor];
     return b->stride[d + b->rank - a->rank];
@@ -114,7 +115,7 @@ int64_t map_step(const Map *m, const Access *a, int id) {
     return sum;
 }
 
-// Every term but that of `id` keeps `v` elements together.
+// Is the address a multiple of `v` elements, apart from the term of `id`?
 static bool keeps_vectors(const Map *m, const Access *a, int id, int v) {
     for (int d = 0; d < a->rank; d++) {
         const Affine *s = a->sub[d];
@@ -126,7 +127,7 @@ static bool keeps_vectors(const Map *m, const Access *a, int id, int v) {
     return true;
 }
 
-// Does a constraint cut through vectors of `v` along the index?
+// Can a constraint hold for only a part of a vector of `v` elements along the index?
 static bool cuts(const Affine *a, int id, int v) {
     if (!affine_uses_iter(a, id)) return false;
     if (!a->linear || affine_coef(a, id) != -1 || (a->constant + 1) % v) return true;
@@ -167,7 +168,8 @@ static void mark_vectors(GpuNode *n, int vector) {
     for (int i = 0; i < n->child.n; i++) mark_vectors(n->child.at[i], vector);
 }
 
-// `lane`: the index of the elements within a vector, or -1.
+// Maps iteration number `linear` of the band. `lane` is the index of the element within a vector,
+// or -1.
 GpuNode *band_map(Map *m, const Band *band, const Affine *linear, int64_t total, int vector,
                   int lane, const Block *b) {
     const Affine *value[TREE_MAX_DEPTH];
@@ -185,7 +187,7 @@ GpuNode *band_map(Map *m, const Band *band, const Affine *linear, int64_t total,
     return n;
 }
 
-// All threads of the block take turns.
+// Divides the iterations of the band cyclically among all threads of the block.
 GpuNode *band_divide(Map *m, const Block *b, const Band *band) {
     int vector = vector_of(m, band);
     int64_t threads, total = band->total / vector;

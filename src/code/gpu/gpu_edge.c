@@ -1,5 +1,6 @@
-// What only the first iteration of a loop does before the rest goes in front of the loop, and what
-// only the last one does after the rest goes behind it:
+// Loop peeling without copies: code that only the first iteration runs, ahead of everything else,
+// moves in front of the loop, and code that only the last iteration runs at its end moves behind
+// it:
 //
 //     for k in 8                            C[..] = 0
 //       if -k >= 0                          for k in 8
@@ -8,7 +9,7 @@
 //       if k - 7 >= 0
 //         C[..] = max(C[..], 0)
 //
-// The loop then has no conditions, and reductions over its threads end where it ends.
+// The loop then has no such conditions, and reductions over its threads end with the loop.
 #include "code/gpu/gpu_impl.h"
 
 typedef struct EdgeWork {
@@ -29,7 +30,7 @@ static void see_same(void *user, const Access *a, bool guarded) {
     m->found |= a->tensor == m->a->tensor;
 }
 
-// Does a leaf of one access a buffer that a leaf of the other writes?
+// Does `writer` write a buffer that `other` accesses?
 static bool writes_into(Arena *arena, const Node *writer, const Node *other) {
     Leaves w = {0}, o = {0};
     nest_leaves(arena, writer, &w);
@@ -62,7 +63,7 @@ static bool expr_mentions(const Expr *e, int id) {
     return false;
 }
 
-// Does the block itself name the loop's index?
+// Do the constraints or passed indices of the block use the loop's index?
 static bool mentions_here(const Block *b, const Block *loop) {
     int id = loop->index[0].id;
     for (int i = 0; i < b->nconstraints; i++)
@@ -72,7 +73,7 @@ static bool mentions_here(const Block *b, const Block *loop) {
     return false;
 }
 
-// Does anything below name it, or memory of the loop's iterations?
+// Does anything in the node use the loop's index, or a buffer that the loop allocates?
 static bool mentions(const Node *n, const Block *loop) {
     const Block *b = as_block(n);
     if (!b) {
@@ -86,7 +87,7 @@ static bool mentions(const Node *n, const Block *loop) {
     return false;
 }
 
-// -k >= 0, or k - (extent - 1) >= 0
+// Recognises -k >= 0 (first iteration) and k - (extent - 1) >= 0 (last iteration).
 static LoopEdge edge_of(const Affine *a, const Index *x) {
     if (a->n != 1 || a->term[0].atom->kind != ATOM_ITER || a->term[0].atom->index != x->id)
         return EDGE_NONE;
@@ -94,7 +95,7 @@ static LoopEdge edge_of(const Affine *a, const Index *x) {
     return a->term[0].coef == 1 && a->constant == 1 - x->extent ? EDGE_LAST : EDGE_NONE;
 }
 
-// A guard of the whole edge: nothing else.
+// Is the block a guard with this single condition, whose body is independent of the loop?
 static bool is_edge(const Block *b, const Block *loop, LoopEdge edge) {
     if (b->nindex || b->nallocs || b->nconstraints != 1) return false;
     if (edge_of(b->constraint[0], &loop->index[0]) != edge) return false;
@@ -113,8 +114,8 @@ static bool conflicts_with(EdgeWork *e, const Nodes *all, const Node *n) {
 static void take_children(EdgeWork *e, const Block *b, const Block *loop, LoopEdge edge,
                           Nodes *taken, Nodes *rest);
 
-// Divides a node into what belongs to the edge and what stays. Threads run in no order, so a loop
-// over them becomes two.
+// Divides a node into the part that moves out of the loop and the rest. Threads have no order, so a
+// loop over threads can become two loops.
 static void take(EdgeWork *e, const Node *n, const Block *loop, LoopEdge edge, Nodes *taken,
                  Nodes *rest) {
     const Block *b = as_block(n);
@@ -133,7 +134,8 @@ static void take(EdgeWork *e, const Node *n, const Block *loop, LoopEdge edge, N
     if (r.n) vec_push(e->arena, rest, &tree_block(e->t, b, r.at, r.n)->node);
 }
 
-// In order from the edge: what is taken passes everything that stays on its way out.
+// Visits the children starting from the edge. A part moves out only if it conflicts with none of
+// the parts that stay and that it passes on its way.
 static void take_children(EdgeWork *e, const Block *b, const Block *loop, LoopEdge edge,
                           Nodes *taken, Nodes *rest) {
     Nodes passed = {0}, out = {0}, stay = {0};
@@ -158,7 +160,7 @@ static bool runs_in_order(const Block *b) {
            !is_grid(b->kind) && !is_thread(b->kind);
 }
 
-// The loop with what stands around it.
+// Appends the loop, with the parts that move before and after it.
 static void add_loop(EdgeWork *e, Nodes *out, const Block *loop) {
     Nodes before = {0}, later = {0}, inside = {0}, after = {0};
     if (runs_in_order(loop)) {
@@ -183,7 +185,7 @@ static const Node *rewrite(EdgeWork *e, const Node *n) {
     if (!b) return n;
     for (int i = 0; i < b->nchildren; i++) {
         const Node *c = rewrite(e, b->child[i]);
-        // Children of a block without indices may be kernels, and stay whole.
+        // The children of a block without indices may be whole kernels; these are not divided.
         if (as_block(c) && b->nindex)
             add_loop(e, &out, as_block(c));
         else

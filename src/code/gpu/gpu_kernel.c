@@ -1,9 +1,9 @@
-// The kernels: nests of the root with their blocks and threads.
+// Maps each nest of the root to a kernel with its numbers of blocks and threads.
 #include "code/gpu/gpu_impl.h"
 
 #include "base/checked.h"
 
-enum { FEW_BLOCKS = 128 }; // fewer leave processors idle
+enum { FEW_BLOCKS = 128 }; // with fewer blocks, processors are idle
 
 static bool thread_sizes(const Node *n, int64_t *size, const Block **many) {
     const Block *b = as_block(n);
@@ -18,7 +18,7 @@ static bool thread_sizes(const Node *n, int64_t *size, const Block **many) {
     return !*many;
 }
 
-// The product of axes, at most INT32_MAX.
+// The product of the axes, saturated at INT32_MAX.
 static int64_t product(const int64_t *size, int from, int to) {
     int64_t n = 1;
     for (int a = from; a < to; a++) n = min_i64(n * min_i64(size[a], INT32_MAX), INT32_MAX);
@@ -47,7 +47,7 @@ static bool threads_fit(Map *m, const Node *node) {
     return fits;
 }
 
-// Blocks of a nest with marks: its leading grid loops.
+// Maps the leading grid loops of a marked nest to blocks.
 static GpuNode *map_grid(Map *m, const Node *node, bool *any) {
     const Block *b = as_block(node);
     GpuAxis axis;
@@ -95,8 +95,9 @@ static bool constrained_by(const Node *n, int id) {
     return false;
 }
 
-// Neighbours along the last loop of the band that one thread takes, so that it loads and stores 16
-// bytes at once: every leaf writes contiguous elements, and little else happens.
+// The number of neighbours along the band's last loop that one thread computes, so that it can load
+// and store 16 bytes at once. More than 1 only if every leaf writes contiguous elements and the
+// nest does little else.
 static int neighbours(Map *m, const Band *band) {
     enum { LEAVES = 8, ENOUGH = 1 << 15 };
     const Block *b = band->block[band->n - 1];
@@ -119,7 +120,7 @@ static int neighbours(Map *m, const Band *band) {
 static GpuNode *map_plain(Map *m, const Block *b) {
     Band band;
     band_find(m, b, &band);
-    if (band.total <= 1) { // one block, whose threads share the loops inside
+    if (band.total <= 1) { // one block; its threads divide the inner loops
         set_threads(m, PLAIN_THREADS);
         return map_node(m, &b->node);
     }
@@ -150,7 +151,8 @@ static GpuNode *map_plain(Map *m, const Block *b) {
 
 static bool is_marked(Kind k) { return is_grid(k) || is_thread(k); }
 
-// Buffers that a Schedule places in shared memory but that are in scratch memory, for want of room.
+// Warns about buffers that the Schedule places in shared memory but that are in scratch memory for
+// lack of room.
 static void report_moved(Map *m, const GpuKernel *k) {
     for (int i = m->t->nargs; i < m->t->buffers.n; i++) {
         const GpuBuffer *b = &k->buffer[i];
@@ -185,7 +187,6 @@ static void map_kernel(Map *m, const Node *node, const char *name) {
     gpu_barriers(m->g, k);
 }
 
-// Blocks without indices at the top hold kernels; their guards go into each.
 void map_top(Map *m, const Node *node, const char *name) {
     const Block *b = as_block(node);
     if (!b || b->nindex) {

@@ -1,14 +1,16 @@
-// The mapping of a Tree to kernels: which loops are blocks, threads, or run in every thread.
+// Maps a Tree to kernels: decides which loops become blocks, which become threads, and which run in
+// every thread.
 //
-// A nest of the root becomes a kernel. If it has loops marked `grid` or `thread`, these are obeyed:
-// the leading grid loops become blocks, thread loops inside become threads. Other loops run in
-// every thread. A nest inside a block that has no thread loop is divided among all threads of the
-// block if its iterations are independent, else one thread runs it. A nest without any mark is
-// divided among blocks of at most PLAIN_THREADS threads along its leading independent loops; if it
-// has none, one block runs it.
+// Each nest of the root becomes a kernel. Marks `grid` and `thread` are obeyed: the leading grid
+// loops become blocks, thread loops inside become threads, and other loops run in every thread. A
+// nest inside a block that has no thread loop is divided among all threads of the block if its
+// iterations are independent; otherwise one thread runs it. A nest without any mark is divided
+// among blocks of at most PLAIN_THREADS threads along its leading independent loops; if it has
+// none, one block runs it.
 //
-// Reductions that meet in a thread loop are partial sums, combined when the loop ends (GPU_REDUCE);
-// those that meet in a grid loop run in order, on one block: a Schedule privatises them instead.
+// Threads of a thread loop that reduce into the same element keep partial results, which are
+// combined when the loop ends (GPU_REDUCE). If iterations of a grid loop reduce into the same
+// element, one block runs them in order; a Schedule can privatise the reduction instead.
 #include "code/gpu/gpu_impl.h"
 
 #include "base/checked.h"
@@ -17,7 +19,7 @@
 
 enum { UNROLL_PLAIN = 32, UNROLL_MAPPED = 1024 };
 
-// --- Small things ------------------------------------------------------------------------------
+// --- Helpers -----------------------------------------------------------------------------------
 
 GpuNode *map_new(Map *m, GpuKind kind) {
     GpuNode *n = arena_new(m->arena, GpuNode);
@@ -75,7 +77,8 @@ unsigned gpu_axes_of_access(const GpuProgram *g, const Access *a) {
 
 // --- Leaves ------------------------------------------------------------------------------------
 
-// A buffer with stages has one dimension more: the number of the iteration, modulo their number.
+// A buffer with stages has one more dimension, subscripted by the iteration modulo the number of
+// stages.
 static const Access *in_stage(void *user, Exprs *x, const Access *a) {
     Map *m = user;
     const Affine *sub[TREE_MAX_RANK];
@@ -121,10 +124,11 @@ unsigned map_axes(const Map *m) {
     return axes;
 }
 
-// Is every axis decided here?
+// Do the surrounding loops determine all thread axes?
 bool map_one_thread(const Map *m) { return m->plain || !(map_axes(m) & ~m->threads); }
 
-// A buffer belongs to the thread if every axis is decided where it is allocated, else to the block.
+// A buffer is private to a thread if the loops around its allocation determine all thread axes;
+// otherwise it belongs to the block.
 void map_allocs(Map *m, const Block *b) {
     for (int i = 0; i < b->nallocs; i++) {
         GpuBuffer *buffer = &m->k->buffer[b->alloc[i]];
@@ -164,7 +168,7 @@ bool map_unrolls(Map *m, const Block *b, int at) {
     return all <= limit;
 }
 
-// Are its subscripts compared with sizes when it runs?
+// Does the leaf compare subscripts with sizes at run time?
 bool map_checks(const Map *m, const Leaf *leaf) {
     const Program *p = m->t->program;
     return p && leaf->stmt >= 0 && leaf->stmt < p->stmts.n && p->stmts.at[leaf->stmt].unproven &&
@@ -234,8 +238,8 @@ GpuNode *map_node(Map *m, const Node *node) {
 
 // --- Trees -------------------------------------------------------------------------------------
 
-// Rows of shared tiles get 16 bytes more where these are an even number of 16 bytes: neighbours of
-// a column then lie in other banks, and vectors stay aligned.
+// Adds 16 bytes to the rows of shared tiles whose size is an even multiple of 16 bytes. Neighbours
+// of a column are then in different banks, and vectors stay aligned.
 static void pad_tiles(Arena *arena, Tree *t) {
     enum { PADDING = 16 };
     for (int i = t->nargs; i < t->buffers.n; i++) {
@@ -269,7 +273,7 @@ GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *dia
     g->hw = g->tree->nindices;
     g->nids = g->hw + GPU_AXES;
     int room = g->nids;
-    tree_walk(g->tree, count_nodes, &room); // a divided nest has an index of its own
+    tree_walk(g->tree, count_nodes, &room); // each divided nest adds an index
     g->scratch_at = arena_new_n(arena, int64_t, g->tree->buffers.n);
     for (int i = 0; i < g->tree->buffers.n; i++) g->scratch_at[i] = -1;
     g->lo = arena_new_n(arena, int64_t, room);

@@ -1,4 +1,5 @@
-// Reductions that meet in a loop of threads: partial results, combined where the loop ends.
+// Reductions in which iterations of a thread loop share an element: each thread keeps a partial
+// result, and the threads combine these where the loop ends.
 #include "code/gpu/gpu_impl.h"
 
 #include "base/checked.h"
@@ -19,7 +20,7 @@ static void see_other(void *user, const Access *a, bool guarded) {
     o->found |= a->tensor == o->buffer && a != o->leaf->write;
 }
 
-// Loops of the nest whose index selects the element.
+// Does an index of the block select the element that the leaf writes?
 static bool selects(const Leaf *leaf, const Block *b) {
     for (int i = 0; i < b->nindex; i++)
         if (!b->index[i].passed && b->index[i].extent > 1 &&
@@ -28,7 +29,7 @@ static bool selects(const Leaf *leaf, const Block *b) {
     return false;
 }
 
-// Does the thread loop's index occur in an element that is reduced below?
+// Does the index of the thread loop select an element that is reduced below?
 static bool selected_below(Map *m, const Block *b) {
     Leaves all = {0};
     nest_leaves(m->arena, &b->node, &all);
@@ -38,14 +39,14 @@ static bool selected_below(Map *m, const Block *b) {
     return false;
 }
 
-// The thread loops around a leaf whose iterations have elements of their own.
+// The thread loops around a leaf whose iterations write different elements.
 typedef struct Owners {
     int n, id[TREE_MAX_DEPTH];
 } Owners;
 
-// Axes of thread loops below over which leaves reduce together; false when something prevents it:
-// such an element is accessed by another leaf as well, or is not fixed in the loops that stay, or
-// belongs to other threads in other iterations of these loops.
+// Collects the axes of the thread loops below over which leaves reduce together. Returns false if
+// that is impossible: if another leaf accesses the same element, or the loops that stay inside
+// select the element, or another thread owns it in another iteration of these loops.
 static bool meeting_axes(Map *m, const Block *top, const Node *n, unsigned around, Owners *owners,
                          unsigned *out) {
     const Block *b = as_block(n);
@@ -89,7 +90,7 @@ static bool meeting_axes(Map *m, const Block *top, const Node *n, unsigned aroun
     return true;
 }
 
-// Serial loops that stay between `top` and the leaf must not select the element, unless unrolled.
+// No serial loop between `top` and the leaf may select the element, unless it is unrolled.
 static bool fixed_below(Map *m, const Node *n, const Leaf *leaf) {
     const Block *b = as_block(n);
     if (!b) return true;

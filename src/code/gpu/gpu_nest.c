@@ -1,4 +1,5 @@
-// Questions about a nest: its leaves, how much code they are, which of its loops are independent.
+// Properties of a nest: its leaves, the amount of their code, and which of its loops are
+// independent.
 #include "code/gpu/gpu_impl.h"
 
 #include "base/checked.h"
@@ -52,7 +53,8 @@ int64_t nest_instances(const Node *n) {
     return sum;
 }
 
-// The code of a leaf, in multiply-adds: functions and indices from data take many instructions.
+// The amount of code of a leaf, in multiply-adds: functions and data-dependent subscripts take many
+// instructions.
 static int64_t code_of(const Expr *e) {
     enum { FUNCTION = 8, INDEX = 16 };
     if (e->kind == EXPR_READ) return e->access->has_read ? INDEX : 0;
@@ -62,7 +64,7 @@ static int64_t code_of(const Expr *e) {
     return sum;
 }
 
-// The leaves that one thread runs by their code, thread loops not counted.
+// The work of one thread: iterations times the code of each leaf. Thread loops do not count.
 int64_t nest_own_instances(const Node *n) {
     const Block *b = as_block(n);
     if (!b) {
@@ -85,9 +87,9 @@ bool nest_allocates(const Node *n, int buffer) {
     return false;
 }
 
-// The range of values of a subscript without the term of `id`, over the indices below `b`; those
-// further out count as one opaque part, `outer`. Indices that step over all values of `id` do not
-// count: they are higher digits of the subscript.
+// The range of a subscript without the term of `id`, over the indices below `b`. Indices further
+// out are summed up in `outer`. An index whose step is a multiple of the whole range of `id` is
+// left out: it is a higher digit of the subscript.
 typedef struct Spread {
     int64_t coef, lo, hi;
     const Affine *outer;
@@ -161,7 +163,7 @@ void leaf_accesses(const Leaf *leaf, AccessVisit *fn, void *user) {
     expr_visit_accesses(leaf->value, fn, user);
 }
 
-// Do different values of the index always mean different elements of the buffer, in some dimension?
+// Do different values of the index select different elements of the buffer, in some dimension?
 static bool apart(Map *m, const Block *b, const Leaves *all, int id, int buffer) {
     for (int d = 0; d < m->t->buffers.at[buffer].rank; d++) {
         Touches t = {.m = m, .b = b, .id = id, .buffer = buffer, .dim = d, .apart = true};
@@ -178,8 +180,6 @@ bool nest_apart(Map *m, const Block *b, const Leaf *leaf, int id) {
     return apart(m, b, &only, id, leaf->write->tensor);
 }
 
-// Do iterations of this index touch no element that another iteration writes? If the loop is
-// unordered, only reductions can meet.
 bool nest_independent(Map *m, const Block *b, int at) {
     const Index *x = &b->index[at];
     if (x->passed) return false;
@@ -199,7 +199,6 @@ bool nest_independent(Map *m, const Block *b, int at) {
     return true;
 }
 
-// Do iterations of the thread loop reduce into one element, and nothing worse?
 bool nest_only_reduces(Map *m, const Block *b) {
     Leaves all = {0};
     nest_leaves(m->arena, &b->node, &all);

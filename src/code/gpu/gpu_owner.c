@@ -1,5 +1,5 @@
-// Who touches an element: an address whose loops and threads are the digits of a number, each
-// beginning where the one below ends, belongs to one thread.
+// Which thread accesses an element. If the loops and threads of an address form the digits of a
+// number (no digit reaches the weight of the next), each element belongs to one thread.
 #include "code/gpu/gpu.h"
 
 #include "base/checked.h"

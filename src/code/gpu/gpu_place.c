@@ -1,37 +1,38 @@
-// Where buffers live: registers, local, shared or global memory.
+// Chooses the memory of each buffer: registers, local, shared or global memory.
 //
-// A buffer of a thread is a set of registers where every subscript is known once loops are
-// unrolled, else local memory. So is a buffer of a block if each thread touches elements of its own
-// (owned), or if every thread computes the same values (replicated): then nobody has to wait.
-// Other buffers of a block are in shared memory, while it lasts; the largest go to scratch memory.
+// A buffer of a thread is in registers if all its subscripts are constant after unrolling,
+// otherwise in local memory. A buffer of a block is treated in the same way if each thread accesses
+// only its own elements (owned), or if all threads compute the same values (replicated): no thread
+// then has to wait. Other buffers of a block are in shared memory; if that is too small, the
+// largest move to scratch memory.
 #include "code/gpu/gpu.h"
 
 #include "base/checked.h"
 
 enum { MOST_REGISTERS = 128 };
 
-// What all accesses of a buffer have in common.
+// Facts about all accesses of a buffer.
 typedef struct AccessParts AccessParts;
 typedef struct Uses {
     bool any, hard;
     const AccessParts *parts; // of the last access
-    const Affine *rest;       // bytes that are not known
+    const Affine *rest;       // the part of the address that is not constant, in bytes
     unsigned axes;            // thread axes in `rest`
-    int n;                    // constants that were seen
+    int n;                    // number of different constants
     int64_t *constant;
     bool many;
-    bool owned; // by threads: all accesses have the same digits
+    bool owned; // by threads: all accesses have equal digits
     GpuDigits digits;
-    bool by_all; // every write gives the same value in all threads
-    bool single; // some leaf that writes it runs on one thread of many
+    bool by_all; // all threads write equal values
+    bool single; // only one of the threads runs some leaf that writes the buffer
     bool written;
 } Uses;
 
 typedef struct Placer {
     GpuProgram *g;
     GpuKernel *k;
-    bool *unrolled, *serial; // per id: is it a loop that runs so, more than once?
-    int64_t *value;          // per id, of unrolled loops
+    bool *unrolled, *serial; // per id: loops of that kind; serial loops with several iterations
+    int64_t *value;          // per id: current value of unrolled loops
     Uses *use;               // per buffer
     const GpuNode *leaf;
     Numbers part_of; // by access
@@ -58,9 +59,9 @@ static bool nonlinear_unrolled(const Placer *p, const Affine *a) {
     return uses_loop(a, p->unrolled);
 }
 
-// An access taken apart: bytes that are not known, and those of unrolled loops.
+// The address of an access, divided into terms of unrolled loops, a constant, and the rest.
 struct AccessParts {
-    bool fine; // linear in unrolled loops, and neither checked nor read from memory
+    bool fine; // linear in unrolled loops, without run-time checks or data-dependent subscripts
     const Affine *rest;
     int64_t constant;
     int nterms;
@@ -90,7 +91,8 @@ static AccessParts take_apart(const Placer *p, const Access *a) {
             keep[n++] = sum->term[i];
     }
     out.rest = affine_make(x, 0, keep, n);
-    // Of the former, each value has a rest of its own; of the latter, each iteration an element.
+    // An unrolled loop in `rest` would give each of its values another rest; a serial loop would
+    // select another element in each iteration.
     out.fine = !nonlinear_unrolled(p, out.rest) && !uses_loop(out.rest, p->serial);
     unsigned used = gpu_used_axes(p->k);
     out.digits_fine = gpu_digits(p->g, p->k, a, &out.digits) && (out.digits.axes & used) == used;
@@ -141,7 +143,7 @@ static void see_use(void *user, const Access *a, bool guarded) {
     p->k->buffer[a->tensor].used = true;
     see_owner(p, u, parts);
     if (u->many) return;
-    bool vector = p->leaf->vector > 1; // registers are single elements
+    bool vector = p->leaf->vector > 1; // registers hold single elements
     if (!parts->fine || vector || is_checked(p) || (u->any && parts->rest != u->rest)) {
         u->hard = u->any = true;
         u->owned = false;
@@ -187,7 +189,7 @@ static void see_leaf(Placer *p, const GpuNode *n) {
     if (n->single) u->single = true;
 }
 
-// Every access, at every value of the unrolled loops.
+// Records every access, for every value of the unrolled loops.
 static void see_uses(Placer *p, const GpuNode *n) {
     if (n->kind == GPU_LEAF) {
         see_leaf(p, n);
@@ -200,8 +202,8 @@ static void see_uses(Placer *p, const GpuNode *n) {
     }
 }
 
-// Which buffers hold the same in all threads: every leaf that writes them computes it from such
-// values. A reduction over threads gives its result to all of them.
+// Finds the buffers with equal values in all threads: every leaf that writes them computes its
+// value from such buffers. A reduction over threads returns its result to all of them.
 static void see_replicas(Placer *p, const GpuNode *n, bool *changed) {
     for (int i = 0; i < n->child.n; i++) see_replicas(p, n->child.at[i], changed);
     if (n->kind != GPU_LEAF || n->meet) return;
@@ -292,7 +294,7 @@ static void lay_out(GpuProgram *g, GpuKernel *k, int i) {
     }
 }
 
-// Asynchronous copies fill shared memory only.
+// Asynchronous copies can only fill shared memory.
 static void release_async(const GpuKernel *k, GpuNode *n) {
     if (n->kind == GPU_LEAF && k->buffer[n->leaf->write->tensor].space != GPU_SHARED)
         n->async = false;

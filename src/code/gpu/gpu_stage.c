@@ -1,4 +1,5 @@
-// Asynchronous copies: buffers with stages, filled iterations ahead of their use.
+// Asynchronous copies: buffers with several stages, which are filled some iterations before their
+// use.
 #include "code/gpu/gpu_impl.h"
 
 #include "base/checked.h"
@@ -20,8 +21,8 @@ static bool kernel_writes(const Map *m, int buffer) {
     return false;
 }
 
-// The buffer that a nest fills by copying elements that the kernel does not write; -1: there is
-// none.
+// The buffer that a nest fills with elements that the kernel never writes; -1: the nest does
+// something else.
 static int stage_buffer(const Map *m, const Node *n) {
     const Leaf *leaf = stage_leaf(m, n);
     if (!leaf) return -1;
@@ -40,8 +41,8 @@ static bool is_staged(const Map *m, const Block *b, const Node *child) {
     return false;
 }
 
-// Stages of the asynchronous copies that the body begins with; 0: none. They fill shared memory, so
-// the buffers of one thread have none.
+// The stages of the asynchronous copies at the start of the body; 0: none. Such copies fill shared
+// memory, so buffers of a single thread have no stages.
 int stage_count(const Map *m, const Block *b) {
     int stages = 0, n = 0;
     if (map_one_thread(m)) return 0;
@@ -49,7 +50,7 @@ int stage_count(const Map *m, const Block *b) {
         int s = m->t->buffers.at[stage_buffer(m, b->child[n])].stages;
         stages = n ? (int)min_i64(stages, max_i64(s, 1)) : (int)max_i64(s, 1);
     }
-    for (int i = n; i < b->nchildren; i++) // all of them come first
+    for (int i = n; i < b->nchildren; i++) // the copies must come first
         if (is_staged(m, b, b->child[i])) return 0;
     return n == b->nchildren ? 0 : stages;
 }
@@ -80,7 +81,8 @@ static void mark_async(GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) mark_async(n->child.at[i]);
 }
 
-// A copy of the nodes at another iteration of a loop; `guard`, if not NULL, for all leaves.
+// A copy of the nodes in which the loop's index has this value. `guard`, if not NULL, is added to
+// all leaves.
 static GpuNode *node_at(Map *m, const GpuNode *n, int loop, const Affine *value,
                         const Affine *guard) {
     GpuNode *c = arena_new(m->arena, GpuNode);
@@ -120,7 +122,7 @@ static int count_copies(const Map *m, const Block *b) {
     return n;
 }
 
-// One stage: copies, then everybody waits for them.
+// One stage: the iteration starts its copies, and all threads wait for them.
 GpuNode *stage_first(Map *m, const Block *b, GpuNode *loop) {
     GpuNode *body = loop->child.at[0], *seq = map_new(m, GPU_SEQ);
     int copies = count_copies(m, b);
@@ -135,8 +137,8 @@ GpuNode *stage_first(Map *m, const Block *b, GpuNode *loop) {
     return loop;
 }
 
-// Iteration i begins the copies of iteration i + stages - 1; one barrier per iteration tells that
-// the copies for i have arrived, and that nobody reads the stage that is filled next.
+// Iteration i starts the copies of iteration i + stages - 1. One barrier per iteration ensures that
+// the copies for i have arrived, and that no thread still reads the stage that is filled next.
 GpuNode *stage_pipeline(Map *m, const Block *b, GpuNode *loop, int stages) {
     GpuNode *body = loop->child.at[0], *seq = map_new(m, GPU_SEQ), *all = map_new(m, GPU_SEQ);
     int copies = count_copies(m, b), ahead = stages - 1;
