@@ -154,6 +154,9 @@ void plans_clear(KernelWriter *w);  // the ranges of indices change
 void memory_flush(KernelWriter *w); // stores what is dirty, forgets what is not pinned
 void memory_store(KernelWriter *w,
                   int buffer); // stores what is dirty of a buffer, and still knows it
+// Before an element with this `rest` is read or written: stores the dirty elements of the buffer
+// that may be the same, and forgets them before a write.
+void memory_settle(KernelWriter *w, int buffer, const Affine *rest, bool write);
 void memory_forget(KernelWriter *w, int from);      // what was learnt in a branch
 void memory_want(KernelWriter *w, const Access *a); // the straight-line code will read it
 void wanted_clear(KernelWriter *w);

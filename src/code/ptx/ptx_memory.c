@@ -334,8 +334,7 @@ static int load_width(KernelWriter *w, const AccessPlan *p, int64_t c, int64_t *
 
 static bool store_one(KernelWriter *w, Held *l);
 
-// Stores and forgets elements of the buffer that may be the same as one with this `rest`.
-static void settle(KernelWriter *w, int buffer, const Affine *rest, bool write) {
+void memory_settle(KernelWriter *w, int buffer, const Affine *rest, bool write) {
     bool any = false;
     if (!place_of(w, buffer)->written) return;
     for (int i = 0; i < w->loc.n; i++) {
@@ -428,13 +427,13 @@ Opnd element_load(KernelWriter *w, const Access *a) {
     if (place_of(w, a->tensor)->space == GPU_REGISTER) return register_element(w, a);
     const AccessPlan *p = access_plan(w, a);
     if (p->hard) {
-        settle(w, a->tensor, NULL, false);
+        memory_settle(w, a->tensor, NULL, false);
         return element_at(w, a->tensor, hard_address(w, a), 0);
     }
     int64_t c = plan_constant(w, p), first, disp;
     Held *l = loc_find(w, a->tensor, p->rest, c);
     if (l) return l->value;
-    settle(w, a->tensor, p->rest, false);
+    memory_settle(w, a->tensor, p->rest, false);
     int n = load_width(w, p, c, &first), size = bytes_of(w, a->tensor);
     Opnd address = address_of(w, a->tensor, p->rest, first, &disp), raw[4] = {0};
     for (int i = 0; i < n; i++) raw[i] = reg_new(w, raw_class(t));
@@ -470,12 +469,12 @@ void element_store(KernelWriter *w, const Access *a, Opnd value) {
     }
     const AccessPlan *p = access_plan(w, a);
     if (p->hard) {
-        settle(w, a->tensor, NULL, true);
+        memory_settle(w, a->tensor, NULL, true);
         element_put(w, a->tensor, hard_address(w, a), 0, value);
         return;
     }
     int64_t c = plan_constant(w, p);
-    settle(w, a->tensor, p->rest, true);
+    memory_settle(w, a->tensor, p->rest, true);
     Held *l = loc_find(w, a->tensor, p->rest, c);
     if (l && l->pinned) {
         Type t = type_of_buffer(w, a->tensor);
@@ -579,8 +578,8 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     const AccessPlan *p = access_plan(w, to), *q = access_plan(w, from);
     int64_t disp[2];
     if (p->hard || q->hard) bug("a copy with computed subscripts");
-    if (w->k->buffer[to->tensor].stages < 2) settle(w, to->tensor, p->rest, true);
-    settle(w, from->tensor, q->rest, false);
+    if (w->k->buffer[to->tensor].stages < 2) memory_settle(w, to->tensor, p->rest, true);
+    memory_settle(w, from->tensor, q->rest, false);
     Opnd s = address_of(w, to->tensor, p->rest, plan_constant(w, p), &disp[0]);
     Opnd g = address_of(w, from->tensor, q->rest, plan_constant(w, q), &disp[1]);
     int size = bytes_of(w, to->tensor), bytes = n->vector * size;

@@ -246,6 +246,7 @@ static void pin(KernelWriter *w, const Look *l, const Element *e) {
         Answer a = guards_value(w, e->guards, &pred);
         int end = a == ANSWER_ASK ? label_new(w) : -1;
         if (a == ANSWER_NO) return;
+        memory_settle(w, e->buffer, e->rest, false);
         if (end >= 0) branch(w, pred, false, end);
         reg_assign(w, r, loaded(w, e));
         if (end >= 0) label_put(w, end);

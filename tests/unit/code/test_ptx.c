@@ -127,6 +127,14 @@ static const char softmax[] = "program softmax(N, M) { input X: f32[N, M] output
 static const char angles[] = "program angles(N) { input X: f64[N] output Y: f64[N]\n"
                              "Y: for i in 0:N  Y[i] = sin(X[i]) + X[i]%f64(3.0) }";
 
+// One block of 256 threads: the assembler unrolls its loops, and has registers for that.
+static const char lonely[] =
+    "program lonely { input A: f32[5, 3] input W: f32[3, 7] output O: f32[5, 7] output S: f32[]\n"
+    "temp T: f32[5, 7]\n"
+    "T: for i in 0:5, j in 0:7, k in 0:3  T[i, j] +=! A[i, k]*W[k, j]\n"
+    "O: for i in 0:5, j in 0:7 post  O[i, j] = relu(T[i, j])\n"
+    "S: for i in 0:5, j in 0:7  S[] +=! T[i, j] }";
+
 // ptxas accepts the text for both architectures, without spills.
 static void assembles(const char *text, const int64_t *sizes) {
     static const char *const arch[] = {"sm_80", "sm_90a"};
@@ -154,6 +162,7 @@ TEST(texts_assemble_without_spills) {
     assembles(matmul, (int64_t[]){100, 70, 130});
     assembles(softmax, (int64_t[]){4096, 4096});
     assembles(angles, (int64_t[]){1000});
+    assembles(lonely, NULL);
 }
 
 // --- Counts --------------------------------------------------------------------------------------
@@ -318,6 +327,14 @@ TEST(branches_read_what_was_assigned) {
                 "O: for i in 0:31, k in 0:3, j in 0:8\n O[k, i + 31*j] = "
                 "select(A[0, max(0, min(12, (i + k)/2))] <= B[2*j], D[i], T[(j - 1)%2/2]) }",
                 NULL, "T:\n    at j/2\nO: i j/3 j/2\n");
+}
+
+// A loop that keeps an element of a row in a register loads it after the row is stored.
+TEST(loops_read_what_was_assigned) {
+    try_program("program p { input A: u8[7, 23] input B: u8[2] output O: u8[7, 23]\n"
+                "O: for i in 0:7, j in 0:23  O[i, j] = A[i, j]\n"
+                "O.1: for k in 0:23, i in 0:7, h in 0:2  O[i, i] += B[h] }",
+                NULL, "O: i j\nO.1: i k h\n");
 }
 
 // A reduction over thread.x that number 0 of thread.y runs is stored by that thread alone.
