@@ -121,14 +121,16 @@ static void writer_open(KernelWriter *w) {
 
 // Blocks that a processor should have room for; 0: the assembler decides. A kernel of many blocks
 // with asynchronous copies shares its processor with a second block, which computes while the first
-// waits: its threads may have half of the registers. One of small blocks, at most one per
-// processor, has no use for room: the assembler would spill to make it.
+// waits: its threads may have half of the registers. One with at most one block per processor has
+// no use for room: the assembler would spill to make it. (Staged products of blocks this large do
+// not spill, and were measured to be faster without the request.)
 static int least_blocks(const GpuKernel *k, int nbuffers) {
-    enum { PROCESSORS = 132, FEW_THREADS = 128, THREADS = 256 };
+    enum { PROCESSORS = 132, THREADS = 256 };
     bool staged = false, alone = k->size[0] * k->size[1] * k->size[2] <= PROCESSORS;
-    if (alone) return gpu_threads(k) <= FEW_THREADS ? 1 : 0;
     for (int i = 0; i < nbuffers; i++) staged |= k->buffer[i].stages > 1;
-    return staged && gpu_threads(k) == THREADS && 2 * k->shared <= GPU_SHARED_BYTES - 4096 ? 2 : 0;
+    bool large = staged && gpu_threads(k) >= THREADS;
+    if (alone) return large ? 0 : 1;
+    return large && gpu_threads(k) == THREADS && 2 * k->shared <= GPU_SHARED_BYTES - 4096 ? 2 : 0;
 }
 
 static void block_shape(const GpuKernel *k, unsigned *block) {
