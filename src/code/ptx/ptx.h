@@ -1,23 +1,23 @@
-// PTX: the kernels of a Tree as text that the driver or ptxas assembles.
+// Prints the kernels of a Tree as PTX, the text that the NVIDIA driver or ptxas assembles.
 //
-// Every kernel has the same parameters: one .u64 per argument tensor (a device pointer to the
-// element at its origin), then .u64 scratch, .u64 status:
+// All kernels have the same parameters: one .u64 per argument tensor (a device pointer to the
+// element at its origin), then .u64 scratch and .u64 status:
 //
 //   scratch  PtxCode.scratch bytes of device memory, aligned to 256, uninitialised
-//   status   a .u32 that starts at 0; KERNEL_BAD_INDEX + statement after an index from data was
-//            out of range
+//   status   a .u32 that is 0 at the start; a kernel stores KERNEL_BAD_INDEX + statement when an
+//            index from data is out of range
 //
-// The launches run one after the other, in order. Registers are untyped (.b16, .b32, .b64): any
-// instruction of their size takes them. Dynamic shared memory is the symbol `smem`, local memory
-// the symbol `local`.
+// The launches run one after the other, in order. Registers are untyped (.b16, .b32, .b64), so any
+// instruction of their size takes them. The symbol `smem` is the dynamic shared memory, `local` the
+// local memory.
 //
 //   ptx_unit.c    the module, its launches          ptx_body.c     loops, guards, leaves
-//   ptx_memory.c  elements: loads, stores           ptx_promote.c  elements that a loop keeps
-//   ptx_reduce.c  reductions over threads           ptx_index.c    index arithmetic, hoisted
+//   ptx_memory.c  loads and stores of elements      ptx_promote.c  elements kept in registers
+//   ptx_reduce.c  reductions over threads           ptx_index.c    hoisted index arithmetic
 //   ptx_value.c   expressions, conversions          ptx_func.c     functions of floats
-//   ptx_formula.c formulas of others                ptx_special.c  erf, gamma, Bessel functions
-//   ptx_known.c   results that are in registers     ptx_idle.c     guards that nobody asks
-//   ptx_program.c as a program of a device          ptx_text.c     operands, instructions
+//   ptx_formula.c functions as formulas             ptx_special.c  erf, gamma, Bessel functions
+//   ptx_known.c   results in registers              ptx_idle.c     unnecessary guards
+//   ptx_program.c the program for a device          ptx_text.c     operands, instructions
 #ifndef LW_CODE_PTX_PTX_H
 #define LW_CODE_PTX_PTX_H
 
@@ -31,10 +31,11 @@ typedef struct PtxLaunch {
 } PtxLaunch;
 
 typedef struct PtxOptions {
-    int sm;                     // the least compute capability, 80 or 90; 0: 80
+    int sm;                     // the least compute capability to support, 80 or 90; 0: 80
     int align;                  // bytes to which arguments are aligned; 0: 16
-    bool accumulate, skip_post; // as KernelEnv.flags: decided when the text is made
-    bool lines;                 // comments "// N |": the line of the Tree's text (tree_show)
+    bool accumulate, skip_post; // as KernelEnv.flags, but decided when the text is printed
+    // Add comments "// N |" with the line number in the Tree's text (tree_show).
+    bool lines;
 } PtxOptions;
 
 typedef struct PtxCode {
@@ -48,15 +49,14 @@ typedef struct PtxCode {
     const GpuProgram *program;
 } PtxCode;
 
-// False, with a diagnostic, where the Tree has something that PTX cannot say: a function without an
-// implementation on this target.
+// Returns false with a diagnostic if the Tree uses a function that has no implementation in PTX.
 bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList *diags);
 // Maps the Tree (gpu_map) and prints it.
 bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
               PtxCode *out, DiagList *diags);
-// The C header of the text as a file: a function that launches the kernels.
+// Prints the C header that belongs to the PTX file: a function that launches the kernels.
 void ptx_header(Text *out, const PtxCode *code, const Tree *t);
-// What a device loads and runs; `nargs` is that of the Tree.
+// The program that a device loads and runs; `nargs` is the number of arguments of the Tree.
 DeviceProgram *ptx_program(Arena *arena, const PtxCode *code, int nargs);
 
 #endif

@@ -1,11 +1,12 @@
-// Loops, guards and leaves.
+// Prints loops, guards and leaves.
 //
-// Straight-line code (a subtree of unrolled loops whose guards are decided) is scanned before it is
-// written, so that neighbouring elements are loaded together; while one iteration of its outermost
-// loop is computed, the operands of the next are already being loaded from shared memory.
+// Straight-line code is a subtree of unrolled loops whose guards are all decided. It is scanned
+// before it is printed, so that neighbouring elements are loaded together. While it computes one
+// iteration of its outermost loop, it already loads the operands of the next one from shared
+// memory.
 //
-// A serial loop, and the grid, are divided where guards begin to fail: up to there the code has no
-// guards.
+// A serial loop, and the grid, are divided at the point where guards may begin to fail; the code
+// before that point has no guards.
 #include "code/ptx/ptx_impl.h"
 
 #include "base/bug.h"
@@ -36,8 +37,8 @@ static bool is_straight(const KernelWriter *w, const GpuNode *n) {
     return true;
 }
 
-// Code that copies asynchronously for a later iteration, guarded or not: it changes nothing that is
-// known of memory now.
+// Does the node only copy asynchronously for a later iteration, with or without guards? Such code
+// does not change any element that is known now.
 static bool is_copy(const KernelWriter *w, const GpuNode *n) {
     if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
     if (n->kind == GPU_LEAF)
@@ -48,7 +49,7 @@ static bool is_copy(const KernelWriter *w, const GpuNode *n) {
     return true;
 }
 
-// Waits, then copies, then straight-line code.
+// A wait and a barrier, then copies, then straight-line code.
 static bool is_stage(const KernelWriter *w, const GpuNode *n) {
     const GpuNode *last = n->child.n > 2 ? n->child.at[n->child.n - 1] : NULL;
     if (!last || n->child.at[0]->kind != GPU_WAIT || !is_straight(w, last)) return false;
@@ -76,13 +77,13 @@ void for_instances(KernelWriter *w, const GpuNode *n, LeafVisit *fn, void *user)
     }
 }
 
-// Loops that change an element or a guard that matters, as found leaf by leaf.
+// Finds the unrolled loops that change an element or a relevant guard, leaf by leaf.
 typedef struct ElementLoops {
     KernelWriter *w;
     const ElementUse *use;
     void *user;
     const GpuNode *leaf;
-    VEC(int) path; // unrolled loops around
+    VEC(int) path; // surrounding unrolled loops
     bool *changes; // per id
 } ElementLoops;
 
@@ -203,7 +204,7 @@ static void leaf_now(KernelWriter *w, const GpuNode *n) {
     w->leaf = NULL;
 }
 
-// Predicate: this thread is number 0 on the axes.
+// A predicate: the thread has number 0 on all of the axes.
 Opnd first_thread(KernelWriter *w, unsigned axes) {
     Opnd all = {0};
     bool any = false;
@@ -241,8 +242,8 @@ static void late_emit(KernelWriter *w) {
     w->late.n = 0;
 }
 
-// An iteration of a pipelined loop: its first operands come before the copies for a later one,
-// which nobody waits for.
+// Prints an iteration of a pipelined loop. It loads its first operands before it starts the copies
+// for a later iteration, which need not finish soon.
 static void stage_emit(KernelWriter *w, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) {
         const GpuNode *c = n->child.at[i];
@@ -273,7 +274,7 @@ static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
     w->fetching = before;
 }
 
-// A comment: the code that follows belongs to this node.
+// Prints a comment: the code that follows belongs to this node.
 static void mark(KernelWriter *w, const GpuNode *n) {
     int at = w->line_of && n->from ? numbers_get(w->line_of, n->from) : -1;
     if (at > 0) line(w, "// %d |", at);
@@ -309,8 +310,8 @@ static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_
     w->g->hi[n->id] = max_i64(n->extent - 1, 0);
 }
 
-// The number of leading values of index `id` for which a guard below surely holds; INT64_MAX: all
-// guards that mention it.
+// Reduces *full to the number of leading values of index `id` for which all guards below hold. It
+// stays INT64_MAX if no guard limits them.
 static void count_full(const KernelWriter *w, const GpuNode *n, int id, int64_t *full) {
     for (int i = 0; i < n->guard.n; i++) {
         const Affine *a = n->guard.at[i];
@@ -409,7 +410,7 @@ static bool waits(const GpuNode *n) {
     return false;
 }
 
-// Elements that belong to one thread stay in its registers from nest to nest.
+// Keeps elements that belong to one thread in its registers across all nests.
 static void whole_body(KernelWriter *w) {
     GpuNode all = {.kind = GPU_SEQ, .id = w->g->nids};
     bool keep = waits(w->k->body);
@@ -421,7 +422,7 @@ static void whole_body(KernelWriter *w) {
     memory_flush(w);
 }
 
-// Blocks of which all guards hold run code without guards.
+// Blocks in which all guards hold run a version of the code without guards.
 void body_grid(KernelWriter *w) {
     int64_t full[3];
     bool some = false, none = false;

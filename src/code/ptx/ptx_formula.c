@@ -1,5 +1,5 @@
-// Elementary functions as formulas of exp, log, sine and cosine, in f64. f32 operands are widened:
-// their squares are exact, and nothing overflows; for f64 operands the formulas scale.
+// Elementary functions as formulas of exp, log, sine and cosine, in f64. f32 operands are converted
+// to f64, where their squares are exact and nothing overflows. For f64 operands the formulas scale.
 #include "code/ptx/ptx_formula.h"
 
 #include "base/bug.h"
@@ -39,7 +39,8 @@ bool formula_has(ExprOp op) {
 
 // --- Roots ---------------------------------------------------------------------------------------
 
-// Square root of a sum of squares; those of very large and very small f64 are scaled by a power.
+// The square root of a sum of squares. Very large and very small f64 operands are scaled by a power
+// of two.
 static Opnd norm(KernelWriter *w, int n, const Opnd *x, bool inverse, bool wide) {
     Opnd scale = f64(1), back = f64(1), y[4];
     if (wide) {
@@ -56,15 +57,16 @@ static Opnd norm(KernelWriter *w, int n, const Opnd *x, bool inverse, bool wide)
     Opnd r = root(w, sum);
     if (inverse) r = NEW(w, REG_64, "rcp.rn.f64", r);
     if (wide) r = mul(w, r, inverse ? scale : back);
-    for (int i = 0; i < n; i++) { // infinity wins over NaN
+    // The result is infinite if any operand is, even if another is NaN.
+    for (int i = 0; i < n; i++) {
         Opnd inf = is(w, "setp.eq.f64", size_of(w, x[i]), u64(inf_bits));
         r = where(w, inf, inverse ? f64(0) : u64(inf_bits), r);
     }
     return r;
 }
 
-// 2^(log2(a)/3), and a step of Newton's method for f64, whose residual is exact but for its last
-// bit: a - y³ with y² in two pieces. Denormal numbers are scaled by 2^162.
+// 2^(log2(a)/3). For f64, a step of Newton's method follows, with a residual a - y³ that is exact
+// except for its last bit, because y² is kept in two parts. Denormal numbers are scaled by 2^162.
 static Opnd cube_root(KernelWriter *w, Opnd x, bool wide) {
     Opnd a = size_of(w, x), small = {0};
     if (wide) {
@@ -86,7 +88,8 @@ static Opnd cube_root(KernelWriter *w, Opnd x, bool wide) {
 
 // --- Angles --------------------------------------------------------------------------------------
 
-// atan of x >= 0: above 1 from 1/x, above tan(pi/8) from (t - 1)/(t + 1); then its series.
+// atan of x >= 0. Above 1 it is computed from 1/x, above tan(pi/8) from (t - 1)/(t + 1), and below
+// by its series.
 static Opnd atan_of(KernelWriter *w, Opnd x, bool wide) {
     Opnd large = is(w, "setp.gt.f64", x, f64(1));
     Opnd t = where(w, large, NEW(w, REG_64, "rcp.rn.f64", x), x);
@@ -97,7 +100,7 @@ static Opnd atan_of(KernelWriter *w, Opnd x, bool wide) {
     for (int k = last - 2; k >= 3; k -= 2)
         sum = fma3(w, z, sum, f64(k % 4 == 1 ? 1.0 / k : -1.0 / k));
     Opnd y = fma3(w, mul(w, t, z), sum, t);
-    // π/2 or π/4, in two pieces, and y, or less it.
+    // The result is π/2 or π/4, in two parts, plus or minus y; or y itself.
     Opnd high = where(w, middle, f64(0x1.921fb54442d18p-1),
                       where(w, large, f64(0x1.921fb54442d18p+0), f64(0)));
     Opnd low = where(w, middle, f64(0x1.1a62633145c07p-55),
@@ -106,10 +109,11 @@ static Opnd atan_of(KernelWriter *w, Opnd x, bool wide) {
     return add(w, high, add(w, y, low));
 }
 
-// By quadrants of x from the quotient of the smaller by the larger.
+// Computes the angle from the quotient of the smaller by the larger operand, then corrects it for
+// the quadrant.
 static Opnd atan2_of(KernelWriter *w, Opnd y, Opnd x, bool wide) {
     Opnd ay = size_of(w, y), ax = size_of(w, x), ratio = quot(w, ay, ax);
-    ratio = where(w, is(w, "setp.eq.f64", ay, ax), f64(1), ratio); // infinities too
+    ratio = where(w, is(w, "setp.eq.f64", ay, ax), f64(1), ratio); // also for infinities
     ratio = where(w, is(w, "setp.eq.f64", ay, f64(0)), f64(0), ratio);
     Opnd q = atan_of(w, ratio, wide);
     Opnd back = sub(w, f64(0x1.921fb54442d18p+1), sub(w, q, f64(0x1.1a62633145c07p-53)));
@@ -117,7 +121,8 @@ static Opnd atan2_of(KernelWriter *w, Opnd y, Opnd x, bool wide) {
     return where(w, is(w, "setp.nan.f64", y, x), add(w, x, y), with_sign(w, q, y));
 }
 
-// |x| mod 2 is exact; halves of a turn are mirrored to the first quarter.
+// sin(πx) and cos(πx). |x| mod 2 is exact; the symmetries reduce it to the first quarter
+// of the circle.
 static Opnd turns(KernelWriter *w, ExprOp op, Opnd x) {
     Opnd a = size_of(w, x), half = mul(w, a, f64(0.5));
     Opnd whole = NEW(w, REG_64, "cvt.rmi.f64.f64", half), r = fma3(w, whole, f64(-2), a);
@@ -141,8 +146,8 @@ static Opnd turns(KernelWriter *w, ExprOp op, Opnd x) {
 
 // --- Hyperbolic functions ------------------------------------------------------------------------
 
-// With e = expm1(a): (e + e/(e + 1))/2; with e = exp(a): (e + 1/e)/2. Where e^a overflows, e^(a/2)
-// squared.
+// With e = expm1(a) the value is (e + e/(e + 1))/2, with e = exp(a) it is (e + 1/e)/2. Where e^a
+// overflows, it is computed as the square of e^(a/2).
 static Opnd hyperbolic(KernelWriter *w, ExprOp op, Opnd x, bool wide) {
     Opnd a = size_of(w, x), y;
     if (op == OP_SINH) {
@@ -185,7 +190,7 @@ static Opnd inverse_hyperbolic(KernelWriter *w, ExprOp op, Opnd x, bool wide) {
 
 // --- Powers --------------------------------------------------------------------------------------
 
-// A number in two pieces: high, and what is left, at most half a unit of it.
+// A number as the sum of two: `high`, and a correction of at most half a unit in its last place.
 typedef struct TwoPart {
     Opnd high, low;
 } TwoPart;
@@ -201,12 +206,14 @@ static TwoPart pair_mul(KernelWriter *w, TwoPart a, TwoPart b) {
     return pair_sum(w, high, low, f64(0));
 }
 
-// log2(a) = e + log2(m), sqrt(1/2) < m < sqrt(2), from log(m) = 2·(s + s·z·(1/3 + z/5 + ...)) with
-// s = (m - 1)/(m + 1) and z = s². The terms from z/5 on are small enough for one piece.
+// log2(a) = e + log2(m), sqrt(1/2) < m < sqrt(2), where log(m) = 2·(s + s·z·(1/3 + z/5 + ...)) with
+// s = (m - 1)/(m + 1) and z = s². The terms from z/5 on are so small that one f64 is enough for
+// them.
 static TwoPart log2_pair(KernelWriter *w, Opnd a) {
     Opnd tiny = is(w, "setp.lt.f64", a, f64(0x1p-1022));
     Opnd n = where(w, tiny, mul(w, a, f64(0x1p54)), a), lower = u64(0x3fe6a09e667f3bcdull);
-    Opnd bits = NEW(w, REG_64, "sub.s64", n, lower); // exponents change at sqrt(1/2)
+    // So that the mantissa is in [sqrt(1/2), sqrt(2)).
+    Opnd bits = NEW(w, REG_64, "sub.s64", n, lower);
     Opnd e = NEW(w, REG_64, "shr.s64", bits, lit(REG_32, 52));
     Opnd m = NEW(w, REG_64, "and.b64", bits, u64(0xfffffffffffffull));
     m = NEW(w, REG_64, "add.s64", m, lower);
@@ -225,13 +232,13 @@ static TwoPart log2_pair(KernelWriter *w, Opnd a) {
     p = pair_mul(w, s, p);
     p = pair_sum(w, s.high, p.high, add(w, s.low, p.low));
     p = pair_mul(w, p, (TwoPart){f64(0x1.71547652b82fep+1), f64(0x1.777d0ffda0d24p-55)}); // 2/ln 2
-    // e may be 0; it is a whole number otherwise, and larger.
+    // e is 0, or an integer of larger magnitude than p.
     TwoPart sum = pair_sum(w, e, p.high, p.low);
     Opnd none = is(w, "setp.eq.f64", e, f64(0));
     return (TwoPart){where(w, none, p.high, sum.high), where(w, none, p.low, sum.low)};
 }
 
-// a^y = 2^(y·log2(a)) for a > 0; the low piece of the exponent is a factor close to 1.
+// a^y = 2^(y·log2(a)) for a > 0. The low part of the exponent becomes a factor close to 1.
 static Opnd power_of(KernelWriter *w, Opnd a, Opnd y) {
     TwoPart l = log2_pair(w, a);
     Opnd high = mul(w, y, l.high), low = fma3(w, y, l.high, minus(w, high));
@@ -246,8 +253,8 @@ static Opnd power_of(KernelWriter *w, Opnd a, Opnd y) {
     return where(w, is(w, "setp.eq.f64", a, f64(INFINITY)), all, exact);
 }
 
-// Negative x: the sign of odd powers, NaN where y is not whole. 1 where y = 0 or x = 1, whatever
-// the other is.
+// For negative x, the result is negative if y is odd, and NaN if y is not an integer. The result is
+// 1 if y = 0 or x = 1, even if the other operand is NaN.
 static Opnd power(KernelWriter *w, Opnd x, Opnd y) {
     Opnd a = size_of(w, x), most = f64(0x1.fffffffffffffp+1023), nan = u64(nan_bits);
     Opnd finite = NEW(w, REG_64, "min.f64", y, most);
@@ -267,7 +274,7 @@ static Opnd power(KernelWriter *w, Opnd x, Opnd y) {
 
 // --- Bits ----------------------------------------------------------------------------------------
 
-// The exponent as a number; f32 denormals are normal in f64.
+// The exponent as a number. f32 denormals are normal numbers in f64.
 static Opnd exponent(KernelWriter *w, Opnd x, bool wide) {
     Opnd a = size_of(w, x), n = a, less = u64(1023);
     if (wide) {
@@ -281,8 +288,8 @@ static Opnd exponent(KernelWriter *w, Opnd x, bool wide) {
     return where(w, is(w, "setp.lt.f64", a, u64(inf_bits)), e, a);
 }
 
-// From |x| mod 2|y|, which is exact, |y| is subtracted once or twice, exactly. Halves of the
-// smallest numbers are not exact: there, doubles are compared.
+// Computes |x| mod 2|y|, which is exact, and subtracts |y| at most twice, also exactly. Half of a
+// very small number is not exact, so there the comparison uses doubled values.
 static Opnd remainder_of(KernelWriter *w, Opnd x, Opnd y) {
     Opnd ax = size_of(w, x), ay = size_of(w, y), half = mul(w, ay, f64(0.5));
     Opnd r = func_fmod_far(w, ax, add(w, ay, ay));
@@ -294,12 +301,12 @@ static Opnd remainder_of(KernelWriter *w, Opnd x, Opnd y) {
     r = where(w, over, where(w, again, twice, once), r);
     Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
     r = NEW(w, REG_64, "xor.b64", r, sign);
-    Opnd fine = is(w, "setp.lt.f64", ax, u64(inf_bits)); // false of NaN too
+    Opnd fine = is(w, "setp.lt.f64", ax, u64(inf_bits)); // false for NaN
     r = where(w, fine, r, u64(nan_bits));
     return where(w, is(w, "setp.gt.f64", ay, f64(0)), r, u64(nan_bits));
 }
 
-// --- All of it -----------------------------------------------------------------------------------
+// --- Dispatch ------------------------------------------------------------------------------------
 
 Opnd formula_value(KernelWriter *w, ExprOp op, bool wide, const Opnd *x) {
     switch (op) {
@@ -320,7 +327,7 @@ Opnd formula_value(KernelWriter *w, ExprOp op, bool wide, const Opnd *x) {
     case OP_ATAN: return with_sign(w, atan_of(w, size_of(w, x[0]), wide), x[0]);
     case OP_ATAN2: return atan2_of(w, x[0], x[1], wide);
     case OP_ASIN:
-    case OP_ACOS: { // the other side of a right triangle
+    case OP_ACOS: { // from the other leg of a right triangle
         Opnd side = root(w, mul(w, sub(w, f64(1), x[0]), add(w, f64(1), x[0])));
         return op == OP_ASIN ? atan2_of(w, x[0], side, wide) : atan2_of(w, side, x[0], wide);
     }

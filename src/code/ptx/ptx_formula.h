@@ -1,17 +1,18 @@
-// Arithmetic in f64, for the functions that are formulas of others.
+// Arithmetic in f64 for the functions that ptx_formula.c and ptx_special.c express as formulas.
 #ifndef LW_CODE_PTX_PTX_FORMULA_H
 #define LW_CODE_PTX_PTX_FORMULA_H
 
 #include "code/ptx/ptx_impl.h"
 
 // --- ptx_func.c ----------------------------------------------------------------------------------
-// A function that math_has, as instructions; its operands are of the type.
+// Prints a function for which math_has holds as instructions. Its operands have the type `type`.
 Opnd func_expand(KernelWriter *w, ExprOp op, Type type, const Opnd *args);
 Opnd func_fmod_far(KernelWriter *w, Opnd a, Opnd b); // |a| mod |b|, both finite, b not 0
 
 // --- ptx_formula.c, ptx_special.c ----------------------------------------------------------------
-// Functions of f64 operands. With `wide` they are right to 4 units in the last place for all of
-// them; otherwise for operands and results that are f32, to much less than one.
+// Functions of f64 operands. With `wide` the error is at most 4 units in the last place of f64 for
+// all operands. Otherwise operands and results are f32 values, and the error is far below one unit
+// in the last place of f32.
 bool formula_has(ExprOp op);
 Opnd formula_value(KernelWriter *w, ExprOp op, bool wide, const Opnd *x);
 bool special_has(ExprOp op, Type type);

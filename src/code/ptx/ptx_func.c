@@ -1,7 +1,8 @@
-// Functions of floats. Those that code/micro makes of arithmetic for the CPU are the same formulas
-// here, one lane wide, so both back-ends round alike; the arguments that the CPU leaves to a call
-// (huge angles, quotients beyond the mantissa) are computed here by integer arithmetic, and the
-// functions that it leaves to a call always by formulas (ptx_formula.c, ptx_special.c).
+// Functions of floats. Functions that code/micro expands to arithmetic for the CPU use the same
+// formulas here, one lane wide, so both back-ends round alike. Where the CPU calls a function for
+// rare arguments (huge angles, quotients beyond the mantissa), the code here uses integer
+// arithmetic. Where the CPU always calls a function, it uses formulas (ptx_formula.c,
+// ptx_special.c).
 #include "code/ptx/ptx_formula.h"
 
 #include "base/bug.h"
@@ -74,7 +75,7 @@ static Opnd micro_value(KernelWriter *w, const Micro *m, const Opnd *v) {
     }
 }
 
-// The function as micro-operations, and these as instructions.
+// Expands the function to micro-operations, and prints these as instructions.
 Opnd func_expand(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
     Seg seg;
     int arg[4], n = op_info[op].arity;
@@ -111,8 +112,8 @@ Opnd func_expand(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
 
 // --- Huge angles ---------------------------------------------------------------------------------
 //
-// x = m·2^e with an integer m of 53 bits. The bits of 2/π from the one of weight 2^(1-e) on, times
-// m, give x·2/π modulo 4: two bits of quadrant, then 126 bits of fraction.
+// x = m·2^e with an integer m of 53 bits. m times the bits of 2/π from weight 2^(1-e) on gives
+// x·2/π modulo 4: two bits for the quadrant, then 126 bits of fraction.
 
 static const uint64_t two_over_pi[] = {
     0x0000000000000000ull, 0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull,
@@ -121,7 +122,7 @@ static const uint64_t two_over_pi[] = {
     0x1ff897ffde05980full, 0xef2f118b5a0a6d1full, 0x6d367ecf27cb09b7ull, 0x4f463f669e5fea2dull,
     0x7527bac7ebe5f17bull, 0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull};
 
-// Four words of the table from number `word` on.
+// Four words of the table, from index `word` on.
 static void table_words(KernelWriter *w, Opnd word, Opnd *out) {
     int n = (int)(sizeof two_over_pi / sizeof *two_over_pi) - 3;
     for (int i = 0; i < 4; i++) out[i] = moved(w, u64(two_over_pi[n - 1 + i]));
@@ -132,13 +133,13 @@ static void table_words(KernelWriter *w, Opnd word, Opnd *out) {
     }
 }
 
-// sin or cos of a double beyond the reach of the polynomial's own reduction.
+// sin or cos of a double that is too large for the range reduction of the polynomial.
 static Opnd trig_far(KernelWriter *w, ExprOp op, Opnd x) {
     Opnd field = NEW(w, REG_32, "cvt.u32.u64", NEW(w, REG_64, "shr.u64", x, lit(REG_32, 52)));
     field = NEW(w, REG_32, "and.b32", field, lit(REG_32, 0x7ff));
     Opnd m = NEW(w, REG_64, "and.b64", x, u64(0xfffffffffffffull));
     m = NEW(w, REG_64, "or.b64", m, u64(0x10000000000000ull));
-    // The first bit that counts has number e + 61 of the table, which begins with 64 zeros.
+    // The first relevant bit is bit e + 61 of the table, which begins with 64 zeros.
     Opnd at = NEW(w, REG_32, "sub.s32", field, lit(REG_32, 1075 - 61 - 1));
     at = NEW(w, REG_32, "max.s32", at, lit(REG_32, 0));
     Opnd word = NEW(w, REG_32, "shr.u32", at, lit(REG_32, 6));
@@ -156,7 +157,7 @@ static Opnd trig_far(KernelWriter *w, ExprOp op, Opnd x) {
     Opnd low = NEW(w, REG_64, "add.s64", l1, l2);
     Opnd carry = NEW(w, REG_PRED, "setp.lt.u64", low, l1);
     high = NEW(w, REG_64, "add.s64", high, NEW(w, REG_64, "selp.b64", u64(1), u64(0), carry));
-    // The nearest quadrant, and the rest as a signed fraction of one.
+    // The nearest quadrant, and the remainder as a signed fraction of a quadrant.
     Opnd q = NEW(w, REG_64, "add.s64", high, u64(0x2000000000000000ull));
     q = NEW(w, REG_64, "shr.u64", q, lit(REG_32, 62));
     Opnd f1 = NEW(w, REG_64, "shl.b64", high, lit(REG_32, 2));
@@ -174,7 +175,7 @@ static Opnd trig_far(KernelWriter *w, ExprOp op, Opnd x) {
     }
     Opnd r = NEW(w, REG_64, "mul.rn.f64", sum,
                  lit_value(TYPE_F64, (Value){.f = 1.57079632679489661923}));
-    // |r| <= π/4: the reduction inside finds quadrant 0.
+    // |r| <= π/4, so the range reduction of the formula finds quadrant 0.
     w->near = true;
     Opnd sine = func_expand(w, OP_SIN, TYPE_F64, &r), cosine = func_expand(w, OP_COS, TYPE_F64, &r);
     w->near = false;
@@ -192,13 +193,14 @@ static Opnd trig_far(KernelWriter *w, ExprOp op, Opnd x) {
     return NEW(w, REG_64, "selp.b64", u64(0x7ff8000000000000ull), y, bad);
 }
 
-// --- Remainders of any size ----------------------------------------------------------------------
+// --- Remainders for any quotient
+// ------------------------------------------------------------------
 
 // |a| mod |b| of finite doubles, b not 0, by long division of the mantissas, bit by bit.
 Opnd func_fmod_far(KernelWriter *w, Opnd a, Opnd b) {
     Opnd mag = u64(INT64_MAX), mask = u64(0xfffffffffffffull), one = u64(0x10000000000000ull);
     Opnd in[2] = {NEW(w, REG_64, "and.b64", a, mag), NEW(w, REG_64, "and.b64", b, mag)}, m[2], e[2];
-    for (int i = 0; i < 2; i++) { // denormals are made normal, with lower exponents
+    for (int i = 0; i < 2; i++) { // normalise denormals, with lower exponents
         Opnd low = NEW(w, REG_PRED, "setp.lt.f64", in[i], f64(0x1p-1022));
         Opnd n = where(w, low, mul(w, in[i], f64(0x1p54)), in[i]);
         Opnd field = NEW(w, REG_32, "cvt.u32.u64", NEW(w, REG_64, "shr.u64", n, lit(REG_32, 52)));
@@ -208,7 +210,7 @@ Opnd func_fmod_far(KernelWriter *w, Opnd a, Opnd b) {
     }
     Opnd r = moved(w, m[0]), left = NEW(w, REG_32, "sub.s32", e[0], e[1]), p = reg_new(w, REG_PRED);
     int loop = label_new(w), end = label_new(w);
-    INS(w, "setp.lt.s32", p, left, lit(REG_32, 0)); // |a| < |b| when it is negative
+    INS(w, "setp.lt.s32", p, left, lit(REG_32, 0)); // negative if |a| < |b|
     Opnd below = p;
     Opnd out = moved(w, in[0]);
     branch(w, below, true, end);
@@ -221,7 +223,8 @@ Opnd func_fmod_far(KernelWriter *w, Opnd a, Opnd b) {
     INS(w, "selp.b64", r, r, twice, last);
     INS(w, "sub.s32", left, left, lit(REG_32, 1));
     branch(w, last, false, loop);
-    // r·2^(e - 1075), exact: a negative power leaves an integer, the others go in halves.
+    // r·2^(e - 1075), exactly: a negative exponent leaves an integer, other exponents are applied
+    // in two halves.
     Opnd f = mul(w, NEW(w, REG_64, "cvt.rn.f64.u64", r), f64(0x1p-1000));
     Opnd k = NEW(w, REG_32, "sub.s32", e[1], lit(REG_32, 1));
     Opnd down = NEW(w, REG_32, "min.s32", k, lit(REG_32, 0));
@@ -244,7 +247,7 @@ static Opnd remainder_far(KernelWriter *w, ExprOp op, Opnd a, Opnd b) {
     Opnd r = func_fmod_far(w, a, b);
     r = NEW(w, REG_64, "or.b64", r, NEW(w, REG_64, "and.b64", a, sign));
     Opnd zero = lit_value(TYPE_F64, (Value){.f = 0});
-    if (op == OP_MOD) { // the sign of b
+    if (op == OP_MOD) { // the result has the sign of b
         Opnd none = NEW(w, REG_PRED, "setp.eq.f64", r, zero);
         Opnd apart = NEW(w, REG_PRED, "setp.lt.s64", NEW(w, REG_64, "xor.b64", r, b), u64(0));
         Opnd sum = NEW(w, REG_64, "add.rn.f64", r, b);
@@ -256,7 +259,7 @@ static Opnd remainder_far(KernelWriter *w, ExprOp op, Opnd a, Opnd b) {
     Opnd nan_b = NEW(w, REG_PRED, "setp.gt.u64", size_b, inf);
     Opnd null = NEW(w, REG_PRED, "setp.eq.s64", size_b, u64(0));
     bad = NEW(w, REG_PRED, "or.pred", NEW(w, REG_PRED, "or.pred", bad, nan_b), null);
-    // By infinity: a itself, or infinity where the signs differ and a is not 0.
+    // Modulo infinity the result is a, or infinity if the signs differ and a is not 0.
     Opnd infinite = NEW(w, REG_PRED, "setp.eq.s64", size_b, inf), whole = a;
     if (op == OP_MOD) {
         Opnd apart = NEW(w, REG_PRED, "setp.lt.s64", NEW(w, REG_64, "xor.b64", a, b), u64(0));
@@ -280,7 +283,8 @@ static Opnd far_value(KernelWriter *w, ExprOp op, Type t, const Opnd *args) {
     return t == TYPE_F64 ? z : NEW(w, REG_32, "cvt.rn.f32.f64", z);
 }
 
-// See MI_RESCUE: the formula's value where it is right, else the slow way, behind a branch.
+// See MI_RESCUE: selects the value of the formula where it is accurate; elsewhere a branch leads to
+// the slow computation.
 static Opnd rescue(KernelWriter *w, const Micro *m, const Opnd *v) {
     bool two = op_info[m->op].arity == 2;
     Opnd usual = two ? v[1] : v[2];
@@ -297,9 +301,10 @@ static Opnd rescue(KernelWriter *w, const Micro *m, const Opnd *v) {
     return z;
 }
 
-// --- All of it -----------------------------------------------------------------------------------
+// --- Dispatch
+// -------------------------------------------------------------------------------------
 
-// Operations that are instructions, or a few.
+// Operations that take one or a few instructions.
 static bool is_plain(ExprOp op) {
     switch (op) {
     case OP_ADD:
@@ -325,7 +330,7 @@ static bool is_plain(ExprOp op) {
     }
 }
 
-// As micro-operations; the CPU calls the C library for powers in f64.
+// Functions that expand to micro-operations. For powers in f64 the CPU calls the C library instead.
 static bool is_expanded(ExprOp op, Type t) {
     return math_has(op, t) && !(op == OP_POW && t == TYPE_F64);
 }
@@ -336,7 +341,7 @@ bool func_has(ExprOp op, Type type) {
     return is_expanded(op, t) || is_plain(op) || formula_has(op) || special_has(op, t);
 }
 
-// Is it a product, or a reciprocal? The CPU's is, too.
+// Is the power a product or a reciprocal, as on the CPU?
 static bool is_small_power(ExprOp op, const Opnd *args) {
     double y;
     if (op != OP_POW || !args[1].literal) return false;
@@ -344,7 +349,7 @@ static bool is_small_power(ExprOp op, const Opnd *args) {
     return y == 1 || y == 2 || y == 3 || y == -1;
 }
 
-// The next number towards y: the bits of x, one up or down.
+// The next number after x towards y: the bits of x plus or minus 1.
 static Opnd next_after(KernelWriter *w, Type t, Opnd x, Opnd y) {
     bool wide = t == TYPE_F64;
     RegClass c = wide ? REG_64 : REG_32;
@@ -355,7 +360,7 @@ static Opnd next_after(KernelWriter *w, Type t, Opnd x, Opnd y) {
     const char *selp = wide ? "selp.b64" : "selp.b32";
     Opnd zero = lit(c, 0), below = NEW(w, REG_PRED, wide ? "setp.lt.f64" : "setp.lt.f32", x, y);
     Opnd negative = NEW(w, REG_PRED, wide ? "setp.lt.s64" : "setp.lt.s32", x, zero);
-    Opnd away = NEW(w, REG_PRED, "xor.pred", below, negative); // from zero
+    Opnd away = NEW(w, REG_PRED, "xor.pred", below, negative); // away from zero
     Opnd step = NEW(w, c, selp, lit(c, 1), lit(c, UINT64_MAX), away);
     Opnd next = NEW(w, c, wide ? "add.s64" : "add.s32", x, step);
     Opnd least = NEW(w, c, or, NEW(w, c, and, y, lit(c, sign)), lit(c, 1));

@@ -1,4 +1,4 @@
-// The C header of a file of kernels: a function that launches them through the CUDA driver.
+// Prints the C header of a file of kernels: a function that launches them through the CUDA driver.
 #include "code/ptx/ptx.h"
 
 static void describe(Text *out, const Tree *t) {

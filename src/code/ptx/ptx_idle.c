@@ -1,23 +1,24 @@
-// Guards that nobody needs to ask. In a tile that sticks out of the result, threads have elements
-// that do not exist. Such an element is in a register, and the guard on its store keeps it there:
+// Finds idle guards, which need not be tested. In a tile that extends beyond the result, threads
+// compute elements that do not exist. Such an element is in a register, and the guard on its store
+// prevents it from reaching memory:
 //
 //     if (m < M && n < N) sum += A[m][k]*B[k][n]        sum += A[m][k]*B[k][n]
 //     ...                                          ->   ...
 //     if (m < M && n < N) C[m][n] = sum                 if (m < M && n < N) C[m][n] = sum
 //
-// A guard of a computation is idle where it is also a guard of the store of every element that is
-// computed below it, and the computation may run on anything: it reads shared memory and registers,
-// inside of their buffers, and only adds and multiplies. Border tiles then have the straight-line
-// code of full ones; their guards remain on copies and stores.
+// A guard of a computation is idle if it also guards the store of every element that is computed
+// below it, and if the computation is harmless for any operands: it reads shared memory and
+// registers inside their buffers, and only adds and multiplies. Border tiles then have the same
+// straight-line code as full tiles; only their copies and stores have guards.
 #include "code/ptx/ptx_impl.h"
 
 typedef struct IdleSearch {
     KernelWriter *w;
     KeepsGuard *keeps;
     void *user;
-    VEC(IdleGuard) pair; // guards that may be idle
-    VEC(bool) refuted;   // per pair
-    VEC(int) path;       // pairs of the nodes around
+    VEC(IdleGuard) pair; // guards that may be idle, with their nodes
+    VEC(bool) refuted;   // per pair: the guard is not idle
+    VEC(int) path;       // pairs of the surrounding nodes
 } IdleSearch;
 
 bool guard_is_idle(const KernelWriter *w, const GpuNode *n, const Affine *a) {
@@ -41,7 +42,7 @@ static bool may_read(const KernelWriter *w, const Access *a) {
     return (space == GPU_SHARED || space == GPU_REGISTER) && is_inside(w, a);
 }
 
-// Sums and products of floats: an undefined operand gives an undefined result, and no more.
+// Sums and products of floats: an undefined operand only makes the result undefined.
 static bool is_harmless(const KernelWriter *w, const Expr *e) {
     if (e->kind == EXPR_CONST) return true;
     if (e->kind == EXPR_READ) return may_read(w, e->access);
@@ -77,11 +78,12 @@ static bool find_pairs(IdleSearch *d, const GpuNode *n) {
     int last = d->pair.n;
     for (int i = 0; i < n->child.n; i++) plain &= find_pairs(d, n->child.at[i]);
     while (d->refuted.n < d->pair.n) vec_push(d->w->arena, &d->refuted, false);
-    for (int k = first; k < last; k++) d->refuted.at[k] |= !plain; // others wait below
+    // Not if there is a barrier or another wait below.
+    for (int k = first; k < last; k++) d->refuted.at[k] |= !plain;
     return plain;
 }
 
-// Does the loop change elements below, or a guard?
+// Does the loop's index occur in a guard, or in an element that is written below?
 static bool loop_matters(const IdleSearch *d, const GpuNode *n, int id) {
     for (int k = 0; k < d->pair.n; k++)
         if (affine_uses_iter(d->pair.at[k].guard, id)) return true;
@@ -91,7 +93,7 @@ static bool loop_matters(const IdleSearch *d, const GpuNode *n, int id) {
     return false;
 }
 
-// Every instance of the leaves below, with the guards around it.
+// Visits every instance of the leaves below, with the guards around it.
 static void see_instances(IdleSearch *d, const GpuNode *n) {
     KernelWriter *w = d->w;
     int before = d->path.n;

@@ -1,13 +1,14 @@
-// What the files of this folder share: registers, instructions, and the kernel being written.
+// Declarations shared by the files of this folder: registers, instructions, and the state of the
+// kernel being printed.
 #ifndef LW_CODE_PTX_PTX_IMPL_H
 #define LW_CODE_PTX_PTX_IMPL_H
 
 #include "code/ptx/ptx.h"
 
-// Registers by size: predicates, 16, 32 and 64 bits.
+// Register classes by size: predicates, 16, 32 and 64 bits.
 typedef enum RegClass { REG_PRED, REG_16, REG_32, REG_64, REG_CLASSES } RegClass;
 
-// An operand: a register, or bits of the class as a literal.
+// An operand: a register, or a literal as the bits of its class.
 typedef struct Opnd {
     uint8_t class;
     bool literal;
@@ -16,21 +17,22 @@ typedef struct Opnd {
     uint64_t bits;
 } Opnd;
 
-// An access with its address taken apart: base + rest + constant + Σ coef·(unrolled index).
+// An access with its address as a sum: base + rest + constant + Σ coef·(unrolled index).
 typedef struct AccessPlan {
     const Access *access;
-    bool hard;          // checked, or with subscripts that are read from memory
-    const Affine *rest; // bytes; over registers
+    bool hard;          // the address has run-time checks or subscripts that are read from memory
+    const Affine *rest; // in bytes, in terms of indices that are in registers
     int64_t constant;
     int nterms;
     const struct UnrolledTerm {
         int id;
         int64_t coef;
     } * term;
-    int align; // bytes by which `rest` is divisible, the buffer's base included
+    int align; // in bytes: a divisor of base + rest
 } AccessPlan;
 
-// An element whose value is known, or a register that is an element.
+// An element whose value is in a register: either a copy of it, or its only place while it is
+// pinned.
 typedef struct Held {
     int buffer;
     const Affine *rest;
@@ -40,14 +42,14 @@ typedef struct Held {
     int align;
 } Held;
 
-// A guard of a node that need not be asked (ptx_idle.c).
+// A guard of a node that need not be tested (ptx_idle.c).
 typedef struct IdleGuard {
     const GpuNode *node;
     const Affine *guard;
 } IdleGuard;
 
 typedef struct Scope {
-    Text head, body; // index arithmetic of the scope, then its instructions
+    Text head, body; // the index arithmetic of the scope, then its instructions
 } Scope;
 
 typedef struct KnownAffine {
@@ -64,17 +66,17 @@ typedef struct KernelWriter {
     Tree *t;
     Exprs *x;
     DiagList *diags;
-    int align; // of arguments
+    int align; // bytes to which arguments are aligned
     bool failed;
     int nregs[REG_CLASSES];
     int nlabels;
     VEC(Scope *) scope;
-    Text *out; // where instructions go now
+    Text *out; // instructions are printed here
     // Indices
-    int *depth;           // per id: the scope that defines it; -1: not open
+    int *depth;           // per id: the scope that defines it; -1: none does
     Opnd *index;          // per id: its register
-    const Affine **fixed; // per id: its value where the loop is unrolled, else NULL
-    int64_t *env;         // the same as a number
+    const Affine **fixed; // per id: its value if the loop is being unrolled, else NULL
+    int64_t *env;         // the same value as a number
     bool *unrolled;       // per id
     VEC(KnownAffine) known;
     int *known_table, known_cap;
@@ -91,17 +93,17 @@ typedef struct KernelWriter {
     const Leaf *leaf;
     Opnd status, scratch_base;
     bool checks, uses_local, uses_shared;
-    bool straight;             // inside straight-line code that was scanned
-    bool near;                 // angles are small: no rescue
-    int64_t shared;            // bytes in use
-    int serial;                // serial loops around
-    bool fetching;             // operands are loaded ahead
-    VEC(const GpuNode *) late; // copies to begin once the first operands are being loaded
+    bool straight;             // the code is straight-line and was scanned
+    bool near;                 // angles are known to be small: MI_RESCUE is not needed
+    int64_t shared;            // bytes of shared memory in use
+    int serial;                // number of surrounding serial loops
+    bool fetching;             // operands are loaded one iteration ahead
+    VEC(const GpuNode *) late; // copies to start after the loads of the first operands
     struct Promotion *promotion;
     bool accumulate, skip_post;
     struct KnownValue *values;          // ptx_known.c: operations whose results are in registers
-    int block;                          // straight-line code so far
-    VEC(uint32_t) version[REG_CLASSES]; // per register: how often it was overwritten
+    int block;                          // number of the current piece of straight-line code
+    VEC(uint32_t) version[REG_CLASSES]; // per register: number of times it was overwritten
     Numbers *line_of;                   // per node of the Tree: its line, for comments; NULL: none
 } KernelWriter;
 
@@ -109,7 +111,7 @@ typedef struct KernelWriter {
 RegClass class_of(Type t);
 Opnd reg_new(KernelWriter *w, RegClass class);
 Opnd lit(RegClass class, uint64_t bits);
-Opnd lit_value(Type t, Value v); // of type_compute(t); bool as 0 or 1 in 32 bits
+Opnd lit_value(Type t, Value v); // of type_compute(t); a bool is 0 or 1 in 32 bits
 void ins(KernelWriter *w, const char *op, int n, const Opnd *args);
 #define INS(w, op, ...)                                                                            \
     ins(w, op, (int)(sizeof((Opnd[]){__VA_ARGS__}) / sizeof(Opnd)), (Opnd[]){__VA_ARGS__})
@@ -123,14 +125,14 @@ void line(KernelWriter *w, const char *format, ...) __attribute__((format(printf
 int label_new(KernelWriter *w);
 void label_put(KernelWriter *w, int label);
 void branch(KernelWriter *w, Opnd pred, bool when, int label);
-Opnd moved(KernelWriter *w, Opnd o); // in a register of its own that may be overwritten
+Opnd moved(KernelWriter *w, Opnd o); // a copy in a new register that may be overwritten
 
 // --- ptx_index.c ---------------------------------------------------------------------------------
-// The value in 32 bits if it fits, else in 64; `wide` asks for 64.
+// The value in a 32-bit register if it fits, else in a 64-bit one; `wide` requests 64 bits.
 Opnd affine_value(KernelWriter *w, const Affine *a, bool wide);
-// base + rest, one register for each `key`.
+// base + rest; one register for each `key`.
 Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *rest);
-// A predicate: all guards hold. `none`: nothing to ask.
+// Whether guards hold: no, yes, or only a test at run time can tell.
 typedef enum Answer { ANSWER_NO, ANSWER_YES, ANSWER_ASK } Answer;
 Answer guards_value(KernelWriter *w, const GpuNode *n, Opnd *pred);
 Answer guard_known(KernelWriter *w, const Affine *a);
@@ -138,8 +140,9 @@ void scope_open(KernelWriter *w);
 void scope_close(KernelWriter *w);
 void known_drop(KernelWriter *w, int count);
 bool fits_32(const KernelWriter *w, const Affine *a);
-Opnd index_read(KernelWriter *w, const Access *a); // an element as an index, i64
-void check_fail(KernelWriter *w, Opnd bad);        // predicate: report this leaf's statement
+Opnd index_read(KernelWriter *w, const Access *a); // an element read as an index, in i64
+// `bad` is a predicate: report the statement of this leaf.
+void check_fail(KernelWriter *w, Opnd bad);
 
 // --- ptx_memory.c --------------------------------------------------------------------------------
 const AccessPlan *access_plan(KernelWriter *w, const Access *a);
@@ -150,15 +153,17 @@ int alignment_of(const KernelWriter *w, int buffer, const Affine *rest);
 Opnd element_at(KernelWriter *w, int buffer, Opnd address, int64_t disp);
 void element_put(KernelWriter *w, int buffer, Opnd address, int64_t disp, Opnd v);
 void loc_drop(KernelWriter *w, Held *l);
-void plans_clear(KernelWriter *w);  // the ranges of indices change
-void memory_flush(KernelWriter *w); // stores what is dirty, forgets what is not pinned
-void memory_store(KernelWriter *w,
-                  int buffer); // stores what is dirty of a buffer, and still knows it
+void plans_clear(KernelWriter *w);  // call it when the ranges of indices change
+void memory_flush(KernelWriter *w); // stores dirty elements, and forgets all that are not pinned
+// Stores the dirty elements of a buffer, but still knows their values.
+void memory_store(KernelWriter *w, int buffer);
 // Before an element with this `rest` is read or written: stores the dirty elements of the buffer
 // that may be the same, and forgets them before a write.
 void memory_settle(KernelWriter *w, int buffer, const Affine *rest, bool write);
-void memory_forget(KernelWriter *w, int from);      // what was learnt in a branch
-void memory_want(KernelWriter *w, const Access *a); // the straight-line code will read it
+// Forgets the values that were learnt in a branch.
+void memory_forget(KernelWriter *w, int from);
+// Announces that the straight-line code will read it.
+void memory_want(KernelWriter *w, const Access *a);
 void wanted_clear(KernelWriter *w);
 Held *loc_find(KernelWriter *w, int buffer, const Affine *rest, int64_t constant);
 Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant);
@@ -171,7 +176,7 @@ Opnd expr_value(KernelWriter *w, const Expr *e);
 Opnd convert(KernelWriter *w, Type to, Type from, Opnd v);
 Opnd operation(KernelWriter *w, ExprOp op, Type type, const Opnd *args); // of type_compute(type)
 Opnd combine(KernelWriter *w, Reduce op, Type type, Opnd a, Opnd b);
-Opnd predicate(KernelWriter *w, Opnd v); // of a bool
+Opnd predicate(KernelWriter *w, Opnd v); // from a bool
 Opnd wrapped(KernelWriter *w, Type t, Opnd v);
 void reg_assign(KernelWriter *w, Opnd to, Opnd v);
 
@@ -190,32 +195,34 @@ Opnd func_value(KernelWriter *w, ExprOp op, Type type, const Opnd *args);
 // --- ptx_body.c ----------------------------------------------------------------------------------
 void body_emit(KernelWriter *w, const GpuNode *n);
 void body_grid(KernelWriter *w);                   // the whole kernel
-Opnd first_thread(KernelWriter *w, unsigned axes); // predicate: number 0 on the axes
+Opnd first_thread(KernelWriter *w, unsigned axes); // a predicate: number 0 on all of the axes
 bool leaf_skipped(const KernelWriter *w, const Leaf *leaf);
 typedef void LeafVisit(KernelWriter *w, const GpuNode *n, void *user);
-// Calls fn for every instance of the leaves below, unrolled loops run, others at their first value.
+// Calls fn for every instance of the leaves below: for all iterations of unrolled loops, and the
+// first one of other loops.
 void for_instances(KernelWriter *w, const GpuNode *n, LeafVisit *fn, void *user);
-// The same for every element that leaves below touch: a loop that changes neither an element nor a
-// guard that matters runs once.
+// The same for every element that the leaves below access: a loop that changes neither an element
+// nor a relevant guard is visited once.
 typedef struct ElementUse {
-    bool (*guard)(const GpuNode *leaf, const Affine *guard, const void *user); // does it matter?
+    // Is the guard relevant?
+    bool (*guard)(const GpuNode *leaf, const Affine *guard, const void *user);
     bool (*access)(const GpuNode *leaf, const Access *a, const void *user);
 } ElementUse;
 void for_elements(KernelWriter *w, const GpuNode *n, const ElementUse *use, LeafVisit *fn,
                   void *user);
-void index_set(KernelWriter *w, int id, int64_t v);        // of an unrolled loop
-bool guard_always(const KernelWriter *w, const Affine *a); // by the ranges of indices
+void index_set(KernelWriter *w, int id, int64_t v);        // sets the index of an unrolled loop
+bool guard_always(const KernelWriter *w, const Affine *a); // do the ranges of indices prove it?
 
 // --- ptx_idle.c ----------------------------------------------------------------------------------
-// Does the store of the element that the leaf computes have the guard, given at the values of
-// unrolled loops?
+// Does the store of the element that the leaf computes have this guard? The values of unrolled
+// loops are substituted in the guard.
 typedef bool KeepsGuard(KernelWriter *w, const GpuNode *leaf, const Affine *guard, void *user);
-// Adds the idle guards below to w->idle.
+// Adds the idle guards below `root` to w->idle.
 void idle_find(KernelWriter *w, const GpuNode *root, KeepsGuard *keeps, void *user);
 bool guard_is_idle(const KernelWriter *w, const GpuNode *n, const Affine *a);
 
 // --- ptx_promote.c -------------------------------------------------------------------------------
-// Keeps elements in registers during a serial loop, and puts them back.
+// Keeps elements in registers during a serial loop, and stores them afterwards.
 void promote_enter(KernelWriter *w, const GpuNode *loop);
 void promote_leave(KernelWriter *w);
 

@@ -1,6 +1,6 @@
-// Index arithmetic. An affine of loop and hardware indices is computed where its innermost index
-// begins, once per iteration of that loop, however deep its uses are; equal affines share a
-// register. Indices that come from data are computed where they are used.
+// Index arithmetic. An affine expression of loop and hardware indices is computed in the scope of
+// its innermost index, once per iteration of that loop, even if its uses are deeper; equal
+// expressions share a register. Indices from data are computed at their use.
 #include "code/ptx/ptx_impl.h"
 
 #include "base/bug.h"
@@ -75,8 +75,8 @@ static void look(const KernelWriter *w, const Affine *a, int *depth, bool *unrol
     }
 }
 
-// The ranges of indices where an affine is computed. Code for full blocks narrows those of the
-// grid, but what is computed at the beginning of the kernel serves all blocks.
+// Widens the ranges of block indices to the whole grid. Code for full blocks narrows them, but the
+// values that are computed at the start of the kernel serve all blocks.
 static void grid_ranges(const KernelWriter *w, int64_t *old) {
     for (int a = 0; a < 3; a++) {
         int64_t *hi = &w->g->hi[w->g->hw + a];
@@ -120,7 +120,7 @@ static const char *sized(bool wide, const char *narrow, const char *w64) {
     return wide ? w64 : narrow;
 }
 
-// Floor division; by a number that may be 0 or negative, with the fix-ups.
+// Floor division. A divisor that may be 0 or negative needs corrections.
 static Opnd quotient(KernelWriter *w, const Atom *t, bool wide) {
     bool div = t->kind == ATOM_DIV;
     RegClass c = wide ? REG_64 : REG_32;
@@ -166,7 +166,8 @@ static Opnd atom_value(KernelWriter *w, const Atom *t, bool wide) {
     bug("a parameter in a Tree");
 }
 
-// --- Sums of elements, which may overflow --------------------------------------------------------
+// --- Sums of elements, with overflow checks
+// -------------------------------------------------------
 
 void check_fail(KernelWriter *w, Opnd bad) {
     int code = KERNEL_BAD_INDEX + (w->leaf && w->leaf->stmt > 0 ? w->leaf->stmt : 0);
@@ -189,7 +190,7 @@ static Opnd product_checked(KernelWriter *w, Opnd a, Opnd b, Opnd *bad) {
     return p;
 }
 
-// sum + k·v, or 0 after a report.
+// sum + k·v; after overflow it reports the statement and continues with 0.
 static Opnd sum_checked(KernelWriter *w, Opnd sum, int64_t k, Opnd v) {
     Opnd bad, p = product_checked(w, widened(w, v), lit(REG_64, (uint64_t)k), &bad);
     Opnd r = NEW(w, REG_64, "add.s64", sum, p);
@@ -200,7 +201,8 @@ static Opnd sum_checked(KernelWriter *w, Opnd sum, int64_t k, Opnd v) {
     return NEW(w, REG_64, "selp.b64", lit(REG_64, 0), r, any);
 }
 
-// In the order of affine_eval: all atoms but indices, then those and the constant as one number.
+// Adds in the order of affine_eval: first all atoms except indices, then the indices and the
+// constant as one number.
 static Opnd sum_of_reads(KernelWriter *w, const Affine *a) {
     Term iter[AFFINE_MAX_TERMS];
     int n = 0;
@@ -245,7 +247,7 @@ static int term_depth(const KernelWriter *w, const Term *t) {
     return depth;
 }
 
-// Terms of outer scopes first: they are computed there.
+// Adds the terms of outer scopes first, because their sum is computed there.
 static Opnd sum_of_terms(KernelWriter *w, const Affine *a, int depth, bool wide) {
     Term outer[AFFINE_MAX_TERMS], inner[AFFINE_MAX_TERMS];
     int no = 0, ni = 0;
@@ -322,7 +324,7 @@ static bool is_assumed(const KernelWriter *w, const Affine *a) {
     return false;
 }
 
-// Without code that asks.
+// Decides a guard by ranges and assumptions, without printing code.
 Answer guard_known(KernelWriter *w, const Affine *a) {
     int depth = 0;
     int64_t lo, hi;

@@ -1,15 +1,17 @@
-// Results of operations that are in registers already. Assemblers compute divisions and roots of
-// equal operands again and again; in straight-line code each is computed once.
+// Reuses the results of operations that are still in registers. The PTX assembler does not merge
+// divisions and roots with equal operands; here each is computed once in a piece of straight-line
+// code.
 //
 //     y[i] = x[i] / norm       y[i + 1] = x[i + 1] / norm       with norm = sqrt(s / n)
 //
-// A label forgets all of them, a register that is overwritten those that are made of it.
+// A label invalidates all results, and overwriting a register invalidates the results computed from
+// it.
 #include "code/ptx/ptx_impl.h"
 
 enum { SLOTS = 512, MOST_ARGS = 2 };
 
 typedef struct KnownValue {
-    int block; // of straight-line code; 0: none
+    int block; // number of its piece of straight-line code; 0: unused
     ExprOp op;
     Type type;
     bool near;
@@ -25,7 +27,7 @@ static uint32_t version_of(const KernelWriter *w, Opnd o) {
 }
 
 void value_overwritten(KernelWriter *w, Opnd o) {
-    if (o.literal || o.reg + 1 == w->nregs[o.class]) return; // a new one
+    if (o.literal || o.reg + 1 == w->nregs[o.class]) return; // a new register
     while (w->version[o.class].n <= o.reg) vec_push(w->arena, &w->version[o.class], 0);
     w->version[o.class].at[o.reg]++;
 }
@@ -43,7 +45,8 @@ static uint64_t value_hash(ExprOp op, int n, const Opnd *v) {
     return h;
 }
 
-// The place of this operation in the table; *found: it is there. NULL: it is not of the kind.
+// The slot of this operation in the table; *found tells whether its result is there. Returns NULL
+// if such operations are not kept.
 KnownValue *value_slot(KernelWriter *w, ExprOp op, Type type, const Opnd *v, bool *found) {
     int n = op_info[op].arity;
     *found = false;

@@ -1,10 +1,10 @@
-// Elements in memory: addresses, known values, vector accesses.
+// Elements in memory: addresses, known values, vector loads and stores.
 //
-// Within straight-line code the value of an element that was loaded or stored is known; stores wait
-// until the code ends, so that neighbours are stored together. Elements that the code will read are
-// announced before (memory_want), so that neighbours are loaded together. Elements of the same
-// `rest` and different constants are different; of others nothing is known, so a store to one is
-// done before another is read.
+// Within straight-line code, the value of an element that was loaded or stored is known. Stores are
+// delayed until the code ends, so that neighbours are stored together. Elements that the code will
+// read are announced in advance (memory_want), so that neighbours are loaded together. Two elements
+// with the same `rest` and different constants are different. If their `rest` differs they may be
+// the same, so a pending store to one happens before the other is read.
 #include "code/ptx/ptx_impl.h"
 
 #include "base/bug.h"
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { OFFSETS = 1 << 23 }; // of an address are in -OFFSETS ... OFFSETS - 1
+enum { OFFSETS = 1 << 23 }; // an offset is in -OFFSETS ... OFFSETS - 1
 
 static const GpuBuffer *place_of(const KernelWriter *w, int buffer) {
     return &w->k->buffer[buffer];
@@ -24,7 +24,7 @@ static int bytes_of(const KernelWriter *w, int buffer) {
     return type_info[type_of_buffer(w, buffer)].bytes;
 }
 
-// --- Plans of accesses -------------------------------------------------------------------------
+// --- Address plans -----------------------------------------------------------------------------
 
 static bool mentions_unrolled(const KernelWriter *w, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
@@ -40,7 +40,8 @@ static const Affine *hardware(const KernelWriter *w, GpuAxis a) {
     return affine_iter(w->x, w->g->hw + (int)a);
 }
 
-// The part of an address that does not depend on subscripts: the block's, slice's or stage's own.
+// The part of an address that does not come from subscripts: the offset of the block, slice or
+// stage.
 static const Affine *own_part(const KernelWriter *w, const GpuBuffer *b) {
     const Affine *sum = affine_const(w->x, b->offset);
     const int64_t *size = w->k->size;
@@ -110,7 +111,7 @@ const AccessPlan *access_plan(KernelWriter *w, const Access *a) {
             sum = affine_add(w->x, sum, affine_scale(w->x, a->sub[d], b->stride[d]));
         divide_terms(w, &p, sum);
         p.align = alignment_of(w, a->tensor, p.rest);
-        if (mentions_unrolled(w, p.rest)) // (16*i + t)/4 at this i
+        if (mentions_unrolled(w, p.rest)) // e.g. (16*i + t)/4, for the current i
             return access_plan(w, access_substitute(w->x, a, w->fixed, NULL, NULL, NULL));
     }
     numbers_put(&w->plan_of, a, w->plans.n);
@@ -124,7 +125,7 @@ int64_t plan_constant(const KernelWriter *w, const AccessPlan *p) {
     return sum;
 }
 
-// --- Tables of elements ------------------------------------------------------------------------
+// --- Tables of known elements ------------------------------------------------------------------
 
 static uint64_t loc_hash(int buffer, const Affine *rest, int64_t constant) {
     return hash_mix(hash_mix((uint64_t)buffer, (uint64_t)(uintptr_t)rest), (uint64_t)constant);
@@ -225,8 +226,8 @@ static Opnd base_of(KernelWriter *w, int buffer) {
     return *b;
 }
 
-// base + rest in a register, computed with the index arithmetic of `rest`, and an offset from there
-// that fits the 24 bits of an instruction. Elements near each other share the register.
+// base + rest in a register, and in *disp an offset that fits the 24 bits of an instruction. The
+// register is computed with the index arithmetic of `rest`; elements close to each other share it.
 Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
     Opnd base = base_of(w, buffer);
     *disp = constant;
@@ -235,7 +236,8 @@ Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constan
         rest = affine_add_const(w->x, rest, constant - *disp);
     }
     if (affine_is(rest, 0)) return base;
-    // One register per base and affine; the key is their sum, with an index that means the base.
+    // One register per buffer and affine expression. The key is the expression plus an index that
+    // stands for the buffer.
     const Affine *key = affine_add(w->x, rest, affine_iter(w->x, w->g->nids + 1 + buffer));
     return affine_plus(w, key, base, rest);
 }
@@ -255,7 +257,7 @@ static const char *suffix_of(Type t) {
     }
 }
 
-// From memory's form to a value's.
+// Converts an element from its form in memory to a value for arithmetic.
 static Opnd unpacked(KernelWriter *w, Type t, Opnd raw) {
     switch (t) {
     case TYPE_BOOL: return NEW(w, REG_PRED, "setp.ne.u32", raw, lit(REG_32, 0));
@@ -313,7 +315,7 @@ static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, 
     text_add(out, ";\n");
 }
 
-// The elements of one load: `n` from constant `*first` on.
+// The number of elements to load at once, starting at constant `*first`.
 static int load_width(KernelWriter *w, const AccessPlan *p, int64_t c, int64_t *first) {
     int size = bytes_of(w, p->access->tensor);
     *first = c;
@@ -382,7 +384,7 @@ void element_put(KernelWriter *w, int buffer, Opnd address, int64_t disp, Opnd v
     access_text(w, 1, &raw, address, disp, false, buffer);
 }
 
-// An address with subscripts that are checked or read from memory.
+// The address of an access with checked or data-dependent subscripts.
 static Opnd hard_address(KernelWriter *w, const Access *a) {
     const Buffer *b = &w->t->buffers.at[a->tensor];
     const GpuBuffer *g = place_of(w, a->tensor);
@@ -484,7 +486,8 @@ void element_store(KernelWriter *w, const Access *a, Opnd value) {
         return;
     }
     if (!l) l = loc_new(w, a->tensor, p->rest, c);
-    // What is kept in memory rounds to the type there.
+    // A value kept for a later store is rounded to the type of the buffer, as memory would round
+    // it.
     Type t = type_of_buffer(w, a->tensor);
     l->value = type_is_storage(t) ? unpacked(w, t, packed(w, t, value))
                : value.var        ? moved(w, value)
@@ -572,7 +575,7 @@ Opnd index_read(KernelWriter *w, const Access *a) {
 
 // --- Copies ------------------------------------------------------------------------------------
 
-// `vector` elements at once, asynchronous or through registers.
+// Copies `vector` elements at once, asynchronously or through registers.
 void copy_vector(KernelWriter *w, const GpuNode *n) {
     const Access *to = n->leaf->write, *from = n->leaf->value->access;
     const AccessPlan *p = access_plan(w, to), *q = access_plan(w, from);

@@ -1,4 +1,4 @@
-// PTX kernels as a program of a device (base/device_abi.h).
+// Converts PTX kernels to a program for a device (base/device_abi.h).
 #include "code/ptx/ptx.h"
 
 DeviceProgram *ptx_program(Arena *arena, const PtxCode *code, int nargs) {

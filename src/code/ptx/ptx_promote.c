@@ -1,5 +1,5 @@
-// Elements that stay in registers while a serial loop runs: those of a buffer whose address the
-// loop does not change, and that no other thread touches meanwhile.
+// Keeps elements in registers while a serial loop runs: elements whose address does not change in
+// the loop, and that no other thread accesses meanwhile.
 #include "code/ptx/ptx_impl.h"
 
 #include "base/checked.h"
@@ -12,7 +12,7 @@ typedef struct Candidate {
     const Affine *rest;
     bool any, bad, written;
     GpuDigits digits;
-    const GpuNode *first; // the first leaf that touches it
+    const GpuNode *first; // the first leaf that accesses the buffer
     int n;
 } Candidate;
 
@@ -20,18 +20,19 @@ typedef struct Element {
     int buffer;
     const Affine *rest;
     int64_t constant;
-    GpuNode *guards;      // of all leaves that touch it, in terms of the loop's surroundings
-    bool exact;           // of some leaf that surely runs these are all
+    // Guards common to all leaves that access it, outside the loop's own indices.
+    GpuNode *guards;
+    bool exact;           // some leaf that certainly runs has exactly these guards
     const GpuNode *first; // guards of the first leaf
     bool assigned;        // by the first leaf
-    bool pending;         // it was to be stored before the loop, whatever its guards say
+    bool pending;         // a store was pending before the loop, whatever the guards say
 } Element;
 
-// Elements in registers of one loop.
+// The elements that one loop keeps in registers.
 struct Promotion {
     const GpuNode *loop;
     VEC(Element) element;
-    int idle; // guards that were idle before
+    int idle; // number of idle guards before this loop
     struct Promotion *outer;
 };
 
@@ -41,7 +42,7 @@ typedef struct Look {
     VEC(int) inner; // ids of serial loops
     bool barrier;
     const GpuNode *leaf;
-    bool writing; // the access is what the leaf writes; it may read the same element before
+    bool writing; // the access is the one that the leaf writes; the leaf may also read that element
     KernelWriter *w;
 } Look;
 
@@ -57,7 +58,8 @@ static bool is_fixed(const Look *l, const Affine *a) {
     return true;
 }
 
-// The guards of the leaf that the loop does not change, at the values of unrolled loops.
+// The guards of the leaf that the loop does not change, with the values of unrolled loops
+// substituted.
 static GpuNode *guards_of(const Look *l, const GpuNode *leaf) {
     KernelWriter *w = l->w;
     GpuNode *n = arena_new(w->arena, GpuNode);
@@ -76,8 +78,9 @@ static bool has_guard(const GpuNode *n, const Affine *a) {
     return false;
 }
 
-// Does the leaf run in the first or in the last iteration, wherever the guards above hold? If not,
-// this thread may never touch the element: it may lie outside of the buffer, or be another's.
+// Does the leaf run in the first (or last) iteration, wherever the outer guards hold? If not, this
+// thread may never access the element, which may lie outside the buffer or belong to another
+// thread.
 static bool surely_runs_at(const Look *l, const GpuNode *leaf, bool last) {
     KernelWriter *w = l->w;
     int n = l->inner.n;
@@ -111,7 +114,7 @@ static bool never_runs(const Look *l, const GpuNode *leaf) {
     return false;
 }
 
-// Another leaf touches it: the guards that both have remain.
+// Another leaf accesses the element: keeps the guards that both have.
 static void meet_guards(Element *e, const GpuNode *other, bool sure) {
     int n = 0, before = e->guards->guard.n;
     for (int i = 0; i < before; i++)
@@ -121,7 +124,7 @@ static void meet_guards(Element *e, const GpuNode *other, bool sure) {
     e->guards->guard.n = n;
 }
 
-// Whether a buffer is a candidate depends on its accesses more than on their instances.
+// Decides whether a buffer is a candidate, by the form of its accesses.
 static void judge_access(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Look *l = user;
@@ -182,7 +185,7 @@ static void see_access(void *user, const Access *a, bool guarded) {
     Candidate *c = &l->of[a->tensor];
     if (!is_candidate(l, a)) return;
     const AccessPlan *p = access_plan(w, a);
-    if (p->rest != c->rest) { // (16*i + t)/4 of another i
+    if (p->rest != c->rest) { // e.g. (16*i + t)/4 for another i
         c->bad = true;
         return;
     }
@@ -212,7 +215,7 @@ static void see_leaf(KernelWriter *w, const GpuNode *n, void *user) {
     if (!leaf_skipped(w, n->leaf) && !never_runs(user, n)) visit_leaf(user, n, see_access);
 }
 
-// Does the first iteration assign it, wherever it exists?
+// Does the first iteration assign the element, wherever it exists?
 static bool assigned_first(const Look *l, const Element *e) {
     const GpuNode *leaf = l->of[e->buffer].first;
     if (!e->assigned) return false;
@@ -221,7 +224,7 @@ static bool assigned_first(const Look *l, const Element *e) {
     for (int i = 0; i < leaf->where.n; i++) {
         const Affine *a = leaf->where.at[i];
         bool begins = a->n == 1 && a->constant == 0 && a->term[0].coef < 0 &&
-                      a->term[0].atom->kind == ATOM_ITER && // -i >= 0, in the first iteration
+                      a->term[0].atom->kind == ATOM_ITER && // -i >= 0: only in the first iteration
                       l->w->g->lo[a->term[0].atom->index] == 0;
         if (!is_fixed(l, a) && !begins) return false;
     }
@@ -229,7 +232,7 @@ static bool assigned_first(const Look *l, const Element *e) {
 }
 
 static Opnd loaded(KernelWriter *w, const Element *e) {
-    // The element as its leaf sees it, at the values of unrolled loops when it was found.
+    // The address as the leaf computed it, with the values that unrolled loops had then.
     int64_t disp;
     Opnd address = address_of(w, e->buffer, e->rest, e->constant, &disp);
     return element_at(w, e->buffer, address, disp);
@@ -284,7 +287,7 @@ static bool never(const GpuNode *n) {
     return false;
 }
 
-// Elements of the promotion are stored behind it, with their guards.
+// The elements of the promotion are stored after the loop, under their guards.
 static bool keeps_guard(KernelWriter *w, const GpuNode *leaf, const Affine *guard, void *user) {
     const struct Promotion *p = user;
     const Access *a = leaf->leaf->write;
@@ -324,7 +327,7 @@ void promote_enter(KernelWriter *w, const GpuNode *loop) {
     if (p->element.n) idle_find(w, loop, keeps_guard, p);
 }
 
-// They are ordinary elements again; those whose leaf is guarded are stored at once.
+// The elements become ordinary ones again. Those with a guarded leaf are stored at once.
 void promote_leave(KernelWriter *w) {
     struct Promotion *p = w->promotion;
     w->promotion = p->outer;

@@ -1,11 +1,11 @@
-// Reductions over threads: partial results in registers, combined by shuffles within warps and
-// through shared memory between them, always in the same order.
+// Reductions over threads. Partial results are in registers; threads combine them by shuffles
+// within a warp and through shared memory between warps, always in the same order.
 #include "code/ptx/ptx_impl.h"
 
 #include "base/bug.h"
 #include "base/checked.h"
 
-enum { MOST_PARTS = 1024 }; // combined without a loop
+enum { MOST_PARTS = 1024 }; // larger combinations use a loop
 
 typedef struct Partial {
     const GpuNode *leaf;
@@ -13,17 +13,18 @@ typedef struct Partial {
     const Affine *rest;
     int64_t constant;
     Opnd reg;
-    Held before; // what was known of the element
+    Held before; // the entry of the element before the reduction
     bool known;
     bool done;
-    VEC(const GpuNode *) when; // it exists where the guards of one of these hold
+    VEC(const GpuNode *) when; // the element exists if all guards of one of these nodes hold
 } Partial;
 
 typedef struct Partials {
     VEC(Partial) at;
-    VEC(int) inner;       // ids that may differ between the values of one element
-    Opnd *total;          // per Partial, once the threads have combined them
-    unsigned meet, first; // elements that number 0 of the axes in `first` stores
+    // The ids of the reduction axes and of all loops inside.
+    VEC(int) inner;
+    Opnd *total;          // per Partial: the combined result of all threads
+    unsigned meet, first; // `first`: the axes whose thread 0 stores the elements now being finished
 } Partials;
 
 static void find_inner(KernelWriter *w, Partials *all, const GpuNode *n) {
@@ -31,8 +32,8 @@ static void find_inner(KernelWriter *w, Partials *all, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) find_inner(w, all, n->child.at[i]);
 }
 
-// Does the guard decide whether the element exists? Guards on the values that it reduces do not:
-// those that name an index which does not select it.
+// Does the guard decide whether the element exists? A guard that uses an index which does not
+// select the element only decides which values are reduced.
 static bool selects(const GpuNode *leaf, const Affine *guard, const void *user) {
     const Partials *all = user;
     for (int k = 0; k < all->inner.n; k++)
@@ -49,8 +50,9 @@ static bool is_result(const GpuNode *leaf, const Access *a, const void *user) {
 
 static const ElementUse results = {selects, is_result};
 
-// A guard on the values too holds for none of them where it fails at their best indices: O[k] of
-// k - x >= 0 does not exist below the least x. NULL: this is not known.
+// The guard with each index that does not select the element replaced by its most favourable value.
+// Where the result fails, no value satisfies the guard: with k - x >= 0, O[k] does not exist for k
+// below the least x. NULL: unknown.
 static const Affine *at_best(KernelWriter *w, const Partials *all, const GpuNode *leaf,
                              const Affine *a) {
     for (int k = 0; k < all->inner.n; k++) {
@@ -77,8 +79,9 @@ static void add_guard(KernelWriter *w, GpuNode *n, const Affine *a) {
     if (!has_guard(n, a)) vec_push(w->arena, &n->guard, a);
 }
 
-// The guards that decide it for this instance of the leaf, at the values of unrolled loops. Where
-// they are guards on its values too, they may leave elements outside of the buffer.
+// The guards under which the element of this instance of the leaf exists, with the values of
+// unrolled loops substituted. Guards weakened by at_best may admit elements outside the buffer, so
+// bounds of the subscripts are added then.
 static const GpuNode *selecting(KernelWriter *w, const Partials *all, const GpuNode *leaf) {
     GpuNode *n = arena_new(w->arena, GpuNode);
     const Access *to = leaf->leaf->write;
@@ -102,7 +105,8 @@ static bool implies(const GpuNode *a, const GpuNode *b) {
     return true;
 }
 
-// Another instance that adds to the element: O[2*x + k] is the same for (x, k + 2) and (x + 1, k).
+// Another instance that reduces into the element: O[2*x + k] is the same for (x, k + 2) and (x + 1,
+// k).
 static void exists_when(KernelWriter *w, Partial *q, const GpuNode *n) {
     for (int i = 0; i < q->when.n; i++)
         if (implies(n, q->when.at[i])) return;
@@ -187,14 +191,14 @@ static Opnd shuffled(KernelWriter *w, Opnd v, int distance, unsigned mask) {
     return r;
 }
 
-// A value to reduce. Bools and narrow types travel in 32 bits.
+// A value to reduce. Bools and narrow types occupy 32 bits.
 typedef struct PtxReduceItem {
     Opnd v;
     Reduce op;
     Type type;
 } PtxReduceItem;
 
-// Over `size` threads that are `step` apart.
+// Reduces over `size` threads whose numbers differ by `step`.
 static Opnd shuffle_sum(KernelWriter *w, const PtxReduceItem *of, Opnd v, int64_t step,
                         int64_t size, unsigned mask) {
     for (int64_t d = step * size / 2; d >= step; d /= 2)
@@ -231,12 +235,13 @@ static Opnd shared_load(KernelWriter *w, RegClass class, Opnd address, int64_t d
     return r;
 }
 
-// One slot per warp, or per thread; everybody combines those of its row in order.
+// Slots in shared memory, one per warp or per thread. Every thread combines the slots of its row,
+// in order.
 typedef struct Exchange {
     int slots, per_row;
-    Opnd slot, row; // numbers of this thread's slot, and of its row's first
-    int64_t step;   // slots between neighbours of a row
-    Opnd writes;    // predicate: this thread writes; class 16: all do
+    Opnd slot, row; // numbers of this thread's slot, and of the first slot of its row
+    int64_t step;   // distance in slots between neighbours of a row
+    Opnd writes;    // predicate: this thread writes; of class REG_16: all threads write
 } Exchange;
 
 static void combine_rows(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e, Opnd row,
@@ -251,7 +256,7 @@ static void combine_rows(KernelWriter *w, PtxReduceItem *item, int n, const Exch
     }
 }
 
-// The same in the same order, with less code: a loop over the slots of a row.
+// Combines in the same order with less code: a loop over the slots of a row.
 static void combine_in_loop(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e,
                             Opnd row, int64_t at, int unit) {
     int64_t size = (int64_t)e->slots * unit;
@@ -287,8 +292,8 @@ static void exchange_some(KernelWriter *w, PtxReduceItem *item, int n, const Exc
         combine_rows(w, item, n, e, row, at, unit);
 }
 
-// As many values at a time as shared memory has room for, behind the slots of earlier reductions;
-// where it has none, those are used again.
+// Exchanges as many values at a time as fit in shared memory, behind the slots of earlier
+// reductions. If there is no room behind them, their slots are used again.
 static void exchange(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e) {
     int unit = 4;
     for (int k = 0; k < n; k++)
@@ -299,7 +304,7 @@ static void exchange(KernelWriter *w, PtxReduceItem *item, int n, const Exchange
     int batch = (int)min_i64(n, (GPU_SHARED_BYTES - at) / size);
     w->shared = max_i64(w->shared, at + batch * size);
     for (int k = 0; k < n; k += batch) {
-        if (w->serial || again || k) line(w, "bar.sync 0;"); // the slots were read
+        if (w->serial || again || k) line(w, "bar.sync 0;"); // all threads have read the slots
         exchange_some(w, item + k, (int)min_i64(batch, n - k), e, at, unit);
     }
 }
@@ -319,7 +324,8 @@ static void reduce_warps(KernelWriter *w, PtxReduceItem *item, int n, Opnd id) {
 
 static bool is_power(int64_t n) { return (n & (n - 1)) == 0; }
 
-// Threads that differ in the axis: by shuffles if they are in one warp, else through shared memory.
+// Combines threads that differ in the axis: by shuffles if they are in one warp, else through
+// shared memory.
 static void reduce_axis(KernelWriter *w, PtxReduceItem *item, int n, GpuAxis a) {
     int64_t size = w->k->size[a], step = gpu_step(w->k, a);
     int threads = gpu_threads(w->k);
@@ -375,9 +381,10 @@ static Opnd *totals_of(KernelWriter *w, const Partials *all, unsigned axes) {
     return total;
 }
 
-// --- Putting it together -------------------------------------------------------------------------
+// --- The whole reduction -------------------------------------------------------------------------
 
-// The axes of which number 0 stores the leaf's elements: registers hold the result in every thread.
+// The axes whose thread 0 stores the elements of the leaf; none for registers, which hold the
+// result in every thread.
 static unsigned first_axes(const KernelWriter *w, const GpuNode *leaf, unsigned meet) {
     if (w->k->buffer[leaf->leaf->write->tensor].space == GPU_REGISTER) return 0;
     return (meet | leaf->single) & gpu_used_axes(w->k);
@@ -411,7 +418,8 @@ static void finish(KernelWriter *w, const GpuNode *n, void *user) {
     }
 }
 
-// Stores the results that threads number 0 of the axes store; without axes, all threads.
+// Prints the stores of the results that thread 0 of these axes stores; without axes, all threads
+// do.
 static void finish_on(KernelWriter *w, const GpuNode *n, Partials *all, unsigned axes) {
     int end = label_new(w);
     all->first = axes;
@@ -444,6 +452,6 @@ void reduce_emit(KernelWriter *w, const GpuNode *n) {
             loc_drop(w, l);
     }
     memory_flush(w);
-    for (int i = 0; i < all.at.n; i++) // each set of axes once
+    for (int i = 0; i < all.at.n; i++) // once for each set of axes
         if (!all.at.at[i].done) finish_on(w, n, &all, first_axes(w, all.at.at[i].leaf, n->meet));
 }

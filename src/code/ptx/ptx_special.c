@@ -1,8 +1,8 @@
-// Error function, gamma and Bessel functions, in f64. erf and erfc are right to 4 units in the last
-// place of f64, the others for operands and results that are f32.
+// Error function, gamma and Bessel functions, in f64. The error of erf and erfc is at most 4 units
+// in the last place of f64; the other functions are accurate for operands and results in f32.
 //
-// All tables interpolate the function that the comment names at Chebyshev points, in 200 bits, and
-// are rounded to f64.
+// Each table interpolates the function that its comment names at Chebyshev points. It was computed
+// with 200 bits and rounded to f64.
 #include "code/ptx/ptx_formula.h"
 
 #include "base/bug.h"
@@ -43,8 +43,8 @@ static const double erfc_scaled[] = {
     0x1.3abf792a3125dp-22,  -0x1.b7f86449a0aa8p-21, 0x1.43dc50b7baccdp-24,  0x1.bb7be885c5a0bp-24,
     -0x1.3c396538d8d44p-26, -0x1.4ba5c49bc26a7p-27, 0x1.0eff5654f9fd0p-29};
 
-// erfc(a) for a >= 1/2: exp(-a²) times a function that changes little. What a² and 1 + 2a lose when
-// they are rounded is made good at the end.
+// erfc(a) for a >= 1/2: exp(-a²) times a slowly varying function. The rounding errors of a² and 1 +
+// 2a are corrected at the end.
 static Opnd erfc_far(KernelWriter *w, Opnd a) {
     a = NEW(w, REG_64, "min.f64", a, f64(28));
     Opnd t = quot(w, sub(w, a, f64(4)), add(w, a, f64(4))), two = add(w, a, a);
@@ -80,7 +80,7 @@ static const double lgamma_near[] = {
     0x1.ffd331405a2f6p-18,  -0x1.ddf1b90f2ee8dp-19, 0x1.5c7d113658cffp-19, -0x1.4aba041cf173cp-20,
     -0x1.afbc5c9894118p-23, 0x1.a98f4de8d84cdp-24,  0x1.5978569ac24fcp-22, -0x1.4b4cd7e8c6cabp-23};
 
-// log Γ(y) for y >= 8, after Stirling.
+// log Γ(y) for y >= 8, by Stirling's series.
 static Opnd stirling(KernelWriter *w, Opnd y) {
     static const double series[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
                                     1.0 / 1188, -691.0 / 360360, 1.0 / 156};
@@ -90,8 +90,8 @@ static Opnd stirling(KernelWriter *w, Opnd y) {
     return add(w, fma3(w, sub(w, y, f64(0.5)), log, minus(w, y)), sum);
 }
 
-// log Γ(a), a > 0. Below 1 from Γ(a + 1) = a·Γ(a); up to 3 by the table, whose factors have the
-// zeros; from 3 to 8 by Stirling's series of a + 5.
+// log Γ(a), a > 0. Below 1 it uses Γ(a + 1) = a·Γ(a); up to 3 the table, whose factors contain the
+// zeros; from 3 to 8 Stirling's series of a + 5.
 static Opnd log_gamma(KernelWriter *w, Opnd a) {
     Opnd one = f64(1), below = is(w, "setp.lt.f64", a, one);
     Opnd x = where(w, below, add(w, a, one), a), u = sub(w, x, f64(2));
@@ -106,7 +106,7 @@ static Opnd log_gamma(KernelWriter *w, Opnd a) {
     return where(w, is(w, "setp.lt.f64", a, f64(3)), near, far);
 }
 
-// Γ(-a) = -π/(a·sin(πa)·Γ(a)): the signs of poles and between them are the sine's.
+// Γ(-a) = -π/(a·sin(πa)·Γ(a)): the sine determines the signs at and between poles.
 static Opnd gamma_of(KernelWriter *w, ExprOp op, Opnd x) {
     Opnd a = size_of(w, x), log = log_gamma(w, a), negative = is(w, "setp.lt.f64", x, f64(0));
     Opnd turn = mul(w, x, formula_value(w, OP_SINPI, false, &a));
@@ -128,8 +128,8 @@ static Opnd gamma_of(KernelWriter *w, ExprOp op, Opnd x) {
 
 // --- Bessel functions ----------------------------------------------------------------------------
 //
-// Below 8: polynomials in x²/32 - 1, those of J with the first zeros split off, so that it is right
-// next to them. From 8 on: with s = sin x and c = cos x,
+// Below 8: polynomials in x²/32 - 1. For J, factors with the first zeros are separated, so that it
+// is accurate next to them. From 8 on, with s = sin x and c = cos x:
 //
 //     J0·√(πx) = P0·(c + s) - Q0·(s - c)/x        Y0·√(πx) = P0·(s - c) + Q0·(c + s)/x
 //     J1·√(πx) = P1·(s - c) + Q1·(s + c)/x        Y1·√(πx) = Q1·(s - c)/x - P1·(s + c)
@@ -176,7 +176,7 @@ static const double bessel_q1[] = {
     0x1.7ffffffffff7ep-2,  -0x1.a3fffff9a335ap-10, 0x1.1c3cf28de7ac5p-14, -0x1.fe4cd3f06e81cp-18,
     0x1.b2bf2e176d689p-20, -0x1.23886eb136823p-21, 0x1.f5ac3aa052147p-23, -0x1.a73525765f2abp-24,
     0x1.05ab270a30dfbp-25, -0x1.4145eea637f3bp-28};
-// The squares of the first two zeros of J0 and of J1, each in two pieces.
+// The squares of the first two zeros of J0 and of J1, each as a sum of two numbers.
 static const double zeros[2][2][2] = {
     {{0x1.721fb80462bbbp+2, 0x1.db60c816c15d3p-52}, {0x1.e78a4a621dd6fp+4, -0x1.10d7c5048826bp-52}},
     {{0x1.d5d2b4189822cp+3, -0x1.c6a0d245172bap-54},
@@ -206,7 +206,7 @@ static Opnd bessel_far(KernelWriter *w, bool second, int order, Opnd a) {
     Opnd q = mul(w, order ? HORNER(w, u, bessel_q1) : HORNER(w, u, bessel_q0), r);
     Opnd s = call(w, OP_SIN, a), c = call(w, OP_COS, a);
     Opnd sum = add(w, s, c), less = sub(w, s, c);
-    bool straight = second == (order == 1); // P goes with the sum
+    bool straight = second == (order == 1); // P multiplies the sum s + c
     Opnd main = mul(w, p, straight ? sum : less), rest = mul(w, q, straight ? less : sum), y;
     if (second)
         y = order ? sub(w, rest, main) : add(w, main, rest);
@@ -222,7 +222,7 @@ static Opnd bessel(KernelWriter *w, bool second, int order, Opnd x) {
     if (second) {
         y = where(w, is(w, "setp.eq.f64", x, f64(0)), f64(-INFINITY), y);
         y = where(w, is(w, "setp.lt.f64", x, f64(0)), f64(NAN), y);
-    } else if (order) { // odd
+    } else if (order) { // J1 is odd
         Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
         y = NEW(w, REG_64, "xor.b64", y, sign);
     }

@@ -1,4 +1,4 @@
-// Operands and instructions as text.
+// Prints operands and instructions.
 #include "code/ptx/ptx_impl.h"
 
 #include <stdarg.h>
@@ -44,7 +44,7 @@ void opnd_print(Text *out, Opnd o) {
     text_int(out, o.reg);
 }
 
-// Literals of float instructions have a spelling of their own.
+// Float instructions need literals in a hexadecimal spelling.
 static void arg_print(Text *out, Opnd o, const char *op) {
     if (o.literal && o.class >= REG_32) {
         size_t n = strlen(op);

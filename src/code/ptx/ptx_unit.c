@@ -1,4 +1,4 @@
-// The module: kernels one after the other, their parameters, and their launches.
+// Prints the module: its kernels with their parameters, and the list of launches.
 #include "code/ptx/ptx_impl.h"
 
 #include "base/bug.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-// --- What cannot be said -------------------------------------------------------------------------
+// --- Unsupported operations ----------------------------------------------------------------------
 
 typedef struct Refusal {
     const Leaf *leaf;
@@ -51,7 +51,7 @@ static Opnd by_power(KernelWriter *w, const char *power, const char *other, Opnd
     return NEW(w, REG_32, bits ? power : other, v, lit(REG_32, (uint64_t)(bits ? k : n)));
 }
 
-// A block of digits is a row of threads; each digit is a part of the thread's number.
+// A kernel with digits has a one-dimensional block; each digit is a part of the thread's number.
 static void thread_digits(KernelWriter *w) {
     Opnd id = reg_new(w, REG_32);
     line(w, "mov.u32 %%r%d, %%tid.x;", id.reg);
@@ -119,11 +119,12 @@ static void writer_open(KernelWriter *w) {
     w->out = &s->body;
 }
 
-// Blocks that a processor should have room for; 0: the assembler decides. A kernel of many blocks
-// with asynchronous copies shares its processor with a second block, which computes while the first
-// waits: its threads may have half of the registers. One with at most one block per processor has
-// no use for room: the assembler would spill to make it. (Staged products of blocks this large do
-// not spill, and were measured to be faster without the request.)
+// The number of blocks that a multiprocessor should have room for; 0: the assembler decides. A
+// kernel of many blocks with asynchronous copies shares its multiprocessor with a second block,
+// which computes while the first waits; each thread then gets at most half of the registers. A
+// kernel with at most one block per multiprocessor needs no such room, and asks for 1: otherwise
+// the assembler would spill to make room. (Staged products of large blocks do not spill, and were
+// measured to be faster without the request.)
 static int least_blocks(const GpuKernel *k, int nbuffers) {
     enum { PROCESSORS = 132, THREADS = 256 };
     bool staged = false, alone = k->size[0] * k->size[1] * k->size[2] <= PROCESSORS;
@@ -168,7 +169,8 @@ typedef struct PtxModule {
     bool shared, checks;
 } PtxModule;
 
-// Compilers of PTX keep every register apart; texts with more of them than this take minutes.
+// PTX compilers treat each register separately; a text with more registers than this takes minutes
+// to compile.
 static bool too_long(const KernelWriter *w) {
     enum { MOST_REGISTERS = 1 << 16 };
     int64_t all = 0;
@@ -223,7 +225,8 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
     }
     Text text = {.arena = arena};
     int sm = options->sm ? options->sm : 80;
-    const char *version = sm < 90 ? "7.0" : sm < 100 ? "7.8" : "8.6"; // the first with the target
+    // The first version that supports the target.
+    const char *version = sm < 90 ? "7.0" : sm < 100 ? "7.8" : "8.6";
     text_printf(&text, ".version %s\n.target sm_%d\n.address_size 64\n", version, sm);
     if (u.shared) text_add(&text, "\n.extern .shared .align 16 .b8 smem[];\n");
     text_add_n(&text, text_str(&u.kernels), u.kernels.len);

@@ -1,6 +1,6 @@
-// Expressions as instructions, under the rules of docs/arithmetic.md: every float instruction says
-// how it rounds, so that ptxas contracts nothing; integers are held extended in 32 bits, or in 64;
-// a bool is a predicate.
+// Prints expressions as instructions, under the rules of docs/arithmetic.md. Every float
+// instruction states its rounding, so that ptxas does not contract operations. Integers are kept
+// sign- or zero-extended in 32 or 64 bits, and a bool is a predicate.
 #include "code/ptx/ptx_impl.h"
 
 #include "base/bug.h"
@@ -13,7 +13,7 @@ Opnd predicate(KernelWriter *w, Opnd v) {
                lit(REG_32, 0));
 }
 
-// A value of 32 bits, reduced to what the type holds.
+// Wraps a 32-bit value to the range of the type.
 Opnd wrapped(KernelWriter *w, Type t, Opnd v) {
     switch (t) {
     case TYPE_I8: return NEW(w, REG_32, "cvt.s32.s8", v.literal ? moved(w, v) : v);
@@ -116,7 +116,7 @@ static Opnd integer_op(KernelWriter *w, ExprOp op, Type t, const Opnd *v) {
 
 static Opnd not_of(KernelWriter *w, Opnd p) { return NEW(w, REG_PRED, "not.pred", p); }
 
-// Numbers 0 and 1; any other result becomes 1.
+// The operands are the numbers 0 and 1; a result other than 0 becomes 1.
 static Opnd bool_op(KernelWriter *w, ExprOp op, const Opnd *v) {
     Opnd x = predicate(w, v[0]), y = op_info[op].arity > 1 ? predicate(w, v[1]) : x;
     switch (op) {
@@ -143,14 +143,14 @@ static Opnd bool_op(KernelWriter *w, ExprOp op, const Opnd *v) {
     case OP_NEG:
     case OP_ABS:
     case OP_RELU:
-    case OP_SHL: return x; // by 0 or 1, and 2 is true
+    case OP_SHL: return x; // by 0 or 1; 1 << 1 = 2 also counts as true
     default: bug("%s of bool", op_info[op].name);
     }
 }
 
 // --- Floats ------------------------------------------------------------------------------------
 
-// NaN wins; -0 < +0. In f64 no instruction propagates NaN.
+// NaN if an operand is NaN; -0 < +0. No f64 instruction propagates NaN.
 static Opnd extreme(KernelWriter *w, bool max, Type t, Opnd a, Opnd b) {
     if (t == TYPE_F32) return NEW(w, REG_32, max ? "max.NaN.f32" : "min.NaN.f32", a, b);
     Opnd z = NEW(w, REG_64, max ? "max.f64" : "min.f64", a, b);
@@ -230,7 +230,7 @@ static Opnd clamp(KernelWriter *w, Opnd v, int64_t lo, int64_t hi) {
     return NEW(w, REG_32, "min.s32", v, lit(REG_32, (uint64_t)hi));
 }
 
-// Saturates; 0 of NaN, which instructions with 64 bits on either side do not give.
+// Saturates; NaN becomes 0. The instructions with 64 bits on either side do not do so for NaN.
 static Opnd float_to_int(KernelWriter *w, Type to, Type from, Opnd v) {
     v = in_register(w, v);
     bool narrow = type_info[to].bits < 32, is_signed = type_info[to].class == CLASS_INT;
@@ -324,13 +324,14 @@ void reg_assign(KernelWriter *w, Opnd to, Opnd v) {
         INS(w, to.class == REG_64 ? "mov.b64" : "mov.b32", to, v);
 }
 
-// A load in a branch might store what it depends on: that happens before the branch.
+// A load inside a branch may require a pending store of the same element; store it before the
+// branch.
 static void store_before(void *user, const Access *a, bool guarded) {
     (void)guarded;
     memory_store(user, a->tensor);
 }
 
-// Only one of the two is evaluated: its reads happen only there.
+// Evaluates only one of the two operands, so its reads happen only in that case.
 static Opnd select_lazily(KernelWriter *w, Type t, Opnd c, const Expr *a, const Expr *b,
                           Opnd given) {
     Opnd z = reg_new(w, class_of(t));
