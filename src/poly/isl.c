@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-// The library whose binary interface is that of the headers: isl 0.24 to 0.26.
+// The library with the binary interface of the headers: isl 0.24 to 0.26.
 static const char *library_name(void) {
     const char *set = getenv("LW_ISL");
     return set && *set ? set : "libisl.so.23";
@@ -15,7 +15,7 @@ static const char *library_name(void) {
 
 static bool resolve(void *library, void *slot, const char *name) {
     void *found = dlsym(library, name);
-    *(void **)slot = found; // POSIX: a pointer to a function fits
+    *(void **)slot = found; // POSIX guarantees that a function pointer fits
     return found != NULL;
 }
 

@@ -1,4 +1,4 @@
-// The wall: isl's headers, and its functions as a table (private to src/poly).
+// isl's headers, and its functions as a table. Private to src/poly: no other folder sees isl.
 //
 //     Isl I;
 //     if (!isl_load(&I)) ...                   // this machine has no isl
@@ -6,12 +6,14 @@
 //     ... I.set_is_empty(set) ...
 //     isl_end(&I, ctx);
 //
-// The library is loaded at run time, because objects, wheels and embedded users must not need it;
-// only its headers are needed to build, and without these everything here answers "unavailable".
-// Errors never print: isl returns NULL, which its functions accept and pass on, so a chain of calls
-// needs one check at its end. A budget of operations ends it the same way.
+// The library is loaded at run time, so that objects, wheels and embedding programs do not depend
+// on it. Building needs only its headers; without them every function here reports that isl is
+// unavailable. Errors are not printed: isl returns NULL, which its functions accept and pass on, so
+// one check at the end of a chain of calls is enough. Exceeding the budget of operations has the
+// same effect.
 //
-// Code that holds isl objects must not allocate from an arena, since running out of memory unwinds.
+// Code that holds isl objects must not allocate from an arena, because running out of memory
+// unwinds the stack.
 #ifndef LW_POLY_ISL_H
 #define LW_POLY_ISL_H
 
@@ -47,10 +49,10 @@ typedef struct Isl {
 #undef ISL
 } Isl;
 
-// False: the library is missing. It stays loaded, so that later calls only look up its functions,
-// which takes some microseconds; the table is the caller's, because the library has no globals.
+// Returns false if the library is missing. The library stays loaded; later calls only look up its
+// functions, in some microseconds. The caller owns the table, because the library has no globals.
 bool isl_load(Isl *I);
-// A context that gives up after `operations` (0: never).
+// A context in which isl gives up after `operations` (0: never).
 isl_ctx *isl_begin(const Isl *I, int64_t operations);
 void isl_end(const Isl *I, isl_ctx *ctx);
 #endif

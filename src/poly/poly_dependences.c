@@ -1,4 +1,4 @@
-// Dependences of a scop, as text; see poly.h.
+// Prints the dependences of a scop; see poly.h.
 #include "poly/poly_scop.h"
 
 #include <stdlib.h>
@@ -11,11 +11,11 @@ typedef struct Flow {
     PolyIsl x;
     bool values;
     isl_union_map *reads, *sure, *maybe,
-        *time; // sure: writes that leave nothing of the old element
+        *time; // sure: writes that certainly replace the element
     const char *kind;
     int n;
-    char *line[MAX_LINES];       // isl's memory
-    const char *name[MAX_LINES]; // of its kind
+    char *line[MAX_LINES];       // allocated by isl
+    const char *name[MAX_LINES]; // of the kind of dependence
     int from[MAX_LINES], to[MAX_LINES];
 } Flow;
 
@@ -39,7 +39,8 @@ static int most_serial(const PolyScop *s) {
     return n;
 }
 
-// The first statement of the scop that shares the steps of this level with it; itself: it has none.
+// The first statement of the scop that shares the steps of this level with `stmt`; `stmt` itself if
+// it has no such level.
 static int first_in_steps(const PolyScop *s, int stmt, int level) {
     const PolyStmt *own = &s->stmt[stmt];
     int first = 0;
@@ -50,7 +51,7 @@ static int first_in_steps(const PolyScop *s, int stmt, int level) {
     return first;
 }
 
-// Behind a map to time: the steps of a level, by their first statement, and the step.
+// Appends a level to a map to time: the first statement that shares the steps, and the step.
 static isl_map *add_level(const PolyIsl *x, isl_map *map, isl_space *space, int stmt, int level) {
     const Isl *I = x->I;
     bool own = level < x->s->stmt[stmt].s->serial;
@@ -76,7 +77,7 @@ static isl_map *time_of(const PolyIsl *x, int stmt) {
     return I->map_intersect_domain(map, scop_domain(x, stmt));
 }
 
-// A reduction reads its element, too. Unless it is ordered its updates hide nothing.
+// A reduction also reads its element. Unless it is ordered, its updates do not hide earlier writes.
 static void collect(Flow *f) {
     const PolyScop *s = f->x.s;
     for (int i = 0; i < s->n; i++) {
@@ -107,8 +108,7 @@ static isl_stat keep(isl_map *map, void *user) {
     const Isl *I = f->x.I;
     int from = number_of(I->map_get_tuple_name(map, isl_dim_in));
     int to = number_of(I->map_get_tuple_name(map, isl_dim_out));
-    bool relaxed =
-        from == to && !f->x.s->ordered; // all reads of a statement come before its writes
+    bool relaxed = from == to && !f->x.s->ordered; // a statement's reads all precede its writes
     if (relaxed && f->x.s->stmt[from].s->serial) {
         map = scop_earlier(&f->x, from, map);
         relaxed = I->map_is_empty(map) != isl_bool_false;
@@ -150,7 +150,7 @@ static bool find(Flow *f, PolyDepKind kind) {
     return done;
 }
 
-// By source, then by sink, flow first.
+// Sorts by source, then by sink; flow dependences come first.
 static int next_line(const Flow *f, const bool *used) {
     int best = -1;
     for (int i = 0; i < f->n; i++) {

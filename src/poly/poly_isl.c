@@ -1,4 +1,4 @@
-// Affines as isl's functions; see poly_isl.h.
+// Converts Affines to functions of isl; see poly_isl.h.
 #include "poly/poly_isl.h"
 
 static bool atom_is_affine(const Atom *t) {

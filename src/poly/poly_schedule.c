@@ -1,16 +1,16 @@
-// TC's scheduler on isl's; see poly.h.
+// TC's scheduler, based on isl's; see poly.h.
 //
-// A cluster is first one statement with its initialisation: its loops need no search. Each one, in
-// the order of the Program, joins the last cluster that it depends on if isl finds an outer band
-// for the union that keeps the options; else it stands behind. Which statements make a cluster is
-// decided here, since isl has neither TC's strategies nor its limits on coefficients. Where isl
-// exceeds its budget (long chains of convolutions), the loops of the two are matched one by one,
-// which deps.c decides (stmts_share).
+// Initially each statement, with its initialisation, is a cluster whose loops need no search. In
+// the order of the Program, each cluster is fused with the last cluster that it depends on, if isl
+// finds an outer band for the union that satisfies the options; otherwise it is placed after it.
+// Clusters are formed here, because isl has neither TC's fusion strategies nor its limits on
+// coefficients. Where isl exceeds its budget (long chains of convolutions), the loops of the two
+// clusters are matched one by one, and deps.c decides (stmts_share).
 //
-// isl sees no initialisations: they run where their statement does, without its reductions.
+// isl does not see initialisations: they run with their statement, outside its reduction loops.
 //
-// While isl works, nothing may be allocated from an arena: the tree is written to a tape of numbers
-// and read from there.
+// No code may allocate from an arena while isl works. The tree is therefore written to a tape of
+// numbers first, and read from there.
 #include "poly/poly_scop.h"
 
 #include <stdlib.h>
@@ -21,13 +21,14 @@ const char *const poly_fusion_name[POLY_FUSIONS] = {"preserve3", "max", "min"};
 
 #ifdef POLY_HAS_ISL
 enum {
-    SCHEDULE_BUDGET = 3000, // operations of one cluster: some milliseconds
-    STEPS_BUDGET = 100000,  // of a statement with steps, of which there are few
+    SCHEDULE_BUDGET = 3000, // isl operations for one cluster: some milliseconds
+    STEPS_BUDGET = 100000,  // for a statement with steps; there are few of these
     MAX_CLUSTER = 24,       // statements of the scop
 };
 
-// BAND permutable n, then per member: coincident, per statement of the cluster coefficients and
-// constant. SEQUENCE n, then per child: number of statements, these, its tree. LEAF.
+// BAND permutable n, then per member: whether it is coincident, and per statement of the cluster
+// the coefficients and the constant. SEQUENCE n, then per child: its number of statements, these
+// statements, and its tree. LEAF.
 typedef struct Tape {
     int64_t *at;
     int n, cap;
@@ -38,15 +39,15 @@ typedef struct Cluster {
     int n;
     int stmt[MAX_CLUSTER]; // without initialisations
     const PolyNode *tree;
-    bool closed; // its loops are those of the text: nothing joins it
+    bool closed; // it keeps the loops of the text, and is not fused
 } Cluster;
 
 typedef struct Scheduler {
     PolyIsl x;
     const PolyOptions *o;
-    const Cluster *c; // being scheduled
+    const Cluster *c; // the cluster being scheduled
     Tape tape;
-    int width; // iterators and a constant
+    int width; // number of iterators plus one for the constant
 } Scheduler;
 
 // --- The tape ----------------------------------------------------------------------------------
@@ -67,7 +68,7 @@ static int index_in(const Cluster *c, const char *tuple) {
 
 typedef struct ClusterMember {
     Scheduler *s;
-    int64_t *row; // of the current statement
+    int64_t *row; // the row of the current statement
     bool broken;
 } ClusterMember;
 
@@ -220,7 +221,7 @@ static isl_schedule *compute(Scheduler *s) {
     return I->schedule_constraints_compute_schedule(k);
 }
 
-// Writes the tree of a cluster to the tape; false: isl found none in its budget.
+// Writes the tree of a cluster to the tape. Returns false if isl found none within its budget.
 static bool schedule_cluster(Scheduler *s, const Cluster *c) {
     const Isl *I = s->x.I;
     s->c = c;
@@ -241,7 +242,7 @@ static bool schedule_cluster(Scheduler *s, const Cluster *c) {
     return !s->tape.broken;
 }
 
-// --- From the tape -----------------------------------------------------------------------------
+// --- Reading the tape --------------------------------------------------------------------------
 
 static bool is_zero(const int64_t *row, int n) {
     for (int i = 0; i < n; i++)
@@ -265,7 +266,7 @@ static PolyMember read_member(Arena *arena, Scheduler *s, int *at) {
     return m;
 }
 
-// With the initialisation of each statement in front of it.
+// The statements, with the initialisation of each in front of it.
 static int with_inits(Arena *arena, const PolyScop *s, int n, const int *stmt, const int **out) {
     int *all = arena_new_n(arena, int, 2 * n + 1), count = 0;
     for (int i = 0; i < n; i++) {
@@ -303,7 +304,7 @@ static const PolyNode *read_node(Arena *arena, Scheduler *s, int *at, int n, con
     return node;
 }
 
-// NULL: isl found none in its budget, or none that can be tidied.
+// NULL: isl found no tree within its budget, or none that poly_tidy accepts.
 static const PolyNode *tree_of(Arena *arena, Scheduler *s, const Cluster *c) {
     if (!schedule_cluster(s, c)) return NULL;
     int at = 0;
@@ -325,7 +326,7 @@ static bool depend(const PolyScop *s, const Cluster *a, const Cluster *b) {
 
 static bool accepts(const Scheduler *s, const PolyNode *both, const Cluster *a, const Cluster *b) {
     if (!both || both->kind != POLY_BAND || !poly_plain(s->x.s, both, s->o)) return false;
-    if (!poly_spans(both)) return false; // a statement stands at one point of all members
+    if (!poly_spans(both)) return false; // some statement depends on no member
     if (s->o->fusion == POLY_MAX) return true;
     int n = poly_coincident(both), m = poly_coincident(a->tree), k = poly_coincident(b->tree);
     return n >= 3 || n >= (m > k ? m : k);
@@ -343,7 +344,7 @@ static bool join(Arena *arena, Scheduler *s, Cluster *a, const Cluster *b) {
     return true;
 }
 
-// Does the statement have steps for itself, in which each element is assigned once?
+// Does the statement have steps of its own, which assign each element once?
 static bool has_own_steps(const PolyScop *s, int stmt) {
     const Program *p = s->p;
     const StmtFacts *f = &s->facts->stmt[stmt];
@@ -351,7 +352,7 @@ static bool has_own_steps(const PolyScop *s, int stmt) {
            group_first(p, stmt) == stmt && group_end(p, stmt) == stmt + 1;
 }
 
-// Is the member a step, or another iterator plus multiples of steps?
+// Is the member a step, or one other iterator plus multiples of steps?
 static bool is_time_skewed(const Stmt *s, const int64_t *row) {
     int steps = 0, others = 0;
     for (int i = 0; row && i < s->niters; i++) {
@@ -364,8 +365,8 @@ static bool is_time_skewed(const Stmt *s, const int64_t *row) {
     return others == 1 || (!others && steps == 1);
 }
 
-// Do loops of steps and loops skewed by them keep the order? Other combinations, such as wavefronts
-// along several iterators, are not used.
+// Does the tree consist of loops over steps and loops skewed by them? Other combinations, such as
+// wavefronts along several iterators, are not used.
 static bool is_time_tree(const Scheduler *s, const PolyNode *tree, int stmt) {
     bool ok = tree->kind != POLY_SEQUENCE;
     for (int i = 0; tree->kind == POLY_BAND && ok && i < tree->n; i++)
@@ -373,7 +374,8 @@ static bool is_time_tree(const Scheduler *s, const PolyNode *tree, int stmt) {
     return ok && (tree->kind != POLY_BAND || is_time_tree(s, tree->child[0], stmt));
 }
 
-// Steps with nothing else in them: isl finds loops that keep them in order.
+// The loops of a statement that is alone in its steps: those that isl finds, if they have that
+// form, otherwise those of the text.
 static const PolyNode *steps_tree(Arena *arena, Scheduler *s, const Cluster *c) {
     const PolyNode *tree = tree_of(arena, s, c);
     if (tree && is_time_tree(s, tree, c->stmt[0]) && poly_plain(s->x.s, tree, s->o)) return tree;

@@ -1,4 +1,4 @@
-// Programs as polyhedra: domains, accesses and dependences as isl has them; see poly.h.
+// Programs as polyhedra: domains, accesses and conflicts as sets and maps of isl; see poly.h.
 #include "poly/poly_scop.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ PolyScop *poly_scop(Arena *arena, const Program *p) {
 }
 
 #ifdef POLY_HAS_ISL
-// Whether all iterators of a subscript are the statement's own here, and isl has it.
+// Can isl express the subscript, and does it only use iterators of this statement?
 static bool expressible(const PolyStmt *s, const Affine *a) {
     PolyChoices none = {0};
     if (!poly_is_affine(a) || !poly_choices(&none, a, 0) || none.n) return false;
@@ -52,7 +52,7 @@ isl_space *scop_space(const PolyIsl *x, int stmt) {
     return x->I->space_set_tuple_name(space, isl_dim_set, name);
 }
 
-// Initialisations have the dimensions of their statement, too: those of reductions stand at 0.
+// An initialisation has the dimensions of its statement; those of reductions are 0.
 isl_set *scop_domain(const PolyIsl *x, int stmt) {
     const Isl *I = x->I;
     const PolyStmt *s = &x->s->stmt[stmt];
@@ -77,7 +77,7 @@ isl_set *scop_domain(const PolyIsl *x, int stmt) {
     return domain;
 }
 
-// S[i] -> T[f(i)]; a subscript that isl does not have is any index.
+// S[i] -> T[f(i)]. A subscript that isl cannot express may be any index.
 isl_map *scop_access(const PolyIsl *x, int stmt, const Access *a, bool *may) {
     const Isl *I = x->I;
     isl_space *space = scop_space(x, stmt);
@@ -113,10 +113,10 @@ const Access *scop_access_at(const PolyScop *s, int stmt, int i) {
     return i ? s->facts->stmt[st->stmt].read[i - 1] : st->s->write;
 }
 
-// Does a reduction combine into the element? Then its write is no assignment.
+// Does the statement combine values into the element, so that its write is not an assignment?
 bool scop_reduces(const PolyStmt *s) { return !s->init && s->s->op != REDUCE_ASSIGN; }
 
-// Instances of `a` and then of `b` that touch one element.
+// Pairs of instances of `a` and `b` that access the same element.
 static isl_map *meeting(const PolyIsl *x, int a, const Access *f, int b, const Access *g) {
     bool may;
     isl_map *first = scop_access(x, a, f, &may), *second = scop_access(x, b, g, &may);
@@ -153,8 +153,9 @@ isl_map *scop_in_steps(const PolyIsl *x, int stmt) {
     return pairs ? scop_earlier(x, stmt, pairs) : NULL;
 }
 
-// Of a reduction whose other iterators determine the element: one step of a reduction iterator.
-// Affine functions that are constant along all of these are constant on all updates.
+// For a reduction whose other iterators determine the element: all single steps of a reduction
+// iterator. An affine function that is constant along these steps is constant on all updates of an
+// element.
 isl_map *scop_steps(const PolyIsl *x, int stmt) {
     const Isl *I = x->I;
     const Stmt *st = x->s->stmt[stmt].s;

@@ -1,5 +1,5 @@
-// A scop as isl's sets and maps (private to src/poly). Statement number n is the tuple S<n>, with a
-// dimension per iterator of the Program's statement; tensor number t is T<t>.
+// A scop as sets and maps of isl (private to src/poly). Statement n is the tuple S<n>, with one
+// dimension per iterator of the Program's statement; tensor t is T<t>.
 #ifndef LW_POLY_POLY_SCOP_H
 #define LW_POLY_POLY_SCOP_H
 
@@ -15,20 +15,21 @@ typedef struct PolyIsl {
 
 isl_space *scop_space(const PolyIsl *x, int stmt);
 isl_set *scop_domain(const PolyIsl *x, int stmt);
-// `may` is set where a subscript is unknown.
+// `may` is set if a subscript is unknown.
 isl_map *scop_access(const PolyIsl *x, int stmt, const Access *a, bool *may);
 // Access 0 is the write, the others are reads.
 int scop_accesses(const PolyScop *s, int stmt);
 const Access *scop_access_at(const PolyScop *s, int stmt, int i);
 bool scop_reduces(const PolyStmt *s);
-// Pairs of instances of two statements, a in front of b, that touch one element and do not both
-// read it; NULL: none.
+// Pairs of an instance of `a` and one of `b` that access the same element, at least one of them
+// writing; NULL: none.
 isl_map *scop_conflicts(const PolyIsl *x, int a, int b);
-// Of pairs of instances of one statement, which it takes, those whose first one is of an earlier
-// step; NULL: there are no steps. And of its conflicts.
+// scop_earlier takes pairs of instances of one statement, and keeps those whose first instance
+// belongs to an earlier step; NULL: the statement has no steps. scop_in_steps does so for its
+// conflicts.
 isl_map *scop_earlier(const PolyIsl *x, int stmt, isl_map *pairs);
 isl_map *scop_in_steps(const PolyIsl *x, int stmt);
-// Neighbouring updates of one element by a reduction; NULL: it has none.
+// Consecutive updates of one element by a reduction; NULL: it has none.
 isl_map *scop_steps(const PolyIsl *x, int stmt);
 #endif
 

@@ -1,6 +1,6 @@
-// Questions of dependence put to isl: the points of both sides are one set, whose variables are the
-// iterators of a and then those of b. Each way to choose the operands of minima and maxima is a
-// set of its own; a choice that no point allows ends all ways behind it.
+// Asks isl whether a dependence exists. The points of both sides form one set, whose variables are
+// the iterators of a followed by those of b. Each way to choose the operands of minima and maxima
+// gives a separate set; if a choice leaves no point, the choices that extend it are skipped.
 #include "poly/poly.h"
 
 #include "base/checked.h"
@@ -108,7 +108,7 @@ static isl_basic_set *order(const Question *k, const DepOrder *o) {
     return o->equal ? k->I->aff_zero_basic_set(sum) : nonnegative(k, sum);
 }
 
-// The coordinates of a point of a set; false: it has none that fit.
+// The coordinates of a point of a set; false: they do not fit.
 static bool read_point(Question *k, isl_point *point, DepWitness *w) {
     bool fits = true;
     for (int s = 0; s < 2; s++)
@@ -121,7 +121,7 @@ static bool read_point(Question *k, isl_point *point, DepWitness *w) {
     return fits;
 }
 
-// With every choice made: is there a point? Takes the set.
+// Is there a point, now that every choice is made? Takes the set.
 static DepAnswer decide(Question *k, isl_basic_set *points) {
     for (int s = 0; s < 2; s++) points = add_side(k, points, s);
     points = add_meeting(k, points);
@@ -135,7 +135,7 @@ static DepAnswer decide(Question *k, isl_basic_set *points) {
     return found && deps_check(k->q, k->w) ? DEP_YES : DEP_UNDECIDED;
 }
 
-// The operand that is chosen is the smaller (the greater) one.
+// The condition that the chosen operand is the smaller (greater) one.
 static isl_basic_set *chosen(const Question *k, int i) {
     const Atom *t = k->choice.atom[i];
     bool second = k->choice.second[i], least = t->kind == ATOM_MIN;

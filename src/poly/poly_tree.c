@@ -1,9 +1,9 @@
-// Schedule trees: shape, tiling, sinking, text; see poly.h and poly_tree.h.
+// Schedule trees: construction, tiling, sinking, printing; see poly.h and poly_tree.h.
 #include "poly/poly_tree.h"
 
 #include <string.h>
 
-// --- Making ------------------------------------------------------------------------------------
+// --- Construction ------------------------------------------------------------------------------
 
 static const PolyNode *leaf(Arena *arena, int n, const int *stmt) {
     PolyNode *node = arena_new(arena, PolyNode);
@@ -11,7 +11,7 @@ static const PolyNode *leaf(Arena *arena, int n, const int *stmt) {
     return node;
 }
 
-// Without members: the child.
+// A band around the child; without members, the child itself.
 static const PolyNode *band(Arena *arena, int n, const PolyMember *member, const PolyNode *child) {
     if (!n) return child;
     PolyNode *node = arena_new(arena, PolyNode);
@@ -46,14 +46,15 @@ void poly_add_inits(const PolyScop *s, PolyMember *m) {
     }
 }
 
-// Iterator `iter` of a statement as a member of its own.
+// A member that is iterator `iter` of one statement.
 static PolyMember own_member(Arena *arena, const PolyScop *s, int stmt, int iter) {
     const Stmt *st = s->stmt[stmt].s;
     const int64_t **value = arena_new_n(arena, const int64_t *, s->n);
     int64_t *row = arena_new_n(arena, int64_t, POLY_ROW);
     row[iter] = 1;
     value[stmt] = row;
-    bool apart = s->facts->stmt[s->stmt[stmt].stmt].injective; // iterations write other elements
+    // Iterations write different elements.
+    bool apart = s->facts->stmt[s->stmt[stmt].stmt].injective;
     bool free = !st->iter[iter].reduction && iter >= st->serial;
     return (PolyMember){.value = value, .coincident = apart && free};
 }
@@ -92,7 +93,7 @@ const PolyNode *poly_nest(Arena *arena, const PolyNode *b) {
     return out;
 }
 
-// --- Tidying -----------------------------------------------------------------------------------
+// --- Normalisation -----------------------------------------------------------------------------
 
 static bool has_all(const PolyMember *m, const PolyNode *node) {
     for (int i = 0; i < node->nstmts; i++)
@@ -106,7 +107,7 @@ static bool has_some(const PolyMember *m, const PolyNode *node) {
     return false;
 }
 
-// The first iterator of the last statement that the member depends on.
+// The outermost iterator on which the member depends, for the last statement that has it.
 static int place_of(const PolyMember *m, const PolyNode *node) {
     const int64_t *row = NULL;
     for (int i = 0; i < node->nstmts; i++)
@@ -125,8 +126,8 @@ static void sort_members(PolyMember *m, int n, const PolyNode *node) {
         }
 }
 
-// A nest of one statement of the Program has no dependences but between updates of its reduction,
-// and between steps.
+// In a nest of one statement of the Program, the only dependences are those between updates of its
+// reduction and those between steps.
 static void mark_parallel(const PolyScop *s, PolyMember *m, const PolyNode *node) {
     int last = node->stmt[node->nstmts - 1], stmt = s->stmt[last].stmt;
     if (s->stmt[last].s->serial) return;
@@ -149,7 +150,7 @@ static int most_of(const PolyNode *n) {
     return most;
 }
 
-// The parts of a node that may have loops of their own: children of a sequence, or statements.
+// The parts of a node that may have separate loops: the children of a sequence, or the statements.
 static int parts_of(Arena *arena, const PolyNode *node, const PolyNode ***out) {
     int n = node->kind == POLY_SEQUENCE ? node->n : node->nstmts;
     *out = arena_new_n(arena, const PolyNode *, n + 1);
@@ -159,8 +160,8 @@ static int parts_of(Arena *arena, const PolyNode *node, const PolyNode ***out) {
     return n;
 }
 
-// Members that some statements lack, moved into the parts of the child. Every dependence between
-// statements goes from an earlier to a later one of the Program, so that order is legal.
+// Moves members that some statements lack into the parts of the child. This is legal because every
+// dependence between statements goes from an earlier to a later one of the Program.
 static const PolyNode *push_down(Arena *arena, const PolyScop *s, int n, const PolyMember *m,
                                  const PolyNode *child) {
     if (!n) return poly_tidy(arena, s, child);
@@ -226,7 +227,7 @@ static bool members_match(Arena *arena, const PolyScop *s, const PolyNode *a, co
         for (int j = 0; j < b->nstmts; j++) {
             const PolyStmt *p = &s->stmt[a->stmt[i]], *q = &s->stmt[b->stmt[j]];
             int x = member_iter(s, m, a->stmt[i]), y = member_iter(s, k, b->stmt[j]);
-            if (p->init || q->init) continue; // as their statements
+            if (p->init || q->init) continue; // they follow their statements
             if (x < 0 || y < 0) return false;
             const StmtFacts *f = &s->facts->stmt[p->stmt], *g = &s->facts->stmt[q->stmt];
             if (iter_extent(&p->s->iter[x]) != iter_extent(&q->s->iter[y]) ||
@@ -268,9 +269,9 @@ const PolyNode *poly_match(Arena *arena, const PolyScop *s, const PolyNode *a, c
     return n ? band(arena, n, shared, poly_sequence(arena, 2, child)) : NULL;
 }
 
-// --- Questions ---------------------------------------------------------------------------------
+// --- Properties --------------------------------------------------------------------------------
 
-// The iterator that the row is, plus a constant; -1: none.
+// The iterator that the row is, up to a constant; -1: it has another form.
 static int as_iterator(const Stmt *s, const int64_t *row) {
     int found = -1;
     for (int i = 0; i < s->niters; i++) {

@@ -4,24 +4,25 @@
 
 #include "poly/poly.h"
 
-// Children in turn; of one, that one.
+// A sequence of the children; a single child is returned as it is.
 const PolyNode *poly_sequence(Arena *arena, int n, const PolyNode *const *child);
-// Some statements with the loops that the Program gives them, one after the other.
+// The statements one after the other, each with the loops that the Program gives it.
 const PolyNode *poly_canonical_of(Arena *arena, const PolyScop *s, int n, const int *stmt);
-// A statement whose elements its iterators determine, reductions apart, with its initialisation: a
-// band of parallel loops, and inside it the reductions.
+// A statement whose non-reduction iterators determine the written element, with its initialisation:
+// a band of parallel loops with the reductions inside.
 const PolyNode *poly_single(Arena *arena, const PolyScop *s, int n, const int *stmt);
-// Two nests in the loops that they can share iteration by iteration, one after the other inside;
-// NULL: there are none.
+// Fuses the loops that two nests can share iteration by iteration, with the nests one after the
+// other inside; NULL: there are no such loops.
 const PolyNode *poly_match(Arena *arena, const PolyScop *s, const PolyNode *a, const PolyNode *b);
-// Initialisations run where their statement does, unless that is a reduction's iterator.
+// Initialisations run with their statement, except in loops of a reduction's iterators.
 void poly_add_inits(const PolyScop *s, PolyMember *m);
-// A band whose members may not be interchanged, as nested ones.
+// A band whose members may not be interchanged, as nested bands of one member.
 const PolyNode *poly_nest(Arena *arena, const PolyNode *band);
-// Every band with members that all its statements have, in the order of iterators; other members
-// move into the children. NULL: that would change the order of statements.
+// Normalises every band: it keeps the members that all its statements have, in the order of
+// iterators, and moves other members into the children. NULL: that would change the order of
+// statements.
 const PolyNode *poly_tidy(Arena *arena, const PolyScop *s, const PolyNode *root);
-bool poly_spans(const PolyNode *band); // each statement has a member
+bool poly_spans(const PolyNode *band); // does each statement have a member?
 int poly_coincident(const PolyNode *root);
 
 #endif
