@@ -1,5 +1,5 @@
-// What a tile of a block touches, and what that costs; the model is that of the original (memory
-// lines at random alignment).
+// The elements that a tile of a block accesses, and the cost of moving them. The model counts
+// memory lines at random alignment, as in the Stripe paper.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "passes/pass_impl.h"
 
-// The dimension with the least stride that is not done yet, which it then is.
+// Returns the dimension with the least stride that is not done yet, and marks it as done.
 static int next_dim(int rank, const int64_t *stride, bool *done) {
     int d = -1;
     for (int k = 0; k < rank; k++)
@@ -47,7 +47,7 @@ double memory_io(int rank, const int64_t *size, const int64_t *stride, int bytes
 
 typedef struct Collect {
     TileViews *v;
-    int64_t *lo, *hi; // per index id: those further in; 0 for the rest
+    int64_t *lo, *hi; // per index id: range of indices further in; 0 for all others
     VEC(TileView) views;
     const Leaf *leaf;
 } Collect;
@@ -83,7 +83,7 @@ static void add_access(Collect *c, TileView *view, const Access *a) {
         if (!sub->linear) c->v->exact = false;
         for (int i = 0; i < b->nindex; i++)
             x->coef[d * b->nindex + i] = affine_coef(sub, b->index[i].id);
-        // Indices of the block, and around it, stand at 0 here.
+        // Indices of the block and of the blocks around it are 0 here.
         if (!affine_bounds(sub, c->lo, c->hi, &x->lo[d], &x->hi[d])) {
             c->v->exact = false;
             x->lo[d] = 0;
@@ -127,7 +127,7 @@ static void collect(Collect *c, const Node *node, double times) {
     for (int i = 0; b && i < b->nchildren; i++) collect(c, b->child[i], times);
 }
 
-// A buffer that is allocated inside lives there: it is no view.
+// A buffer that is allocated inside the block is not a view.
 static bool allocated_in(const Block *b, int buffer) {
     for (int i = 0; i < b->nallocs; i++)
         if (b->alloc[i] == buffer) return true;
@@ -151,7 +151,7 @@ TileViews *tile_views(Arena *arena, const Tree *t, const Block *b) {
     return v;
 }
 
-// Sizes of the box, and the steps between the subscripts that occur in it.
+// The size of the box, and the steps between the subscripts that occur in it.
 static void strided_box(const TileViews *v, const TileView *view, const int64_t *tile,
                         int64_t *size, int64_t *steps) {
     const Buffer *b = &v->t->buffers.at[view->buffer];

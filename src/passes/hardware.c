@@ -1,7 +1,7 @@
 // Parser and printer of machine descriptions; see hardware.h.
 //
-// A text is lines of words, `//` begins a comment. The first word of a line says what it is about;
-// `key=value` words are attributes, checked against hardware.def, or parameters, against
+// A text consists of lines of words; `//` begins a comment. The first word of a line is its kind.
+// `key=value` words are attributes, checked against hardware.def, or parameters, checked against
 // passes.def.
 #include "passes/hardware.h"
 
@@ -75,17 +75,17 @@ typedef struct HardwareReader {
     void *user;
     DiagList *diags;
     Hardware *h;
-    VEC(HardwareWord) word; // of the current line
-    int depth;              // of includes
-    int stencil;            // the one that index lines belong to; -1: none
-    bool named;             // a `machine` line was seen in the outermost text
+    VEC(HardwareWord) word; // words of the current line
+    int depth;              // nesting depth of includes
+    int stencil;            // the stencil that index lines belong to; -1: none
+    bool named;             // the outermost text has had a `machine` line
 } HardwareReader;
 
 // --- Words ---------------------------------------------------------------------------------------
 
 static bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// The words of the line that begins at `at`; gives where the next one begins.
+// Reads the words of the line that begins at `at`; returns the start of the next line.
 static uint32_t read_line(HardwareReader *r, uint32_t at) {
     const char *s = r->source->text;
     uint32_t end = at, len = r->source->len;
@@ -240,7 +240,7 @@ const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len)
     return NULL;
 }
 
-// Units that may be meant: all but the one that the line is about.
+// The units that a name may refer to: all but the one that the line declares.
 typedef struct OtherUnits {
     const Hardware *h;
     bool memory;
@@ -257,7 +257,7 @@ static const char *other_at(const void *of, size_t i) {
     return NULL;
 }
 
-// The number of a unit; -1 after an error. `self` is what the line is about.
+// The number of a unit; -1 after an error. `self` is the unit that the line declares.
 static int unit_of(HardwareReader *r, const HardwareWord *w, bool memory, const void *self) {
     const char *name = text_of(r, w);
     int i = memory ? hardware_memory(r->h, name) : hardware_compute(r->h, name);
@@ -368,7 +368,7 @@ static void set_defaults(LineKind line, void *into) {
 
 // --- Units ---------------------------------------------------------------------------------------
 
-// The unit of that name, or a new one with the defaults; its attributes are read into it.
+// Finds the unit of that name, or adds one with the defaults, and reads its attributes.
 #define READ_UNIT(list, line, what)                                                                \
     do {                                                                                           \
         Name name = name_word(r, what);                                                            \
@@ -416,7 +416,7 @@ static void read_transfer(HardwareReader *r) {
         diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_NEEDS, t->name, "from= and to=");
 }
 
-// A stencil of a known name starts anew: its indices follow.
+// A stencil of a known name is redefined: its indices follow.
 static void read_stencil(HardwareReader *r) {
     READ_UNIT(stencil, LINE_STENCIL, "the name of a stencil");
     for (int i = 0; i < r->h->stencil.n; i++)
@@ -536,7 +536,7 @@ static bool read_param(HardwareReader *r, const PassParam *p, const HardwareWord
     return ok;
 }
 
-// Reads parameters from word `from` on; `before` receives the label of before=, if there is room.
+// Reads parameters from word `from` on. `before`, if not NULL, receives the label of before=.
 static void read_params(HardwareReader *r, int from, PassCall *c, Name *before) {
     for (int i = from; i < r->word.n; i++) {
         HardwareWord key, value;

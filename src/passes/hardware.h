@@ -1,4 +1,5 @@
-// Hardware descriptions: a machine as text (.lwm, docs/machines.md), the parsed form, the printer.
+// Machine descriptions: the text form (.lwm, docs/machines.md), the parsed form, parser and
+// printer.
 //
 //     machine toy "one small memory"
 //     memory DRAM line=64
@@ -12,11 +13,12 @@
 //     pass flatten
 //     pass autotile as=tile reqs=#contraction fits=SRAM
 //
-// `include NAME` takes over the lines of another description: a later line about a unit of the same
-// name changes the attributes that it gives, `set LABEL` those of a pass, `drop LABEL` removes one.
-// Printing writes the sum of all that; print(parse(print(h))) == print(h), byte for byte.
+// `include NAME` takes over the lines of another description. A later line about a unit of the same
+// name changes the attributes that it lists, `set LABEL` changes parameters of a pass, and `drop
+// LABEL` removes a pass. Printing writes the combined result; print(parse(print(h))) equals
+// print(h) byte for byte.
 //
-// hardware.def has the attributes of units, passes.def the passes with their parameters.
+// hardware.def lists the attributes of units, passes.def the passes and their parameters.
 #ifndef LW_PASSES_HARDWARE_H
 #define LW_PASSES_HARDWARE_H
 
@@ -29,7 +31,7 @@ enum { STENCIL_MAX_INDICES = 8, STENCIL_MAX_TENSORS = 4, PASS_MAX_PARAMS = 32, H
 
 typedef struct MemoryUnit {
     Name name;
-    int64_t in; // number of a memory unit; -1: the outermost
+    int64_t in; // number of the memory unit that fills it; -1: it is the outermost
     int64_t size, line, banks, align;
     double bandwidth;
 } MemoryUnit;
@@ -48,7 +50,7 @@ typedef struct Transfer {
     int64_t latency;
 } Transfer;
 
-// How an index of a stencil may run through a tensor.
+// The stride with which an index of a stencil may run through a tensor.
 enum { STRIDE_ANY = -1, STRIDE_NONE = 0, STRIDE_ONE = 1 };
 typedef struct Strides {
     int n;
@@ -102,10 +104,10 @@ int pass_params(const PassInfo *p);
 typedef struct PassValue {
     bool given;
     double number;
-    const char *text; // of kinds that are no numbers; "": not given
+    const char *text; // for kinds that are not numbers; "": not given
 } PassValue;
 
-// A line of the list of passes.
+// One entry of the list of passes.
 typedef struct PassCall {
     const PassInfo *pass;
     Name label; // unique in the list
@@ -122,14 +124,14 @@ typedef struct Hardware {
     VEC(PassCall) pass;
 } Hardware;
 
-// Gives the text of an included description; NULL, with the reason in *why: there is none.
+// Returns the text of an included description, or NULL with the reason in *why.
 typedef const Source *HardwareInclude(void *user, Arena *arena, const char *name,
                                       const Source *from, const char **why);
-// NULL after an error. `include` may be NULL: only the shipped descriptions can be included.
+// Returns NULL after an error. If `include` is NULL, only shipped descriptions can be included.
 const Hardware *hardware_parse(Arena *arena, Names *names, const Source *source,
                                HardwareInclude *include, void *user, DiagList *diags);
 void hardware_print(Text *out, const Hardware *h);
-// Whether a text is a description: its first word is `machine` or `include`.
+// Is the text a description? Its first word then is `machine` or `include`.
 bool hardware_is(const char *text);
 
 int hardware_memory(const Hardware *h, Name name); // -1: none
@@ -137,13 +139,13 @@ int hardware_compute(const Hardware *h, Name name);
 int hardware_transfer(const Hardware *h, Name name);
 const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len); // NULL: none
 
-// The descriptions in the library, those of machines/.
+// The descriptions of machines/, which are part of the library.
 int shipped_count(void);
 const char *shipped_name(int i);
 const char *shipped_text(const char *name); // NULL: none
 
-// Lines that change one parameter of one pass each, "set tile share=0.5", or drop one,
-// hardware_moves.c; how many.
+// hardware_moves.c: lines for tuning, each of which changes one parameter of one pass ("set tile
+// share=0.5") or drops a pass. Returns their number.
 int hardware_moves(Arena *arena, const Hardware *h, const char *const **out);
 
 #endif

@@ -1,4 +1,4 @@
-// Neighbours of a description: lines that change one parameter of one pass each, for tuning.
+// Variants of a description, for tuning: lines that each change one parameter of one pass.
 //
 //     set tile share=0.25        an eighth to eight times a number
 //     set tile po2=yes           the other value of a flag

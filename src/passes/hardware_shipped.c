@@ -1,4 +1,5 @@
-// The descriptions of machines/, included by the assembler: found wherever the library is.
+// The descriptions of machines/. The assembler includes their text in the library, so they are
+// found wherever the library is installed.
 #include "passes/hardware.h"
 
 #include <string.h>

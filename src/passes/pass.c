@@ -1,4 +1,4 @@
-// The driver of passes, the table of them, and what they share.
+// Runs lists of passes: the driver, the table of passes, and functions that passes share.
 #include "passes/pass_impl.h"
 
 #include <stdarg.h>
@@ -175,7 +175,7 @@ static const char *label_at(const void *of, size_t i) {
     return (int)i < h->pass.n ? h->pass.at[i].label : NULL;
 }
 
-// Whether the numbers of statements stay, and with them the lists of dependences.
+// Do statement numbers, and with them the lists of dependences, remain valid?
 static bool keeps_statements(const PassInfo *p) {
     return strcmp(p->name, "deps") == 0 || strcmp(p->name, "place") == 0 ||
            strcmp(p->name, "locate") == 0 || strcmp(p->name, "transpose") == 0;

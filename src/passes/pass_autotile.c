@@ -1,4 +1,4 @@
-// autotile: tiles by the cost of the memory traffic of a tile.
+// autotile: chooses tile sizes by the cost of the memory traffic of a tile.
 //
 //     for [m:8, n:8, k:8]: C[m, n] += A[m, k]*B[k, n]
 //  -> for [m:2, n:2, k:2]: for [m':4, n':4, k':4]: ...      with max_total=192
@@ -8,8 +8,9 @@
 //     waste · (start_cost + input_cost·lines_in + output_cost·lines_out) / iterations
 //         + split_factor · log2(number of tiles)
 //
-// The search is best-first from the smallest tile, growing one index at a time; a tile beyond a
-// limit is not grown further. Ties go to the tile found first: earlier indices grow first.
+// The search is best-first. It starts at the smallest tile and grows one index at a time; it does
+// not grow a tile that exceeds a limit. Among tiles of equal cost the one found first wins, and
+// earlier indices grow first.
 #include <math.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ typedef struct CandidateTile {
     int64_t size[MAX_INDICES];
 } CandidateTile;
 
-// The parameters, read once.
+// The parameters of the pass, read once.
 typedef struct TileLimits {
     int64_t max_total, max_input, max_output, max_product, max_count, line;
     double min_size, min_count, min_out_count, input_cost, output_cost, start_cost, split_factor;
@@ -36,13 +37,13 @@ typedef struct TileSearch {
     Arena *arena;
     const TileViews *v;
     int n;
-    bool pinned[MAX_INDICES]; // whole: an index that is reduced over
+    bool pinned[MAX_INDICES]; // an index that is reduced over and must stay whole
     bool output[MAX_INDICES];
     TileLimits limit;
-    CandidateTile best, least; // `least`: the first one, for the explanation
+    CandidateTile best, least; // `least`: the first tile, for the explanation
     bool found;
-    VEC(CandidateTile *) open; // a heap, the cheapest first
-    int nseen, since;          // tiles tried; those since the best one
+    VEC(CandidateTile *) open; // a heap with the cheapest tile on top
+    int nseen, since;          // tiles tried; tiles tried since the best one
     CandidateTile *seen[2 * MAX_SEEN];
 } TileSearch;
 
@@ -156,7 +157,8 @@ static void consider(TileSearch *s, const int64_t *size) {
     s->since = 0;
 }
 
-// The next larger size of an index; 0: none. Without a rule it grows by one, then by an eighth.
+// The next larger size of an index; 0: none. Without another rule it grows by one, later by an
+// eighth.
 static int64_t grown(const TileSearch *s, int i, int64_t size) {
     int64_t extent = s->v->b->index[i].extent;
     if (s->pinned[i] || size >= extent) return 0;
@@ -208,7 +210,7 @@ static TileLimits limits_of(const PassRun *r) {
     return l;
 }
 
-// Tiles the block by the best tile, and says why.
+// Applies the best tile to the block, and logs why it was chosen.
 static const Tree *apply(PassRun *r, const Tree *t, int loop, const TileSearch *s) {
     const Block *b = tree_loop_at(t, loop);
     if (!s->found) {
@@ -278,8 +280,8 @@ static Tags and_tag(PassRun *r, const Tree *t, Tags tags, const char *tag) {
     return (Tags){tags.n + (*tag != 0), list};
 }
 
-// The index of the output whose tiles are nearest to `parts` in number, the evenest of those;
-// -1: none. `allowed` may be NULL.
+// The output index whose number of tiles is closest to `parts`, and among these the one with the
+// most even tiles; -1: none. `allowed` may be NULL.
 static int index_to_share(const TileViews *v, int64_t parts, const bool *allowed, int64_t *tile) {
     int best = -1;
     double least = 0;
@@ -298,7 +300,7 @@ static int index_to_share(const TileViews *v, int64_t parts, const bool *allowed
     return best;
 }
 
-// Divides one index of a block in parts; the block over parts runs at UNIT[part].
+// Divides one index of a block into parts; the outer block over parts runs at UNIT[part].
 static const Tree *share_out(PassRun *r, const Tree *t, int loop, int64_t parts, Name unit,
                              const bool *allowed) {
     const Block *b = tree_loop_at(t, loop);
@@ -332,7 +334,7 @@ static const Tree *share_out(PassRun *r, const Tree *t, int loop, int64_t parts,
     return tree_block_like(now, outer, &like, "partition", &e);
 }
 
-// partition: about one tile for each compute unit.
+// partition: makes about one tile for each compute unit.
 //
 //     for [m:8, k:8]: C[m] += A[m, k]  ->  for<PROC[m]> [m:2]: for [m':4, k:8]: ...   with parts=2
 const Tree *pass_partition(PassRun *r, const Tree *t) {
@@ -345,7 +347,7 @@ const Tree *pass_partition(PassRun *r, const Tree *t) {
     return t;
 }
 
-// The dimension of a buffer that alone runs with the index; -1: none, or several.
+// The only dimension of a buffer whose subscript depends on the index; -1: none, or several.
 static int only_dim(const TileViews *v, const TileView *view, int index) {
     int found = -1, n = v->b->nindex;
     for (int a = 0; a < view->nbox; a++)
@@ -369,7 +371,7 @@ static const TileView *largest_input(const TileViews *v) {
     return best;
 }
 
-// bank: the largest input is spread over banks by an index that the output has too.
+// bank: distributes the largest input over banks, along an index that the output also has.
 //
 //     for [m:8, k:8]: C[m] += A[m, k]  ->  for [m:2]: for [m':4, k:8]: ...      A({8}, 8)
 const Tree *pass_bank(PassRun *r, const Tree *t) {

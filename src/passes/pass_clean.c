@@ -1,4 +1,4 @@
-// Passes that simplify: flatten, constraints, boundary, prune, dead, reorder, deps.
+// Passes that simplify: flatten, constraints, boundary, prune, dead.
 #include <string.h>
 
 #include "base/checked.h"
@@ -40,14 +40,14 @@ static Tags kernel_tags(const Tree *t, Arena *arena, const Block *b, const Leaf 
     return (Tags){tags.n, tags.at};
 }
 
-// The label of the statement, or the name of what it writes.
+// The label of the statement, or the name of the buffer that it writes.
 static Name kernel_name(const Tree *t, const Leaf *leaf) {
     if (t->program && leaf->stmt >= 0 && leaf->stmt < t->program->stmts.n)
         return t->program->stmts.at[leaf->stmt].label;
     return t->buffers.at[leaf->write->tensor].name;
 }
 
-// flatten: one block per statement, tagged by what it computes.
+// flatten: makes one block per statement, with tags that tell what it computes.
 //
 //     for m: for n: { C[m, n] = 0; for k: C[m, n] += A[m, k]*B[k, n] }
 //  -> for [m, n] #kernel #zero: C[m, n] = 0
@@ -83,7 +83,7 @@ static Bounds bounds_of(Arena *arena, const Tree *t) {
     return (Bounds){f->lo, f->hi};
 }
 
-// Whether a constraint holds everywhere (1), nowhere (-1), or neither is known.
+// 1 if the constraint always holds, -1 if it never holds, 0 if it depends on indices.
 static int judged(const Affine *a, const Bounds *b) {
     int64_t lo, hi;
     if (!affine_bounds(a, b->lo, b->hi, &lo, &hi)) return 0;
@@ -103,7 +103,8 @@ static bool add_constrained(void *user, const Node *node, int depth, const Block
     return true;
 }
 
-// One block: -1 it never runs; else the number of constraints that were dropped.
+// Reduces the constraints of one block. Returns -1 if the block never runs, else the number of
+// dropped constraints.
 static int reduce_block(const Block *b, const Bounds *bounds, const Affine **keep, int *nkeep) {
     int dropped = 0;
     *nkeep = 0;
@@ -120,7 +121,7 @@ static int reduce_block(const Block *b, const Bounds *bounds, const Affine **kee
     return dropped;
 }
 
-// constraints: drops what always holds, and blocks that never run.
+// constraints: drops constraints that always hold, and blocks that never run.
 //
 //     for [i:8] where 9 - i >= 0: S  ->  for [i:8]: S
 const Tree *pass_constraints(PassRun *r, const Tree *t) {
@@ -129,7 +130,7 @@ const Tree *pass_constraints(PassRun *r, const Tree *t) {
     Bounds bounds = bounds_of(r->arena, t);
     for (int i = 0; i < l.at.n; i++) {
         const Block *b = tree_loop_at(t, l.at.at[i]);
-        if (!b) continue; // inside of one that never runs
+        if (!b) continue; // it was inside a block that never runs
         const Affine **keep = arena_new_n(r->arena, const Affine *, b->nconstraints);
         Block like = *b;
         int dropped = reduce_block(b, &bounds, keep, &like.nconstraints);
@@ -153,11 +154,12 @@ const Tree *pass_constraints(PassRun *r, const Tree *t) {
 
 // --- boundary ------------------------------------------------------------------------------------
 
-// The values of an index for which a constraint holds for all values of the others: [from, to).
+// The values [from, to) of an index for which a constraint holds for all values of the other
+// indices.
 static bool safe_range(const Affine *a, const Index *x, Bounds bounds, int64_t *from, int64_t *to) {
     int64_t lo, hi, coef = affine_coef(a, x->id), keep = bounds.hi[x->id];
     if (!coef || !a->linear) return false;
-    bounds.hi[x->id] = 0; // the rest of it
+    bounds.hi[x->id] = 0; // to bound the other terms
     bool ok = affine_bounds(a, bounds.lo, bounds.hi, &lo, &hi);
     bounds.hi[x->id] = keep;
     if (!ok) return false;
@@ -167,7 +169,7 @@ static bool safe_range(const Affine *a, const Index *x, Bounds bounds, int64_t *
     return *from < *to;
 }
 
-// Blocks whose index bounds a constraint of their own, or of a block further in.
+// The range of an index in which constraints of the block, or of blocks further in, hold.
 typedef struct IndexCut {
     int index;
     int64_t from, to, extent;
@@ -179,7 +181,7 @@ static bool uses_index(const Affine *a, const Block *b) {
     return false;
 }
 
-// For every constraint below, narrows the cuts of the block's indices.
+// Narrows the cuts of the block's indices for every constraint below.
 static void find_cuts(const Node *node, const Block *top, const Bounds *bounds, IndexCut *cut) {
     const Block *b = as_block(node);
     for (int c = 0; b && c < b->nconstraints; c++) {
@@ -187,7 +189,7 @@ static void find_cuts(const Node *node, const Block *top, const Bounds *bounds, 
         int best = -1;
         int64_t from = 0, to = 0;
         if (!uses_index(a, top) || judged(a, bounds) > 0) continue;
-        for (int i = 0; i < top->nindex; i++) { // the index that keeps most
+        for (int i = 0; i < top->nindex; i++) { // choose the index that keeps the largest share
             int64_t f, g, n = top->index[i].extent;
             if (!safe_range(a, &top->index[i], *bounds, &f, &g)) continue;
             if (best >= 0 && (double)(g - f) / (double)n <=
@@ -223,7 +225,7 @@ static const Tree *cut_one(PassRun *r, const Tree *t, int loop) {
     }
     int pieces = 1;
     for (int i = 0; i < b->nindex; i++) {
-        // The border in front is what stays under the old number; the interior follows it.
+        // After peeling, the front border keeps the old id, and the interior follows it.
         int index = cut[i].index;
         for (int front = 1; front >= 0; front--) {
             int64_t n = front ? cut[i].from : cut[i].to - cut[i].from;
@@ -237,7 +239,7 @@ static const Tree *cut_one(PassRun *r, const Tree *t, int loop) {
             }
             pieces++;
             if (front) {
-                // Other cuts go on in the interior, whose indices are new.
+                // The remaining cuts apply to the interior, whose indices are new.
                 const Block *inner = second >= 0 ? tree_loop_at(now, second) : NULL;
                 if (!inner) return now;
                 for (int k = 0; k < b->nindex; k++) cut[k].index = inner->index[k].id;
@@ -250,7 +252,7 @@ static const Tree *cut_one(PassRun *r, const Tree *t, int loop) {
     return t;
 }
 
-// boundary: the interior runs without constraints, the borders keep them.
+// boundary: separates the interior, which needs no constraints, from the borders, which keep them.
 //
 //     for [x:8]: for [i:3] where x + i - 1 >= 0, 8 - x - i >= 0: S
 //  -> for [x:1]: ... where ...; for [x:6]: for [i:3]: S(x + 1); for [x:1]: ... where ...
@@ -265,7 +267,7 @@ const Tree *pass_boundary(PassRun *r, const Tree *t) {
 
 static bool is_tagged(const Block *b) { return b->node.tags.n > 0; }
 
-// prune: drops indices of one iteration, unused allocations, and blocks without effect.
+// prune: drops indices with one iteration, unused allocations, and blocks without effect.
 //
 //     for [i:1, j:4]: { for []: S(i, j) }  ->  for [j:4]: S(0, j)
 const Tree *pass_prune(PassRun *r, const Tree *t) {
@@ -325,7 +327,7 @@ static bool find_dead(void *user, const Node *node, int depth, const Block *pare
     return false;
 }
 
-// dead: drops blocks that only write allocations which nothing reads.
+// dead: drops blocks that only write allocations which no statement reads.
 //
 //     T[8]; for [i:8]: T[i] = A[i]; for [i:8]: C[i] = A[i]  ->  for [i:8]: C[i] = A[i]
 const Tree *pass_dead(PassRun *r, const Tree *t) {

@@ -7,8 +7,8 @@
 
 // --- deps ----------------------------------------------------------------------------------------
 
-// Which children of a block touch an element in common, one of them writing: facts of the whole
-// Tree, asked for pairs below one block.
+// Tells which children of a block access a common element that one of them writes. It computes
+// facts of the whole Tree once, and is queried for pairs of children.
 typedef struct Deps {
     Arena *arena;
     TreeFacts f;
@@ -25,7 +25,7 @@ static bool touches_meet(Deps *d, const Touch *a, const Touch *b, int blocks) {
     if (a->kind == TOUCH_READ && b->kind == TOUCH_READ) return false;
     System s;
     Point x, y;
-    int shared = 0; // indices of the blocks around both
+    int shared = 0; // number of indices of the blocks around both
     for (int i = 0; i < blocks; i++) shared += p->path[i]->nindex;
     system_init(&s, &d->f);
     system_enter(&s, p, &x, 0, NULL);
@@ -49,7 +49,7 @@ static bool depends(Deps *d, const Block *b, int depth, int later, int earlier) 
     return false;
 }
 
-// The direct dependences of child `at`: those that no other one implies.
+// The direct dependences of child `at`, without those that follow from others.
 static int *direct_deps(Deps *d, const Block *b, int depth, int at, bool **after, int *n) {
     int *list = arena_new_n(d->arena, int, at + 1);
     *n = 0;
@@ -59,7 +59,7 @@ static int *direct_deps(Deps *d, const Block *b, int depth, int at, bool **after
         after[at][k] = true;
         for (int j = 0; j < k; j++) after[at][j] |= after[k][j];
     }
-    for (int i = 0; i < *n / 2; i++) { // ascending
+    for (int i = 0; i < *n / 2; i++) { // sort them in ascending order
         int swap = list[i];
         list[i] = list[*n - 1 - i];
         list[*n - 1 - i] = swap;
@@ -77,7 +77,7 @@ static const Block *children_with_deps(Deps *d, Tree *t, const Block *b, int dep
     for (int i = 0; i < n; i++) {
         after[i] = arena_new_n(d->arena, bool, n);
         child[i] = with_deps(d, t, b->child[i], depth + 1, false);
-        if (!blocks || n < 2) continue; // numbers of leaves differ from those in the text
+        if (!blocks || n < 2) continue; // the numbers of leaves differ from those in the text
         Block like = *as_block(child[i]);
         like.node.deps = direct_deps(d, b, depth, i, after, &like.node.ndeps);
         child[i] = &tree_block(t, &like, like.child, like.nchildren)->node;
@@ -91,8 +91,9 @@ static const Node *with_deps(Deps *d, Tree *t, const Node *node, int depth, bool
     return b ? &children_with_deps(d, t, b, depth)->node : node;
 }
 
-// deps: computes the dependences of statements that are blocks: an element in common that one of
-// them writes, proven absent by exact overlap; implied ones are left out.
+// deps: computes the dependences between statements that are blocks. Two statements depend on each
+// other if they access a common element that one of them writes; exact overlap tests prove the
+// absence of such elements. Transitive dependences are omitted.
 //
 //     0: for [i:8]: T[i] = A[i]
 //     1: for [i:8]: U[i] = A[i]
@@ -113,8 +114,8 @@ const Tree *pass_deps(PassRun *r, const Tree *t) {
 
 // --- reorder -------------------------------------------------------------------------------------
 
-// The position behind the last of `order` that statement `i` depends on; `n`: it may not move, or
-// depends on nothing.
+// The position after the last statement of `order` that statement `i` depends on; `n` if it may not
+// move, or depends on none.
 static int position_of(Deps *d, const Block *root, const int *order, int n, int i) {
     const Block *b = as_block(root->child[i]);
     if (!b || !b->nindex) return n;
@@ -123,7 +124,7 @@ static int position_of(Deps *d, const Block *root, const int *order, int n, int 
     return n;
 }
 
-// The same statements in another order.
+// The same statements in the given order.
 static const Tree *in_order(PassRun *r, const Tree *t, const int *order) {
     TreeEdit e = pass_edit(r);
     EditWork w = work_begin(t, "move", &e);
@@ -134,12 +135,12 @@ static const Tree *in_order(PassRun *r, const Tree *t, const int *order) {
     return work_finish(&w);
 }
 
-// reorder: consumers move up behind their producers, where dependences allow it.
+// reorder: moves consumers up, directly after their producers, where dependences allow it.
 //
 //     T = A; U = B; C = T; D = U  ->  T = A; C = T; U = B; D = U
 //
-// Each statement in turn goes behind the last one placed so far that it depends on; the dependences
-// are asked for once, and the new order is judged once.
+// Each statement in turn is placed after the last statement placed so far that it depends on.
+// Dependences are computed once, and the legality of the new order is checked once.
 const Tree *pass_reorder(PassRun *r, const Tree *t) {
     const Block *root = t->root;
     Deps d = {.arena = r->arena};

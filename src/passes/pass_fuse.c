@@ -1,4 +1,4 @@
-// fuse, localize, scalarize: fewer and smaller intermediates.
+// fuse, localize, scalarize: passes that reduce the number and the size of intermediates.
 #include <string.h>
 
 #include "base/checked.h"
@@ -8,9 +8,9 @@
 
 // --- The profit of fusion ------------------------------------------------------------------------
 
-// Bytes that move between a memory of `room` bytes and the one around it: a block, or one
-// iteration, that fits is loaded once; otherwise its parts are. Buffers that live inside do not
-// move.
+// The bytes that move between a memory of `room` bytes and the next outer memory. A block whose
+// data fits is loaded once; otherwise, if the data of one iteration fits, that is loaded for each
+// iteration; otherwise the parts of the iteration are loaded. Buffers allocated inside do not move.
 typedef struct Moves {
     const Tree *t;
     const TreeCost *cost;
@@ -28,7 +28,7 @@ static bool lives_in(const Node *node, int buffer) {
 
 static double moved(const Moves *m, const Node *node);
 
-// Of one iteration: the largest part of each buffer that a child touches.
+// The bytes moved by one iteration. A buffer counts by the largest part that a child accesses.
 static double moved_once(const Moves *m, const Block *b) {
     double all = 0, out = 0, parts = 0;
     for (int i = 0; i < m->t->buffers.n; i++) {
@@ -61,14 +61,15 @@ static double moved(const Moves *m, const Node *node) {
     return times * moved_once(m, b);
 }
 
-// Which buffers to look at (those that come later are, too), what to log and to check.
+// The buffers to localize (new ones are always included), and whether to log and to check.
 typedef struct Localizing {
     const bool *only; // per buffer of the first Tree; NULL: all
     bool log, unchecked;
 } Localizing;
 static const Tree *localized(PassRun *r, const Tree *t, const Localizing *how);
 
-// The bytes that the Tree would move once the intermediates of a pair are local, and their sizes.
+// The bytes that the Tree would move if the intermediates of a pair were local, and the size of
+// these intermediates.
 typedef struct Worth {
     double moved, kept;
 } Worth;
@@ -76,7 +77,7 @@ typedef struct Worth {
 static Worth worth_of(PassRun *r, const Tree *t, const bool *only, int64_t room) {
     PassRun trial = *r;
     Tree try = *t;
-    if (r->scratch) trial.arena = try.arena = r->scratch; // it is thrown away
+    if (r->scratch) trial.arena = try.arena = r->scratch; // the trial is discarded
     ArenaMark mark = arena_mark(trial.arena);
     t = localized(&trial, &try, &(Localizing){.only = only, .unchecked = true});
     Moves m = {t, tree_cost(trial.arena, t), room};
@@ -101,9 +102,9 @@ static int64_t room_of(const PassRun *r) {
 
 // --- The indices that two blocks share -----------------------------------------------------------
 
-// How an index of a block runs through a dimension of a buffer.
+// The index of a block that runs through a dimension of a buffer.
 typedef struct Runs {
-    int index; // position; -1: not by exactly one
+    int index; // position in the block; -1: none, or several
     int64_t coef;
 } Runs;
 
@@ -122,10 +123,10 @@ static Runs runs_of(const TileViews *v, const TileView *view, int dim) {
     return r;
 }
 
-// Pairs of indices, and the tile of each that makes their extents equal.
+// Pairs of indices to fuse, and the tile sizes that make their extents equal.
 typedef struct FusePlan {
     int n;
-    int a[16], b[16]; // positions
+    int a[16], b[16]; // positions in the two blocks
     int64_t tile_a[16], tile_b[16];
 } FusePlan;
 
@@ -163,7 +164,7 @@ static FusePlan plan_of(const TileViews *va, const TileViews *vb) {
     return best;
 }
 
-// Tiles the planned indices of one block; *loops becomes the outer index of each pair.
+// Tiles the planned indices of one block. *loops receives the outer index of each pair.
 static const Tree *tile_for(const Tree *t, const Block *b, const int *at, const int64_t *tile,
                             int n, int *loops, const TreeEdit *e) {
     int64_t *size = arena_new_n(t->arena, int64_t, b->nindex);
@@ -178,7 +179,7 @@ static const Tree *tile_for(const Tree *t, const Block *b, const int *at, const 
     const Tree *now = tree_block_tile(t, b->index[0].id, &how, &outer, &inner, e);
     if (!now) return NULL;
     const Block *made = tree_loop_at(now, outer);
-    int found = 0; // outer indices are in the order of the block's
+    int found = 0; // outer indices keep the order of the block
     for (int i = 0; i < b->nindex; i++)
         for (int k = 0; k < n; k++)
             if (at[k] == i) loops[k] = made->index[found++].id;
@@ -193,7 +194,7 @@ static const Tree *fuse_pair(PassRun *r, const Tree *t, const Block *a, const Bl
         return NULL;
     }
     TreeEdit e = pass_edit(r);
-    // Tiles of unordered blocks need no judgement; the fused Tree is judged in any case.
+    // Tiling an unordered block is always legal; the fused Tree is checked in any case.
     TreeEdit tile = {.diags = e.diags, .unchecked = a->kind == KIND_ANY && b->kind == KIND_ANY};
     const Tree *now = tile_for(t, a, p.a, p.tile_a, p.n, la, &tile);
     if (now) now = tile_for(now, b, p.b, p.tile_b, p.n, lb, &tile);
@@ -202,21 +203,21 @@ static const Tree *fuse_pair(PassRun *r, const Tree *t, const Block *a, const Bl
     return now;
 }
 
-// The Tree with only `n` of its statements.
+// The Tree with only `n` of its root's statements.
 static const Tree *part_of(const Tree *t, int first, int n) {
     Tree *part = arena_copy(t->arena, t, sizeof *t);
     part->root = tree_block(part, t->root, t->root->child + first, n);
     return part;
 }
 
-// Where the pair begins among the statements of the root; -1: it is further in.
+// The position of the pair among the statements of the root; -1: it is further in.
 static int place_of(const Tree *t, const Block *a) {
     for (int i = 0; i < t->root->nchildren; i++)
         if (t->root->child[i] == &a->node) return i;
     return -1;
 }
 
-// Buffers that nothing but the pair uses: these can become local.
+// The buffers that only the pair uses, which can become local.
 static const bool *only_theirs(PassRun *r, const Tree *t, const Block *a, const Block *b) {
     bool *theirs = arena_new_n(r->arena, bool, t->buffers.n + 1);
     int at = place_of(t, a);
@@ -228,13 +229,13 @@ static const bool *only_theirs(PassRun *r, const Tree *t, const Block *a, const 
     return theirs;
 }
 
-// Tries a pair; the Tree itself when it stays.
+// Tries to fuse a pair; returns the same Tree if that does not pay or is refused.
 static const Tree *try_pair(PassRun *r, const Tree *t, const Block *a, const Block *b) {
     const Tree *now = fuse_pair(r, t, a, b);
     if (!now) return t;
     int64_t room = room_of(r);
     const bool *theirs = only_theirs(r, t, a, b);
-    int at = place_of(t, a); // the rest of the program costs the same in both
+    int at = place_of(t, a); // the rest of the Tree costs the same in both cases
     Worth apart = worth_of(r, at < 0 ? t : part_of(t, at, 2), theirs, room);
     Worth fused = worth_of(r, at < 0 ? now : part_of(now, at, 1), theirs, room);
     bool better =
@@ -269,7 +270,8 @@ static bool find_pairs(void *user, const Node *node, int depth, const Block *par
     return true;
 }
 
-// Pairs that stayed, with their note: tried again only when one of the blocks has changed.
+// Pairs that were not fused, with their note. A pair is tried again only after one of its blocks
+// has changed.
 typedef struct Failure {
     const Block *a, *b;
     PassNote note;
@@ -293,14 +295,14 @@ static bool failed_before(PassRun *r, const Failures *f, const Block *a, const B
     return false;
 }
 
-// fuse: neighbours that share a buffer run in one block where that moves fewer bytes.
+// fuse: fuses neighbours that share a buffer if that moves fewer bytes.
 //
 //     for [i:8]: T[i] = A[i] + 1; for [j:8]: C[j] = T[j]*2
 //  -> for [i:8]: { T[i] = A[i] + 1; C[i] = T[i]*2 }
 //
-// The dimensions of the buffer pair the indices; where one block is tiled, the other is tiled to
-// match. Fused and unfused Trees are compared by the bytes that move into the unit, then by the
-// bytes of intermediates.
+// The dimensions of the shared buffer pair up the indices. If one block is tiled, the other is
+// tiled to match. The fused and the unfused Tree are compared by the bytes that move into the unit,
+// then by the size of the intermediates.
 const Tree *pass_fuse(PassRun *r, const Tree *t) {
     Failures failed = {0};
     VEC(PassNote) done = {0};
@@ -329,7 +331,7 @@ const Tree *pass_fuse(PassRun *r, const Tree *t) {
 
 // --- localize ------------------------------------------------------------------------------------
 
-// The children of the buffer's home that use it: the only one, or NULL.
+// The only child of the buffer's home that uses it, or NULL.
 static const Block *only_user(const Block *home, int buffer) {
     const Block *user = NULL;
     for (int i = 0; i < home->nchildren; i++) {
@@ -366,12 +368,13 @@ static const Tree *localized(PassRun *r, const Tree *t, const Localizing *how) {
         const char *name = t->buffers.at[buffer].name;
         if (!now && log) pass_left(r, user, "%s: %s", name, r->refused.items.at[0]->text);
         if (now && log) pass_did(r, user, "%s is its own", name);
-        if (now) t = now; // the new buffer comes last, so it is looked at again further in
+        if (now) t = now; // the new buffer comes last, so it is visited again, further in
     }
     return t;
 }
 
-// localize: an allocation that one block uses moves into it, as large as one iteration needs.
+// localize: moves an allocation into the only block that uses it, with the size that one iteration
+// needs.
 //
 //     T[8]; for [i:8]: { T[i] = A[i] + 1; C[i] = T[i]*2 }
 //  -> for [i:8]: { T[1]; T[0] = A[i] + 1; C[i] = T[0]*2 }
@@ -381,9 +384,9 @@ const Tree *pass_localize(PassRun *r, const Tree *t) {
 
 // --- scalarize -----------------------------------------------------------------------------------
 
-// A buffer of one element that is stored once and read once, in the same block.
+// A buffer of one element that is stored once and read once, both in the same block.
 typedef struct Scalar {
-    int buffer, store, load; // children of the block
+    int buffer, store, load; // `store` and `load` are children of the block
     const Block *home;
 } Scalar;
 
@@ -410,7 +413,7 @@ static bool one_element(const Buffer *b) {
     return true;
 }
 
-// Does a leaf between store and load change what the stored value reads?
+// Does a leaf between store and load change an operand of the stored value?
 static bool changed_between(const Block *b, const Leaf *store, int from, int to) {
     for (int i = from + 1; i < to; i++) {
         const Leaf *leaf = as_leaf(b->child[i]);
@@ -440,7 +443,7 @@ static bool find_scalar(const Tree *t, const Block *b, int buffer, Scalar *out) 
     const Leaf *from = as_leaf(b->child[store]), *to = as_leaf(b->child[load]);
     Type type = t->buffers.at[buffer].type;
     if (from->value->type != type || type_is_storage(type) || from->role != to->role) return false;
-    // A sum of products rounds once: a product that was rounded before stays.
+    // A sum of products rounds once, so a product that was rounded by its store must stay separate.
     bool product = from->value->kind == EXPR_OP && from->value->op == OP_MUL;
     if (to->op != REDUCE_ASSIGN && to->value->kind == EXPR_READ && product) return false;
     if (changed_between(b, from, store, load)) return false;
@@ -463,7 +466,7 @@ static bool find_scalars(void *user, const Node *node, int depth, const Block *p
     return !s->any;
 }
 
-// scalarize: a buffer of one element, stored and read once, becomes the value itself.
+// scalarize: replaces a buffer of one element, stored and read once, by its value.
 //
 //     for [i:8]: { T[1]; T[0] = A[i] + 1; C[i] = T[0]*2 }  ->  for [i:8]: C[i] = (A[i] + 1)*2
 const Tree *pass_scalarize(PassRun *r, const Tree *t) {

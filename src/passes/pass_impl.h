@@ -1,4 +1,4 @@
-// What passes share (private to src/passes).
+// Declarations shared by the passes (private to src/passes).
 #ifndef LW_PASSES_PASS_IMPL_H
 #define LW_PASSES_PASS_IMPL_H
 
@@ -10,7 +10,7 @@ typedef struct PassRun {
     const Hardware *h;
     const PassCall *call;
     VEC(PassNote) notes;
-    DiagList refused; // what the last transformation refused
+    DiagList refused; // refusals of the last transformation
 } PassRun;
 
 typedef const Tree *PassFn(PassRun *r, const Tree *t);
@@ -25,14 +25,15 @@ typedef const Tree *PassFn(PassRun *r, const Tree *t);
 // --- Parameters ----------------------------------------------------------------------------------
 
 double pass_real(const PassRun *r, const char *param);
-int64_t pass_int(const PassRun *r, const char *param); // also units; flags are 0 or 1
+int64_t pass_int(const PassRun *r, const char *param); // also for units; a flag is 0 or 1
 const char *pass_text(const PassRun *r, const char *param);
 Tags pass_tags(const PassRun *r, const Tree *t, const char *param);
-Place unit_place(const PassRun *r, const Tree *t, Name unit); // a place of one unit; NULL: none
+// The place of a unit without subscripts; NULL: none.
+Place unit_place(const PassRun *r, const Tree *t, Name unit);
 
 // --- Blocks --------------------------------------------------------------------------------------
 
-// Ids of the first index of the outermost blocks that have all tags of parameter `param`.
+// Ids of the first index of each outermost block that has all tags of parameter `param`.
 typedef struct LoopList {
     int n;
     int *at;
@@ -40,7 +41,7 @@ typedef struct LoopList {
 LoopList pass_blocks(const PassRun *r, const Tree *t, const char *param);
 bool has_tags(const Block *b, Tags tags);
 bool has_tag(const Block *b, const char *tag);
-const char *block_name(const Block *b); // its name, or that of its first index
+const char *block_name(const Block *b); // its name, or the name of its first index
 
 // --- Log -----------------------------------------------------------------------------------------
 
@@ -48,31 +49,32 @@ __attribute__((format(printf, 3, 4))) void pass_did(PassRun *r, const Block *b, 
                                                     ...);
 __attribute__((format(printf, 3, 4))) void pass_left(PassRun *r, const Block *b, const char *text,
                                                      ...);
-// An edit whose refusals go to the log; `pass_refused` logs what the last one refused.
+// Options for a transformation that collects its refusals; pass_refused writes them to the log.
 TreeEdit pass_edit(PassRun *r);
 void pass_refused(PassRun *r, const Block *b);
 
 // --- Stencils, pass_stencil.c --------------------------------------------------------------------
 
-// The size of each index in the best match of the block with one of the stencils `use` ("": all);
-// why there is none, in words.
+// The size of each index in the best match of the block with one of the stencils `use` ("": all).
+// Returns NULL, or the reason why there is no match.
 const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char *use,
                           int64_t *size);
 
 // --- Views ---------------------------------------------------------------------------------------
 
-// The part of one buffer that a block touches, as a function of the part of its ranges that is run.
+// The part of one buffer that a block accesses, as a function of the sizes of a tile.
 typedef struct TileView {
     int buffer;
     bool read, written; // by assignment or reduction
-    bool reads_old;     // read other than through a reduction
-    int nbox;           // accesses
+    bool reads_old;     // read by other accesses than reductions
+    int nbox;           // number of accesses
     struct ViewAccess *access;
 } TileView;
 typedef struct ViewAccess {
     const Access *access;
-    int64_t *coef;    // per dimension and index of the block: rank x nindex
-    int64_t *lo, *hi; // per dimension, of the rest: constants and indices further in
+    int64_t *coef; // per dimension and index of the block: rank x nindex
+    // Per dimension: range of the other terms, the constant and indices further in.
+    int64_t *lo, *hi;
 } ViewAccess;
 typedef struct TileViews {
     Arena *arena;
@@ -80,16 +82,16 @@ typedef struct TileViews {
     const Block *b;
     int n;
     TileView *at;
-    bool exact; // every access is affine in the indices
+    bool exact; // all accesses are affine in the indices
     double ops; // leaves per iteration of the block
 } TileViews;
 TileViews *tile_views(Arena *arena, const Tree *t, const Block *b);
-// Sizes of the box that `tile` iterations of each index touch, per dimension.
+// The box of elements that a tile accesses: its size per dimension.
 void tile_box(const TileViews *v, const TileView *view, const int64_t *tile, int64_t *size);
 int64_t tile_bytes(const TileViews *v, const TileView *view, const int64_t *tile);
 double tile_lines(const TileViews *v, const TileView *view, const int64_t *tile, int64_t line,
                   bool aligned);
-// Whether the index selects elements of what the block writes.
+// Does the index select elements of the buffers that the block writes?
 bool index_is_output(const TileViews *v, int index);
 // "4x4x4"
 const char *tile_text(Arena *arena, const int64_t *tile, int n);

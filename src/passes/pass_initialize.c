@@ -1,11 +1,12 @@
-// initialize: results start where they are stored, not in a pass over memory before.
+// initialize: moves the initialisation of results from a separate pass over memory to their final
+// store.
 //
 //     for [i:8]: C[i] = 0; for [t:2]: { C'; ..; for [x:4]: C[4*t + x] += C'[x] }
 //  -> for [t:2]: { C'; ..; for [x:4]: { C[4*t + x] = 0; C[4*t + x] += C'[x] } }
 //
-// A machine stores C'[x] then, and neither writes zeros nor reads C. Legal when the store reaches
-// every element once, nothing else touches the buffer between, and the loops around it run in any
-// order, so that the verifier proves that no element is stored twice.
+// A machine then stores C'[x], and neither writes zeros nor reads C. This is legal if the store
+// reaches every element once, no other statement accesses the buffer in between, and the loops
+// around the store are unordered, so that the verifier proves that no element is stored twice.
 #include <string.h>
 
 #include "base/checked.h"
@@ -13,13 +14,13 @@
 #include "transform/edit.h"
 #include "verify/verify.h"
 
-// The store that finishes the results of a buffer, and the blocks around it.
+// The store that completes the results of a buffer, and the blocks around it.
 typedef struct FinalStore {
-    int buffer, uses; // leaves below that touch the buffer
+    int buffer, uses; // `uses`: number of leaves below that access the buffer
     const Leaf *leaf;
-    const Block *block; // directly around it
-    double times;       // executions
-    bool free;          // the loops around it run in any order, without conditions
+    const Block *block; // the block directly around it
+    double times;       // number of executions
+    bool free;          // the loops around it are unordered and have no conditions
 } FinalStore;
 
 static void find_store(FinalStore *s, const Node *node, const Block *parent, double times,
@@ -42,7 +43,7 @@ static void find_store(FinalStore *s, const Node *node, const Block *parent, dou
     for (int i = 0; i < b->nchildren; i++) find_store(s, b->child[i], b, times, free);
 }
 
-// for [x, y]: T[x, y] = constant, over all elements; its leaf, or NULL.
+// The leaf of a nest `for [x, y]: T[x, y] = constant` over all elements of the buffer, or NULL.
 static const Leaf *constant_fill(const Tree *t, const Node *node) {
     const Block *b = as_block(node);
     const Leaf *leaf = b && b->nchildren == 1 ? as_leaf(b->child[0]) : NULL;
@@ -61,7 +62,7 @@ static const Leaf *constant_fill(const Tree *t, const Node *node) {
     return n == b->nindex ? leaf : NULL;
 }
 
-// The fill's leaf at the store's element.
+// The leaf of the fill, applied to the element of the store.
 static const Leaf *moved_fill(Tree *t, Arena *arena, const Leaf *fill, const Leaf *store) {
     Leaf like = *fill;
     like.write = store->write;
@@ -80,7 +81,7 @@ static const Leaf *moved_fill(Tree *t, Arena *arena, const Leaf *fill, const Lea
     return tree_leaf(t, &like);
 }
 
-// Why the fill of a buffer stays where it is; NULL: *store finishes it.
+// Why the fill of a buffer stays where it is; NULL if it can move to *store.
 static const char *refusal(const Tree *t, const Block *root, int at, int buffer,
                            FinalStore *store) {
     int next = at + 1;

@@ -22,7 +22,7 @@ static bool add_block(void *user, const Node *node, int depth, const Block *pare
     return true;
 }
 
-// Elements between two iterations of an index, through the first access of a view.
+// The distance in elements between two iterations of an index, for the first access of a view.
 static int64_t stride_of(const TileViews *v, const TileView *view, int index) {
     const Buffer *b = &v->t->buffers.at[view->buffer];
     int64_t stride = 0;
@@ -37,8 +37,8 @@ static bool leaves_only(const Block *b) {
     return b->nchildren > 0;
 }
 
-// The index to run innermost: contiguous in what is written and in most of what is read, and
-// strided in as little as possible; -1: none.
+// The index to run innermost: contiguous in the written buffer and in most of the reads, and
+// strided in as few accesses as possible; -1: none.
 static int innermost(const TileViews *v) {
     int best = -1, most = 0;
     for (int i = 0; i < v->b->nindex; i++) {
@@ -59,9 +59,9 @@ static int innermost(const TileViews *v) {
 }
 
 typedef enum LoopPart { PART_OUTPUT, PART_REDUCED, PART_WINDOW, PART_SMALL, PART_VECTOR } LoopPart;
-enum { MAX_WINDOW = 16 }; // iterations of a window
+enum { MAX_WINDOW = 16 }; // longest window, in iterations
 
-// Both run along one dimension of an input, as w and s do in I[w + s].
+// Do both indices run along one dimension of an input, as w and s do in I[w + s]?
 static bool share_dim(const TileViews *v, int a, int b) {
     int n = v->b->nindex;
     for (int k = 0; k < v->n; k++) {
@@ -74,8 +74,8 @@ static bool share_dim(const TileViews *v, int a, int b) {
     return false;
 }
 
-// Reductions over a short window that slides with the register tile go inside the others: their
-// iterations read what the one before has read.
+// Moves reductions over a short window that slides with the register tile inside the other
+// reductions, because consecutive iterations of the window read mostly the same elements.
 static void find_windows(const TileViews *v, LoopPart *part) {
     int n = v->b->nindex;
     for (int i = 0; i < n; i++)
@@ -84,12 +84,12 @@ static void find_windows(const TileViews *v, LoopPart *part) {
                 part[i] = PART_WINDOW;
 }
 
-// Which part of the nest each index goes to.
+// Assigns each index to a part of the nest.
 static void sort_indices(const TileViews *v, int vector, int64_t registers, LoopPart *part) {
     int64_t room = registers;
     for (int i = 0; i < v->b->nindex; i++)
         part[i] = i == vector ? PART_VECTOR : index_is_output(v, i) ? PART_OUTPUT : PART_REDUCED;
-    for (int i = v->b->nindex - 1; i >= 0; i--) { // a register tile from the last indices
+    for (int i = v->b->nindex - 1; i >= 0; i--) { // the last indices that fit form a register tile
         int64_t extent = v->b->index[i].extent;
         if (part[i] != PART_OUTPUT || extent > room) continue;
         part[i] = PART_SMALL;
@@ -98,11 +98,12 @@ static void sort_indices(const TileViews *v, int vector, int64_t registers, Loop
     find_windows(v, part);
 }
 
-// --- the order of loops over tiles
+// --- The order of loops over tiles ---------------------------------------------------------------
 
 enum { MAX_ORDERED = 6 };
 
-// Loops over the output, in some order, and what they move into a unit and those around it.
+// An order of the loops over the output, and its cost: the data moved into a unit and into those
+// around it.
 typedef struct LoopOrder {
     const TileViews *v;
     const Hardware *h;
@@ -119,7 +120,8 @@ static bool depends(const TileViews *v, const TileView *view, int index) {
     return false;
 }
 
-// Bytes of a view that the loops from number `from` on touch, those around them fixed.
+// The bytes of a view that the loops from number `from` on access in one iteration of the outer
+// loops.
 static double touched(const LoopOrder *o, const TileView *view, int from) {
     int64_t tile[64];
     for (int i = 0; i < o->v->b->nindex; i++) tile[i] = 1;
@@ -127,8 +129,9 @@ static double touched(const LoopOrder *o, const TileView *view, int from) {
     return (double)tile_bytes(o->v, view, tile);
 }
 
-// The outermost loops whose insides fit the unit keep there what they touch. What a view has there
-// is loaded again for each iteration of the loops around, up to the last one that it depends on.
+// The bytes moved into a unit of `room` bytes. It holds the data of the inner loops, as many of
+// these as fit. The part of a view that it holds is loaded again for each iteration of the outer
+// loops, up to the innermost one that the view depends on.
 static double traffic(const LoopOrder *o, double room) {
     int from = 0;
     double moved = 0;
@@ -148,7 +151,8 @@ static double traffic(const LoopOrder *o, double room) {
     return moved;
 }
 
-// Cycles of all moves, into the unit and those around it, each by the bandwidth of the next one.
+// The cycles of all transfers into the unit and the units around it, each at the bandwidth of its
+// source.
 static double move_cycles(const LoopOrder *o) {
     double cycles = 0, rate = 0;
     for (int u = o->unit; u >= 0 && o->h->memory.at[u].size; u = (int)o->h->memory.at[u].in) {
@@ -168,7 +172,7 @@ static void try_orders(LoopOrder *o, int at) {
         memcpy(o->best, o->at, sizeof o->best);
         return;
     }
-    for (int k = at; k < o->n; k++) { // the given order first
+    for (int k = at; k < o->n; k++) { // try the given order first
         int taken = o->at[k];
         memmove(o->at + at + 1, o->at + at, (size_t)(k - at) * sizeof *o->at);
         o->at[at] = taken;
@@ -178,8 +182,8 @@ static void try_orders(LoopOrder *o, int at) {
     }
 }
 
-// The indices of the output as they move data into the unit `fits` in the fewest cycles; how many,
-// 0: as they are.
+// Orders the indices of the output so that the transfers into the unit `fits` take the fewest
+// cycles. Returns their number; 0: keep the given order.
 static int best_order(PassRun *r, const TileViews *v, const LoopPart *part, int *out) {
     int unit = (int)pass_int(r, "fits");
     LoopOrder o = {.v = v, .h = r->h, .unit = unit, .least = -1};
@@ -202,15 +206,15 @@ static int best_order(PassRun *r, const TileViews *v, const LoopPart *part, int 
     return o.n;
 }
 
-// The new form of a block: its indices with their parts, and the loop that becomes a vector.
+// The new form of a block: its indices with their parts, and the loop to vectorise.
 typedef struct Nest {
     int n, id[64];
     LoopPart part[64];
     int vector; // -1: none
 } Nest;
 
-// Divides the index that becomes a vector where it is longer than one; other loops, such as a
-// register tile, may then stand between its parts.
+// Splits the index to vectorise if it is longer than a vector. Other loops, such as a register
+// tile, may then run between the two parts.
 static const Tree *divide_vector(PassRun *r, const Tree *t, const TileViews *v, int at,
                                  Nest *nest) {
     int64_t lanes = pass_int(r, "vector");
@@ -233,7 +237,7 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     int inner = leaves && pass_int(r, "vector") ? innermost(v) : -1, n = 0, id[64];
     Nest nest = {.n = b->nindex, .vector = -1};
     BlockGroup group[64];
-    if (b->nindex > 64) return t; // no Tree is as deep
+    if (b->nindex > 64) return t; // no Tree is that deep
     sort_indices(v, inner, leaves ? pass_int(r, "registers") : 0, nest.part);
     for (int i = 0; i < nest.n; i++) nest.id[i] = b->index[i].id;
     int order[MAX_ORDERED], ordered = leaves ? 0 : best_order(r, v, nest.part, order);
@@ -265,13 +269,15 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     return now ? now : t;
 }
 
-// order: blocks become nests of loops: indices of the output, reductions, a register tile, and the
-// contiguous index innermost, as a vector, which is divided where it is longer.
+// order: turns blocks into nests of loops: first indices of the output, then reductions, then a
+// register tile, and innermost the contiguous index as a vector loop, split if it is longer than a
+// vector.
 //
 //     for [m:4, n:64, k:32]: C[m, n] += A[m, k]*B[k, n]
 //  -> for k in 32: for m in 4: for n in 64 vector: ...          with vector=64 registers=8
 //
-// With fits=UNIT the loops over tiles run in the order with the fewest cycles of transfers into it.
+// With fits=UNIT the loops over tiles run in the order that takes the fewest cycles of transfers
+// into the unit.
 const Tree *pass_order(PassRun *r, const Tree *t) {
     Every every = {.arena = r->arena, .tags = pass_tags(r, t, "reqs")};
     tree_walk(t, add_block, &every);
@@ -281,7 +287,7 @@ const Tree *pass_order(PassRun *r, const Tree *t) {
 
 // --- parallel ------------------------------------------------------------------------------------
 
-// parallel: the outermost loop of a nest runs on all processors, if it is worth it.
+// parallel: runs the outermost loop of a nest on all processors if it has enough work.
 //
 //     for m in 64: ...  ->  for m in 64 parallel: ...
 const Tree *pass_parallel(PassRun *r, const Tree *t) {
@@ -319,14 +325,14 @@ const Tree *pass_parallel(PassRun *r, const Tree *t) {
 
 // --- threads -------------------------------------------------------------------------------------
 
-// Splits the indices of an unordered block that a grid runs: [x], [y], [z].
+// Splits the indices of an unordered block and maps them to a grid: [x], [y], [z].
 static const Tree *bind_grid(PassRun *r, const Tree *t, int loop) {
     const Block *b = tree_loop_at(t, loop);
     int n = b->nindex, *id = arena_new_n(r->arena, int, n);
     BlockGroup *group = arena_new_n(r->arena, BlockGroup, n);
     for (int i = 0; i < n; i++) id[i] = b->index[i].id;
     int axes = (int)min_i64(n, 3);
-    for (int i = 0; i < n; i++) { // the last three indices, z y x; those before run serially
+    for (int i = 0; i < n; i++) { // the last three indices become z, y, x; the others stay serial
         int axis = n - 1 - i;
         group[i] = (BlockGroup){1, &id[i], axis < axes ? (Kind)(KIND_GRID_X + axis) : KIND_SERIAL};
     }
@@ -362,7 +368,7 @@ static const Tree *thread_one(PassRun *r, const Tree *t, int loop) {
     }
     TileHow interleaved = {.size = tile, .interleaved = true};
     int thread = inner;
-    bool whole = true; // a thread per iteration, and nothing else inside
+    bool whole = true; // one thread per iteration, and no other loops inside
     for (int i = 0; in && i < in->nindex; i++) whole &= tile[i] == 1;
     if (now && !whole) now = tree_block_tile(now, inner, &interleaved, &thread, NULL, &e);
     if (now) now = tree_bind(now, thread, KIND_THREAD_X, &e);
@@ -376,8 +382,9 @@ static const Tree *thread_one(PassRun *r, const Tree *t, int loop) {
     return now;
 }
 
-// threads: other indices of the output become a grid, the contiguous one threads, which take
-// iterations in turn so that neighbours touch neighbours.
+// threads: maps the contiguous index of the output to threads and its other indices to a grid.
+// Iterations are assigned to threads cyclically, so that neighbouring threads access neighbouring
+// elements.
 //
 //     for [m:4, n:8]: C[m, n] = A[m, n]
 //  -> for m in 4 grid.x: for n in 4 thread.x: for n' in 2: C[m, n + 4*n'] = ...  with threads=4
@@ -395,7 +402,7 @@ const Tree *pass_threads(PassRun *r, const Tree *t) {
 
 // --- unroll --------------------------------------------------------------------------------------
 
-enum { MAX_LEAVES = 512 }; // of a Tree with unrolled loops
+enum { MAX_LEAVES = 512 }; // limit for a Tree with unrolled loops
 
 static int leaves_of(const Node *node) {
     const Block *b = as_block(node);
@@ -404,7 +411,7 @@ static int leaves_of(const Node *node) {
     return n;
 }
 
-// unroll: the iterations of an index are written out, as long as the Tree stays small.
+// unroll: repeats the body of a loop for each iteration, as long as the Tree stays small.
 //
 //     for [i:2, j:4]: S(i, j)  ->  for [j:4]: S(0, j); for [j:4]: S(1, j)
 const Tree *pass_unroll(PassRun *r, const Tree *t) {

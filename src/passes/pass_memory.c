@@ -8,7 +8,7 @@
 
 // --- cache ---------------------------------------------------------------------------------------
 
-// A copy of a box that lies contiguous in memory already changes nothing but its place.
+// Is the box already contiguous in memory? Copying it would only change its place.
 static bool is_contiguous(const Tree *t, int buffer, const int64_t *size) {
     const Buffer *b = &t->buffers.at[buffer];
     int64_t dense = 1;
@@ -37,7 +37,8 @@ static int tagged_index(const Node *node, const char *tag) {
     return -1;
 }
 
-// The dimension that alone runs with the index, in steps of one, and is not contiguous; -1: none.
+// The only dimension that depends on the index, if its step is one and it is not contiguous; -1:
+// none.
 static int strided_dim(const Tree *t, const TileView *view, int index) {
     const Access *a = view->access[0].access;
     int found = -1;
@@ -50,7 +51,7 @@ static int strided_dim(const Tree *t, const TileView *view, int index) {
                                                                                            : -1;
 }
 
-// The copy, the last buffer, with the dimension contiguous.
+// Changes the layout of the copy, which is the last buffer, so that the dimension is contiguous.
 static const Tree *laid_along(const Tree *t, int dim, const TreeEdit *e) {
     int buffer = t->buffers.n - 1, n = 0, order[TREE_MAX_RANK];
     for (int d = 0; d < t->buffers.at[buffer].rank; d++)
@@ -109,7 +110,7 @@ static const Tree *cache_one(PassRun *r, const Tree *t, int loop, int64_t *room)
     return t;
 }
 
-// cache: copies what an iteration of a block uses into a memory unit.
+// cache: copies the data that one iteration of a block uses into a memory unit.
 //
 //     for [i:4]: for [j:3]: C[i] += A[i + j]
 //  -> for [i:4]: { A'[3]; C'[1]; A'[d] = A[i + d]; C'[0] = 0; C'[0] += A'[j]; C[i] += C'[0] }
@@ -126,7 +127,7 @@ const Tree *pass_cache(PassRun *r, const Tree *t) {
 
 // --- transpose -----------------------------------------------------------------------------------
 
-// Per dimension of a buffer, the iterations of reductions that walk along it.
+// Per dimension of a buffer, the number of iterations of reductions that run along it.
 typedef struct Weights {
     int buffer;
     double *weight;
@@ -159,7 +160,7 @@ static bool weigh_leaf(void *user, const Node *node, int depth, const Block *par
     return true;
 }
 
-// transpose: the dimension of an allocation that reductions walk along most becomes contiguous.
+// transpose: makes the dimension along which most reductions run contiguous in an allocation.
 //
 //     T[k, n]:(64, 1) .. C[n] += T[k, n]*x[k]  ->  T[k, n]:(1, 32) ..
 const Tree *pass_transpose(PassRun *r, const Tree *t) {
@@ -187,7 +188,7 @@ const Tree *pass_transpose(PassRun *r, const Tree *t) {
 
 // --- locate --------------------------------------------------------------------------------------
 
-// locate: says where buffers and blocks are. Places have no effect on the meaning.
+// locate: assigns buffers and blocks to units. Places have no effect on the meaning of a Tree.
 //
 //     for [i:8]: C[i] = A[i]  ->  for<PROC> [i:8]: ...      A, C<DRAM>
 const Tree *pass_locate(PassRun *r, const Tree *t) {
@@ -224,27 +225,30 @@ const Tree *pass_locate(PassRun *r, const Tree *t) {
 
 enum { MAX_CHUNKS = 256, MAX_CHILDREN = 256 };
 
-// A buffer of a block, or all that is allocated inside one of its children.
+// A buffer of a block, or all allocations inside one of its children.
 typedef struct Chunk {
-    int buffer;                 // -1: the child's
-    struct MemoryPlacer *inner; // of the child
+    int buffer;                 // -1: the allocations of a child
+    struct MemoryPlacer *inner; // their placer
     int64_t size, at;           // bytes; at < 0: not placed yet
     uint64_t users[MAX_CHILDREN / 64];
 } Chunk;
 
-// One block: offsets count from where its parent places it.
+// The allocations of one block. Offsets are relative to the place that the parent assigns to the
+// block.
 typedef struct MemoryPlacer {
     const Tree *t;
     const Block *home;
     int64_t align, top;
     int n;
     Chunk chunk[MAX_CHUNKS];
-    uint64_t after[MAX_CHILDREN][MAX_CHILDREN / 64]; // the children that each one depends on
+    // Per child: the children that it depends on, also indirectly.
+    uint64_t after[MAX_CHILDREN][MAX_CHILDREN / 64];
 } MemoryPlacer;
 
 static bool bit(const uint64_t *set, int i) { return set[i / 64] >> (i % 64) & 1; }
 
-// Dependences, with those that they imply; without any known, children may overlap in time.
+// Computes the transitive closure of dependences. Children without a known dependence may run at
+// the same time.
 static void close_deps(MemoryPlacer *p) {
     for (int i = 0; i < p->home->nchildren; i++)
         for (int k = 0; k < p->home->child[i]->ndeps; k++) {
@@ -255,7 +259,7 @@ static void close_deps(MemoryPlacer *p) {
         }
 }
 
-// All users of the earlier one are done before any user of the later one begins.
+// Do all users of one chunk end before any user of the other begins?
 static bool apart(const MemoryPlacer *p, const Chunk *a, const Chunk *b) {
     for (int later = 0; later < 2; later++) {
         bool ok = true;
@@ -268,10 +272,11 @@ static bool apart(const MemoryPlacer *p, const Chunk *a, const Chunk *b) {
     return false;
 }
 
-// The lowest gap of the right size between chunks that live at the same time.
+// Best fit: the smallest sufficient gap between chunks that are alive at the same time, and among
+// equals the lowest.
 static void settle(MemoryPlacer *p, Chunk *c) {
     int64_t best = -1, least = 0;
-    for (int k = -1; k < p->n; k++) { // candidates: 0, and behind each placed chunk
+    for (int k = -1; k < p->n; k++) { // candidates: offset 0, and the end of each placed chunk
         const Chunk *below = k < 0 ? NULL : &p->chunk[k];
         if (below && (below->at < 0 || below == c)) continue;
         int64_t at = below ? ceil_div(below->at + below->size, p->align) * p->align : 0;
@@ -292,7 +297,7 @@ static void settle(MemoryPlacer *p, Chunk *c) {
 }
 
 static void settle_all(MemoryPlacer *p) {
-    for (int i = 0; i < p->n; i++) { // the largest first, equals in order
+    for (int i = 0; i < p->n; i++) { // the largest first; equal ones in order
         Chunk *next = NULL;
         for (int k = 0; k < p->n; k++)
             if (p->chunk[k].at < 0 && (!next || p->chunk[k].size > next->size)) next = &p->chunk[k];
@@ -305,7 +310,7 @@ static bool lives_in(const PassRun *r, const Buffer *b, int unit) {
     return b->place.n == 1 && strcmp(b->place.unit[0].name, r->h->memory.at[unit].name) == 0;
 }
 
-// With all copies that the pass schedule asks for.
+// Includes all copies that the pass `schedule` requests.
 static int64_t bytes_of(const Buffer *b) {
     int64_t last = 1, stages = 1;
     for (int d = 0; d < b->rank; d++) {
@@ -318,7 +323,7 @@ static int64_t bytes_of(const Buffer *b) {
     return last * type_info[b->type].bytes * stages;
 }
 
-// Adds "#offset=N" in the place of an earlier one.
+// Adds "#offset=N", replacing an earlier one.
 static Tags with_offset(PassRun *r, const Tree *t, Tags tags, int64_t at) {
     Tag *list = arena_new_n(r->arena, Tag, tags.n + 1);
     int n = 0;
@@ -333,7 +338,7 @@ typedef struct MemoryPass {
     PassRun *r;
     const Tree *t;
     int unit;
-    const Block *crowded; // has more children than are looked at
+    const Block *crowded; // a block with too many children to plan
 } MemoryPass;
 
 static Chunk *add_chunk(MemoryPlacer *p, int buffer, int64_t size) {
@@ -342,7 +347,7 @@ static Chunk *add_chunk(MemoryPlacer *p, int buffer, int64_t size) {
     return c;
 }
 
-// Places what a block and its children allocate; NULL: nothing.
+// Places the allocations of a block and its children; NULL: there are none.
 static MemoryPlacer *plan(MemoryPass *m, const Block *home) {
     MemoryPlacer *p = arena_new(m->r->arena, MemoryPlacer);
     *p = (MemoryPlacer){.t = m->t, .home = home, .align = 16};
@@ -384,9 +389,9 @@ static void give_offsets(MemoryPass *m, const MemoryPlacer *p, int64_t base, Buf
     }
 }
 
-// place: every buffer of a unit gets an offset; buffers that are never alive at the same time, by
-// the dependences of statements, share memory. What a statement allocates inside counts as one
-// buffer of the block around it.
+// place: assigns an offset to every buffer of a unit. Buffers that are never alive at the same
+// time, according to the dependences of statements, share memory. The allocations inside a
+// statement count as one buffer of the surrounding block.
 //
 //     A -> B -> C, each of s bytes: offsets 0, s, 0
 const Tree *pass_place(PassRun *r, const Tree *t) {

@@ -1,19 +1,19 @@
-// pad: lengthens the ranges of a block until tiles divide them, over copies of its tensors that
-// have room for it.
+// pad: extends the ranges of a block until tiles divide them, and copies its tensors to larger
+// buffers.
 //
 //     for [i:10, k:6]: C[i] += A[i, k]*x[k]                                            with to=4
 //  -> A'[12, 8] = A, else -0; x'[8] = x, else 1; C'[12] = -0
 //     for [i:12, k:8]: C'[i] += A'[i, k]*x'[k]
 //     for [i:10]: C[i] += C'[i]
 //
-// Results are the same bit for bit: tree_block_pad proves it or refuses. Worth it where a machine
-// computes whole tiles anyway, and conditions cost more than the copies.
+// Results are equal bit for bit: tree_block_pad proves this or refuses. The pass pays where a
+// machine computes whole tiles anyway, and conditions cost more than the copies.
 #include "base/checked.h"
 #include "passes/pass_impl.h"
 
 enum { PAD_MAX_INDICES = 16 };
 
-// The new ranges; why there are none, in words.
+// The new ranges. Returns NULL, or the reason why there are none.
 static const char *padded_ranges(PassRun *r, const Tree *t, const Block *b, int64_t *extent,
                                  double *share) {
     int64_t size[PAD_MAX_INDICES], to = pass_int(r, "to"), least = pass_int(r, "least");

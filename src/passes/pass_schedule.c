@@ -1,20 +1,20 @@
-// schedule: tiles a block for a limited memory unit, decides what stays there, and double-buffers
-// the rest.
+// schedule: tiles a block for a memory unit of limited size, decides which data stays there, and
+// double-buffers the rest.
 //
 //     for [m:64, n:8, k:64]: C[m, n] += A[m, k]*B[k, n]
 //  -> { C'; C' = 0; for [k:8]: { A'; B'; load A, B; for [m:64, n:8, k':8]: C' += A'*B' }; C += C' }
 //
-// Tile sizes, the order of the loops over tiles, and what follows from them are chosen together. A
-// buffer is loaded inside the innermost loop over tiles that it depends on, once for each iteration
-// of that loop and of those around it; so the loops that it does not depend on reuse it where they
-// are further in. Loops of reductions are innermost: partial results stay in the unit. A buffer
-// inside a loop has several copies, which iterations take in turn. The cost, in cycles:
+// Tile sizes and the order of the loops over tiles are chosen together. A buffer is loaded inside
+// the innermost loop over tiles that it depends on, once per iteration of that loop and of the
+// loops around it; loops further in, on which it does not depend, reuse it. Loops of reductions are
+// innermost, so partial results stay in the unit. A buffer inside a loop has several copies, which
+// iterations use alternately. The cost, in cycles, is
 //
 //     max(transfers + the compute of one tile, compute + the first loads + the last store)
 //
-// where transfers are bytes / bandwidth and a latency each, and compute is that of the machine's
-// stencils on all its units. Results may have one copy instead; then compute waits for stores. All
-// buffers with their copies fit the unit; each gets an offset.
+// where each transfer takes bytes / bandwidth plus a latency, and compute is the time of the
+// machine's stencils on all its units. Results may have a single copy instead; compute then waits
+// for stores. All buffers with their copies must fit the unit; each gets an offset.
 #include <math.h>
 #include <string.h>
 
@@ -24,22 +24,24 @@
 
 enum { MAX_INDICES = 12, MAX_LOOPS = 5, MAX_VIEWS = 8, MAX_SIZES = 32, SMALL = 16 };
 
-// A choice: tile sizes, and the loops over tiles, outermost first.
+// A candidate: tile sizes, and the loops over tiles, outermost first.
 typedef struct TilePlan {
     double cost, move, compute;
-    double ends, stores; // the first loads and the last store; the other stores
-    int64_t bytes;       // of the unit
+    double ends, stores; // cycles of the first loads and the last store; of the other stores
+    int64_t bytes;       // bytes used in the unit
     int64_t size[MAX_INDICES];
     int nloops, loop[MAX_LOOPS]; // indices of the block
-    int level[MAX_VIEWS];        // per view the loop that loads it; -1: outside of all
-    bool single;                 // results have one copy: they are stored before the next tile
+    // Per view: the loop that loads it; -1: it is loaded before all loops.
+    int level[MAX_VIEWS];
+    // Results have one copy, which is stored before the next tile begins.
+    bool single;
 } TilePlan;
 
-// Tensors that stay in the unit from one statement to the next.
+// Tensors that stay in the unit between statements.
 typedef struct KeptTensors {
     const bool *here; // per buffer of the first Tree; NULL: none
     int nbuffers;
-    int64_t top; // bytes of all of them, at the bottom of the unit
+    int64_t top; // bytes of all these tensors, at the bottom of the unit
 } KeptTensors;
 
 typedef struct TilePlanner {
@@ -51,10 +53,10 @@ typedef struct TilePlanner {
     const Transfer *engine;
     const KeptTensors *kept;
     int64_t stages, room;
-    double operands; // bytes a cycle; 0: no limit
+    double operands; // bytes per cycle; 0: no limit
     bool output[MAX_INDICES];
     bool uses[MAX_VIEWS][MAX_INDICES];
-    int64_t bytes[MAX_VIEWS]; // of the tile that is looked at
+    int64_t bytes[MAX_VIEWS]; // sizes of the views of the current tile
     TilePlan now, best;
     bool found;
     int tried;
@@ -69,7 +71,7 @@ static bool is_kept(const TilePlanner *p, int view) {
 
 static int64_t trips(const TilePlanner *p, int i) { return p->b->index[i].extent / p->now.size[i]; }
 
-// The compute units of the kind with the most; their number, and the one that they are like.
+// The largest group of compute units of one kind: their number, and one of them.
 static double units_of(const Hardware *h, const ComputeUnit **like) {
     double most = 1;
     for (int i = 0; i < h->compute.n; i++) {
@@ -82,7 +84,7 @@ static double units_of(const Hardware *h, const ComputeUnit **like) {
     return most;
 }
 
-// Bytes a cycle that operands come with, from the memory that the units work on; 0: no limit.
+// The bytes per cycle at which operands arrive from the memory of the compute units; 0: no limit.
 static double operand_rate(const TilePlanner *p) {
     const Hardware *h = p->r->h;
     const ComputeUnit *like = NULL;
@@ -90,11 +92,11 @@ static double operand_rate(const TilePlanner *p) {
     return like && like->in >= 0 ? h->memory.at[like->in].bandwidth : p->unit->bandwidth;
 }
 
-// A match of a stencil's indices with those of the tile.
+// A match of a stencil's indices with the indices of the tile.
 typedef struct StencilFit {
     const Stencil *s;
-    int in[2];           // its inputs: views
-    int of[MAX_INDICES]; // per index of the tile: that of the stencil, or -1
+    int in[2];           // the views that are its inputs
+    int of[MAX_INDICES]; // per index of the tile: the index of the stencil, or -1
 } StencilFit;
 
 static int written_view(const TilePlanner *p) {
@@ -103,9 +105,10 @@ static int written_view(const TilePlanner *p) {
     return 0;
 }
 
-// All starts of a tile: each computes its whole size, and moves its operands.
+// The cycles of all stencil operations of a tile: each computes its whole size and moves its
+// operands.
 static double fit_cycles(const TilePlanner *p, const StencilFit *f) {
-    double starts = 1, work = 1, operand[3] = {1, 1, 2}; // results are read and written
+    double starts = 1, work = 1, operand[3] = {1, 1, 2}; // results are both read and written
     int view[3] = {f->in[0], f->in[1], written_view(p)};
     for (int i = 0; i < p->b->nindex; i++) {
         int64_t size = p->now.size[i], one = 1;
@@ -123,8 +126,8 @@ static double fit_cycles(const TilePlanner *p, const StencilFit *f) {
     return starts * cycles;
 }
 
-// The best match of the stencil's indices from number `k` on: each takes an index of the tile that
-// runs through the same operands.
+// The best match of the stencil's indices from number `k` on. Each is matched with an index of the
+// tile that runs through the same operands.
 static double fit_indices(const TilePlanner *p, StencilFit *f, int k) {
     double least = INFINITY;
     if (k == f->s->nindex) return fit_cycles(p, f);
@@ -141,7 +144,7 @@ static double fit_indices(const TilePlanner *p, StencilFit *f, int k) {
     return least;
 }
 
-// Cycles of a tile on all units.
+// The cycles of a tile on all units.
 static double compute_cycles(const TilePlanner *p) {
     const Hardware *h = p->r->h;
     const ComputeUnit *like = NULL;
@@ -151,7 +154,7 @@ static double compute_cycles(const TilePlanner *p) {
     for (int i = 0; i < p->v->n; i++)
         if (!p->v->at[i].written && n++ < 2) f.in[n - 1] = i;
     for (int i = 0; i < MAX_INDICES; i++) f.of[i] = -1;
-    for (int i = 0; n == 2 && i < 2 * h->stencil.n; i++) { // inputs in both orders
+    for (int i = 0; n == 2 && i < 2 * h->stencil.n; i++) { // try inputs in both orders
         f.s = &h->stencil.at[i / 2];
         Type type = p->t->buffers.at[p->v->at[f.in[0]].buffer].type;
         if (f.s->type != TYPE_NONE && (Type)f.s->type != type) continue;
@@ -166,14 +169,14 @@ static double compute_cycles(const TilePlanner *p) {
     return least / units;
 }
 
-// Inputs are loaded ahead; of results one copy is stored while the other is computed.
+// Inputs are loaded in advance. Results have two copies: one is stored while the other is computed.
 static int64_t copies_of(const TilePlanner *p, const TilePlan *plan, int view) {
     if (plan->level[view] < 0) return 1;
     if (!p->v->at[view].written) return p->stages;
     return plan->single ? 1 : min_i64(p->stages, 2);
 }
 
-// Fills in what follows from sizes and order; false: it does not fit the unit.
+// Computes the costs of a plan from its sizes and loop order; false: it does not fit the unit.
 static bool price_moves(TilePlanner *p) {
     TilePlan *now = &p->now;
     double first = 0, last = 0;
@@ -213,7 +216,7 @@ static void consider(TilePlanner *p, double tile_cycles) {
 
 // --- The search ----------------------------------------------------------------------------------
 
-// Every order of the loops over the output from number `at` on; those of reductions stay last.
+// Tries every order of the output loops from number `at` on; reduction loops stay innermost.
 static void try_orders(TilePlanner *p, int at, int noutputs, double tile_cycles) {
     if (at >= noutputs) {
         p->now.single = false;
@@ -253,8 +256,8 @@ static void try_tile(TilePlanner *p) {
     if (n && divided == n) try_orders(p, 0, noutputs, compute_cycles(p));
 }
 
-// Every size of index `i` on: divisors of its range, the larger ones first. Short reductions stay
-// whole.
+// Tries every size of the indices from `i` on: the divisors of the range, larger ones first. Short
+// reductions stay whole.
 static void try_sizes(TilePlanner *p, int i) {
     if (i == p->b->nindex) {
         try_tile(p);
@@ -271,9 +274,9 @@ static void try_sizes(TilePlanner *p, int i) {
     }
 }
 
-// --- Applying it ---------------------------------------------------------------------------------
+// --- Applying the plan ---------------------------------------------------------------------------
 
-// The block inside one of a single iteration, where buffers can live that are loaded once.
+// Puts the block inside a block of one iteration, which can allocate buffers that are loaded once.
 static const Tree *wrapped(PassRun *r, const Tree *t, int loop, int *outer) {
     TreeEdit e = pass_edit(r);
     EditWork w = work_begin(t, "wrap", &e);
@@ -296,7 +299,7 @@ static Tags with_number(PassRun *r, const Tree *t, Tags tags, const char *name, 
     return (Tags){tags.n + 1, list};
 }
 
-// The loops over tiles as the plan orders them; `id` receives their indices.
+// Makes the loops over tiles in the order of the plan; `id` receives their indices.
 static const Tree *tiled(TilePlanner *p, int *id) {
     PassRun *r = p->r;
     TileHow how = {.size = p->best.size};
@@ -319,7 +322,7 @@ static const Tree *tiled(TilePlanner *p, int *id) {
     return tree_block_nest(t, outer, group, p->best.nloops, &e);
 }
 
-// Copies one view at its level; false: refused, and the log says so.
+// Copies one view at its level; false if a transformation refused, which the log records.
 static bool copied(TilePlanner *p, const Tree **t, int view, const int *id, int once,
                    int64_t *offset) {
     PassRun *r = p->r;
@@ -372,7 +375,7 @@ static const Tree *apply_plan(TilePlanner *p) {
              best->compute, p->tried);
     for (int i = 0; i < p->v->n; i++) {
         if (is_kept(p, i) || copied(p, &t, i, id, once, &offset)) continue;
-        PassNote why = vec_last(&r->notes); // all or nothing
+        PassNote why = vec_last(&r->notes); // apply the whole plan or nothing
         r->notes.n = mark;
         vec_push(r->arena, &r->notes, why);
         return p->t;
@@ -380,7 +383,7 @@ static const Tree *apply_plan(TilePlanner *p) {
     return t;
 }
 
-// Why a block cannot be scheduled; NULL: it can.
+// Why a block cannot be scheduled; NULL if it can.
 static const char *prepare(TilePlanner *p) {
     const Block *b = p->b;
     if (b->nindex > MAX_INDICES) return "it has more than 12 indices";
@@ -404,7 +407,7 @@ static const char *prepare(TilePlanner *p) {
     return NULL;
 }
 
-// The plan of a block; *why: there is none.
+// The plan of a block; *why is not NULL if there is none.
 static TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const KeptTensors *kept,
                                const char **why) {
     TilePlanner *p = arena_new(r->arena, TilePlanner);
@@ -423,10 +426,10 @@ static TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const KeptTe
     return p;
 }
 
-// --- What stays in the unit ----------------------------------------------------------------------
+// --- Tensors that stay in the unit ---------------------------------------------------------------
 
-// Cycles of all blocks, one after another; `planned`, per block, tells which ones have a plan. With
-// `must` those that have one there need one here: INFINITY otherwise.
+// The cycles of all blocks, one after the other. `planned` receives, per block, whether it has a
+// plan. If a block of `must` has no plan, the result is INFINITY.
 static double total_cycles(PassRun *r, const Tree *t, LoopList list, const KeptTensors *kept,
                            const bool *must, bool *planned) {
     double sum = 0;
@@ -440,7 +443,7 @@ static double total_cycles(PassRun *r, const Tree *t, LoopList list, const KeptT
     return sum;
 }
 
-// Whether a buffer is written in one statement of the root and used in another.
+// Is a buffer used by several statements of the root?
 static bool is_passed_on(const Tree *t, int buffer) {
     int users = 0;
     for (int i = 0; i < t->root->nchildren; i++) users += subtree_uses(t->root->child[i], buffer);
@@ -454,8 +457,8 @@ static int64_t kept_bytes(const PassRun *r, const Buffer *b) {
     return ceil_div(bytes, align) * align;
 }
 
-// Each intermediate in turn stays in the unit where the plans of all blocks then take fewer cycles;
-// otherwise it is stored, and loaded again.
+// Keeps each intermediate, one after the other, in the unit if the plans of all blocks then take
+// fewer cycles. Other intermediates are stored and loaded again.
 //
 //     T = A*B; C = T*D, T of 4 KiB  ->  T<SRAM> #offset=0: neither stored nor loaded
 static const Tree *keep_tensors(PassRun *r, const Tree *t, LoopList list, KeptTensors *kept) {

@@ -1,20 +1,21 @@
-// stencil: tiles a contraction to the sizes of an instruction.
+// stencil: tiles a contraction to the sizes of a matrix instruction.
 //
 //     for [m:100, n:100, k:100]: C[m, n] += A[m, k]*B[k, n]
 //  -> for [m:7, n:7]: for #stencil [m':16, n':16, k:100] where ...      with 16x16xany
 //
-// A stencil's indices are matched with the block's in every way: the index of a stencil must run
-// through the output and through each input with the stride that it asks for (0: not at all, 1:
-// contiguous, any: somehow). The cost of a match, in multiply-adds:
+// A stencil's indices are matched with the block's indices in every possible way. An index of a
+// stencil must run through the output and each input with the stride that the stencil requires (0:
+// not at all, 1: contiguous, any: with any stride). The cost of a match, in multiply-adds:
 //
 //     Π ceil(range/size)·size + startup · Π ceil(range/size)         over all indices of the block
 //
-// where an index that no index of the stencil matches has size 1, or with whole=yes its range
-// where it is reduced over. The match with the
-// least cost by its stencil's rate wins; of equals the
-// one whose tile spans the fewest bytes, then the first in the order of the text.
+// An index of the block without a matching index has size 1, or its whole range if it is reduced
+// over and whole=yes. The match with the least cost divided by the rate of its stencil wins. Among
+// equals, the match whose tile spans the fewest bytes wins, then the first in the order of the
+// text.
 //
-// A copy of one statement is tiled, too: a stencil without reduced indices can transpose.
+// A statement that copies is tiled in the same way: a stencil without reduced indices can
+// transpose.
 #include <math.h>
 #include <string.h>
 
@@ -25,14 +26,14 @@ enum { MAX_BLOCK = 8 };
 
 typedef struct Match {
     const Stencil *stencil;
-    int of[MAX_BLOCK]; // per index of the block: that of the stencil, or -1
+    int of[MAX_BLOCK]; // per index of the block: the index of the stencil, or -1
     int input[STENCIL_MAX_TENSORS];
     double cost, time, span;
 } Match;
 
 typedef struct Matcher {
     PassRun *r;
-    const char *use; // names of stencils; "": all
+    const char *use; // names of the stencils to try; "": all
     bool strict, whole;
     const Tree *t;
     const Block *b;
@@ -44,7 +45,7 @@ typedef struct Matcher {
     int tried;
 } Matcher;
 
-// Stride of an index through the only access of a view, in elements.
+// The stride of an index through the only access of a view, in elements.
 static int64_t flat_stride(const Matcher *m, const TileView *view, int index) {
     const Buffer *b = &m->t->buffers.at[view->buffer];
     int64_t stride = 0;
@@ -76,7 +77,7 @@ static int64_t size_of(const Matcher *m, const Match *match, int index) {
                                                 : match->stencil->index[of].size;
 }
 
-// Bytes from the first to the last element of what a tile touches, over all tensors.
+// The bytes from the first to the last element that a tile accesses, summed over all tensors.
 static double span_of_match(const Matcher *m) {
     int64_t tile[MAX_BLOCK], size[TREE_MAX_RANK];
     double span = 0;
@@ -122,7 +123,7 @@ static void match_indices(Matcher *m, int k) {
     }
 }
 
-// Matches its inputs from number `k` on, then its indices.
+// Matches the stencil's inputs from number `k` on, then its indices.
 static void match_inputs(Matcher *m, int k) {
     if (k == m->now.stencil->index[0].in_.n) {
         match_indices(m, 0);
@@ -136,7 +137,7 @@ static void match_inputs(Matcher *m, int k) {
     }
 }
 
-// "a,b" names it, or nothing does.
+// Is the name in the list "a,b", or the list empty?
 static bool is_wanted(const char *use, const char *name) {
     size_t len = strlen(name);
     for (const char *s = use; *s;) {
@@ -147,7 +148,7 @@ static bool is_wanted(const char *use, const char *name) {
     return !*use;
 }
 
-// A reduction or copy of one leaf; why not, in words.
+// Checks that the block is a reduction or a copy of one leaf. Returns NULL, or the reason why not.
 static const char *prepare(Matcher *m) {
     const Leaf *leaf = m->b->nchildren == 1 ? as_leaf(m->b->child[0]) : NULL;
     bool copy = leaf && leaf->op == REDUCE_ASSIGN && leaf->value->kind == EXPR_READ;
@@ -178,7 +179,7 @@ static void match_all(Matcher *m) {
     }
 }
 
-// Finds the best match; why there is none, in words.
+// Finds the best match. Returns NULL, or the reason why there is none.
 static const char *matched(Matcher *m) {
     m->v = tile_views(m->r->arena, m->t, m->b);
     const char *why = prepare(m);
@@ -194,7 +195,7 @@ const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char 
     return why;
 }
 
-// Those of a parameter, and #name=STENCIL.
+// The tags of a parameter, and #name=STENCIL.
 static Tags tags_with(const Matcher *m, const char *param, const char *name) {
     Tags given = pass_tags(m->r, m->t, param);
     Tag *tag = arena_new_n(m->r->arena, Tag, given.n + 1);
@@ -203,7 +204,7 @@ static Tags tags_with(const Matcher *m, const char *param, const char *name) {
     return (Tags){given.n + 1, tag};
 }
 
-// The tile with its tags; indices carry the tag #stencil_NAME of the one that they match.
+// Tags the tile. Its indices get the tag #stencil_NAME of the stencil index that they match.
 static const Tree *tagged(const Matcher *m, const Tree *t, int loop, const int *of) {
     Block like = *tree_loop_at(t, loop);
     Index *index = arena_copy(m->r->arena, like.index, (size_t)like.nindex * sizeof *index);
