@@ -1,4 +1,5 @@
-// Arithmetic on rows of lanes: an Exec for each row of ptx_ops.def, for comparisons and for moves.
+// Arithmetic on rows of lanes: an Exec function for each row of ptx_ops.def, for comparisons and
+// for moves.
 #include "emulate/impl.h"
 
 #include <math.h>
@@ -23,7 +24,8 @@ static u64 reverse(u64 a) {
     return r;
 }
 
-// `len` bits from bit `pos` on; a signed field extends its highest bit that lies inside the word.
+// `len` bits from bit `pos` on. A signed field is extended by its highest bit that lies inside the
+// word.
 static u64 extract(u64 a, u32 pos, u32 len, u32 width, bool is_signed) {
     pos &= 255;
     len &= 255;
@@ -38,7 +40,8 @@ static u64 extract(u64 a, u32 pos, u32 len, u32 width, bool is_signed) {
     return (field & mask & inside) | (sign & ~(mask & inside));
 }
 
-// Byte i of the result is the byte of b:a that nibble i names; its bit 3 asks for the sign of it.
+// Byte i of the result is the byte of b:a that nibble i selects. If bit 3 of the nibble is set, all
+// bits become the sign of that byte.
 static u32 permute(u32 a, u32 b, u32 selector) {
     u64 bytes = funnel(a, b);
     u32 r = 0;
@@ -61,7 +64,8 @@ static s64 dot4(u32 a, u32 b, bool signed_a, bool signed_b) {
     return sum;
 }
 
-// The smaller operand, -0 before +0. With one NaN: the other operand, or NaN if it `propagates`.
+// The smaller operand; -0 is less than +0. If one operand is NaN, the result is the other one, or
+// NaN if it `propagates`.
 static f64 least(f64 a, f64 b, bool propagates) {
     if (a != a) return propagates ? a : b;
     if (b != b) return propagates ? b : a;
@@ -69,7 +73,7 @@ static f64 least(f64 a, f64 b, bool propagates) {
     return a < b ? a : b;
 }
 
-// a + b rounded to odd: rounding it again to fewer bits gives the rounding of the exact sum.
+// a + b rounded to odd. Rounding the result again to fewer bits gives the correctly rounded sum.
 static f64 odd_sum(f64 a, f64 b) {
     f64 sum = a + b, part = sum - a, error = (a - (sum - part)) + (b - part);
     u64 bits;
@@ -83,7 +87,7 @@ static f64 odd_sum(f64 a, f64 b) {
 
 // --- Rows ----------------------------------------------------------------------------------------
 
-// The lanes of a row: 4 bytes for types of up to 32 bits. Rows are read and written as any type.
+// The lanes of a row. Types of up to 32 bits occupy 4 bytes. Rows are read and written as any type.
 #define ALIASED __attribute__((may_alias))
 typedef u32 ALIASED LANE_s16;
 typedef u32 ALIASED LANE_u16;
@@ -133,7 +137,8 @@ static inline f64 canonical_f64(f64 x) {
         ((LANE_##R *)pd)[l] = (LANE_##R)FINISH_##R(value);                                         \
     }
 
-// Operands that an operation does not have are read from its first one's row, which is as wide.
+// Operands that an operation lacks are read from the row of its first operand, which has the same
+// width.
 #define OP(id, name, R, n, A, B, C, value)                                                         \
     static void op_##id(Warp *w, const Ins *ins, uint32_t mask) {                                  \
         void *pd = row_of(w, &ins->dst[0]);                                                        \
@@ -183,8 +188,9 @@ bool emu_is_fma_f32(const Ins *ins) { return ins->run == op_fma_f32; }
 
 // --- Comparisons ---------------------------------------------------------------------------------
 
-// setp with the bits CMP_* that hold in `what`; what2 combines with a third source: 1 and, 2 or,
-// 3 xor. dst[1], if there is one, gets the opposite comparison, combined likewise.
+// setp. `what` is the set of CMP_* bits for which the comparison holds; what2 combines it with a
+// third source: 1 and, 2 or, 3 xor. dst[1], if present, gets the opposite comparison, combined in
+// the same way.
 static void finish_compare(Warp *w, const Ins *ins, uint32_t mask, uint32_t lt, uint32_t eq,
                            uint32_t unordered) {
     uint32_t gt = ~(lt | eq | unordered), holds = 0;
@@ -275,7 +281,7 @@ void emu_do_move(Warp *w, const Ins *ins, uint32_t mask) {
             if (mask >> l & 1) memmove(to + l * width, from + l * width, width);
 }
 
-// src[2] is the predicate: a value that it does not select may be undefined.
+// src[2] is the predicate. The value that it does not select may be undefined.
 void emu_do_select(Warp *w, const Ins *ins, uint32_t mask) {
     uint32_t first = pred_mask(w, &ins->src[2]);
     for (int l = 0; l < LANES; l++)
@@ -286,7 +292,7 @@ void emu_do_select(Warp *w, const Ins *ins, uint32_t mask) {
     define(w, &ins->dst[0], mask, defined & w->defined[ins->src[2].id]);
 }
 
-// mov.b64 %d, {%lo, %hi}: nsrc parts of dst[0], lowest first.
+// mov.b64 %d, {%lo, %hi}: packs nsrc parts into dst[0], the lowest first.
 void emu_do_pack(Warp *w, const Ins *ins, uint32_t mask) {
     int bits = ins->dst[0].bits / ins->nsrc;
     uint32_t defined = ~0u;
@@ -314,7 +320,7 @@ void emu_do_unpack(Warp *w, const Ins *ins, uint32_t mask) {
     for (int d = 0; d < ins->ndst; d++) define(w, &ins->dst[d], mask, defined);
 }
 
-// lop3: `what` is the table of the function.
+// lop3: `what` is the truth table of the function.
 void emu_do_lop3(Warp *w, const Ins *ins, uint32_t mask) {
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;

@@ -1,4 +1,4 @@
-// cvt, and the storage floats f16 and bf16.
+// Implements cvt, and conversions from and to the storage floats f16 and bf16.
 #include "emulate/impl.h"
 
 #include <fenv.h>
@@ -25,8 +25,9 @@ typedef struct Format {
 static const Format format_f16 = {10, 5, 0x7fff}, format_bf16 = {7, 8, 0x7fff},
                     format_f32 = {23, 8, 0x7fffffff};
 
-// Rounds a double to the format once: `x` over the format's quantum at x is rounded to a whole
-// number, whose bits and exponent then are the result; a carry moves into the exponent by itself.
+// Rounds a double once to the format: `x` divided by the format's quantum at x is rounded to an
+// integer, whose bits together with the exponent are the result. A carry propagates into the
+// exponent.
 static uint32_t narrow(double x, Format f, int mode) {
     uint32_t sign = signbit(x) ? 1u << (f.mantissa + f.exponent) : 0;
     uint32_t infinity = ((1u << f.exponent) - 1) << f.mantissa;
@@ -38,7 +39,7 @@ static uint32_t narrow(double x, Format f, int mode) {
     e -= 1;
     int place = e < least ? least : e;
     double whole = fabs(round_whole(ldexp(x, f.mantissa - place), mode));
-    double bits = whole; // subnormal, or the implicit bit included
+    double bits = whole; // of a subnormal number, or with the implicit bit
     if (e >= least) bits += ldexp((double)(place - least), f.mantissa);
     if (bits >= infinity) {
         bool to_zero =
@@ -109,7 +110,8 @@ static __int128 int_most(PtxType type) {
     return ((__int128)1 << value_bits) - 1;
 }
 
-// Saturates. NaN gives 0, except that of an f64, or a 64-bit result: the highest bit alone.
+// Saturates. NaN gives 0; but if the source is f64 or the result has 64 bits, it gives the highest
+// bit alone.
 static uint64_t float_to_int(PtxType to, PtxType from, double x, int mode) {
     if (isnan(x)) {
         bool wide = ptx_info[to].bits == 64 || from == PTX_F64;
@@ -161,7 +163,7 @@ static uint64_t convert_bits(const Ins *ins, uint64_t bits) {
     return (uint64_t)x;
 }
 
-// The result in a register of `bits`: an integer is extended by its sign, or by zeros.
+// The result in a register of `bits` bits: integers are sign- or zero-extended.
 static uint64_t extended(PtxType type, uint64_t value, int bits) {
     int width = ptx_info[type].bits;
     if (width < 64) value &= (1ull << width) - 1;

@@ -1,13 +1,13 @@
-// Statements: the mnemonic's modifiers and the operands of each kind of instruction.
+// Decodes statements: the modifiers of the mnemonic, and the operands of each kind of instruction.
 //
-// Arithmetic is found by its whole spelling in ptx_ops.def. Here are the families with modifiers
-// of their own. A modifier that does not change a result (cache hints) is skipped; one that is
-// unknown is refused.
+// ptx_ops.def lists arithmetic instructions by their whole spelling. This file handles the families
+// with modifiers of their own. It skips modifiers that do not change a result (cache hints), and
+// refuses unknown ones.
 #include "emulate/impl.h"
 
 #include <string.h>
 
-// The parts of a mnemonic between its dots; those before `next` are understood.
+// The parts of a mnemonic between its dots. The parts before `next` have been decoded.
 typedef struct Modifiers {
     PtxWord at[12];
     int n, next;
@@ -261,7 +261,7 @@ static bool is_hint(PtxWord w) {
     return w.len > 4 && (memcmp(w.s, "L1::", 4) == 0 || memcmp(w.s, "L2::", 4) == 0);
 }
 
-// relaxed.gpu: accesses that never race with each other.
+// relaxed.gpu: such accesses never race with each other.
 static bool take_order(Modifiers *m) {
     if (take_any(m, NAMES("relaxed", "acquire", "release", "acq_rel"), NULL)) {
         take_any(m, NAMES("cta", "cluster", "gpu", "sys"), NULL);
@@ -390,7 +390,7 @@ static void decode_cp(PtxParser *p, Modifiers *m, Ins *ins) {
     }
 }
 
-// --- Threads together ----------------------------------------------------------------------------
+// --- Barriers, shuffles and votes ----------------------------------------------------------------
 
 static void decode_bar(PtxParser *p, Modifiers *m, Ins *ins) {
     take(m, "cta");
@@ -477,7 +477,7 @@ static void decode_branch(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->offset = ptx_label(p, ptx_identifier(p));
 }
 
-// --- All -----------------------------------------------------------------------------------------
+// --- All instructions ----------------------------------------------------------------------------
 
 static bool decode_control(PtxParser *p, PtxWord name, Modifiers *m, Ins *ins) {
     if (ptx_word_is(name, "bra")) {
@@ -491,7 +491,7 @@ static bool decode_control(PtxParser *p, PtxWord name, Modifiers *m, Ins *ins) {
         decode_bar(p, m, ins);
     } else if (ptx_word_is(name, "membar") || ptx_word_is(name, "fence") ||
                ptx_word_is(name, "griddepcontrol")) {
-        // The emulator performs every access at once; barriers alone order threads.
+        // The emulator performs every access at once, and only barriers order threads.
         m->next = m->n;
         ins->run = emu_do_nothing;
     } else if (ptx_word_is(name, "prefetch")) {
@@ -559,7 +559,7 @@ void ptx_decode(PtxParser *p, PtxWord mnemonic, Ins *ins) {
     }
     Modifiers m = split(mnemonic);
     PtxWord name = m.at[m.next++];
-    if (ptx_word_is(name, "cvta")) { // generic addresses are those of global memory
+    if (ptx_word_is(name, "cvta")) { // generic addresses equal those of global memory
         if (!take(&m, "to") || !take(&m, "global") || !take(&m, "u64"))
             ptx_refuse(p, "the emulator knows cvta.to.global.u64 only");
         ins->run = emu_do_move;

@@ -1,7 +1,8 @@
-// Costs of memory accesses of a warp: wavefronts of shared memory, sectors of global memory.
+// Counts the cost of a warp's memory accesses: wavefronts of shared memory, sectors of global
+// memory.
 #include "emulate/impl.h"
 
-// Cycles for at most 32 words of 32 banks: the most different words that one bank must deliver.
+// The cycles for at most 32 words in 32 banks: the largest number of different words in one bank.
 static int bank_cycles(const uint32_t *word, int n) {
     uint32_t kept[LANES][LANES];
     int count[LANES] = {0}, most = 0;
@@ -16,7 +17,7 @@ static int bank_cycles(const uint32_t *word, int n) {
     return most;
 }
 
-// Whether lanes l and l ^ bit of the half-warp from `first` on ask for the same address everywhere.
+// Do lanes l and l ^ bit access the same address, for all lanes of the half-warp from `first` on?
 static bool pairs_equal(const uint32_t *address, uint32_t mask, int first, int bit) {
     for (int l = first; l < first + 16; l++) {
         int other = l ^ bit;

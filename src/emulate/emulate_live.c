@@ -1,8 +1,8 @@
-// Registers that a kernel needs at a time: an estimate of what an assembler allocates.
+// Estimates the number of registers that an assembler allocates for a kernel.
 //
-// Instructions run in the order of the text, so a register lives from its first definition to its
-// last use; what a loop uses and something before it defined lives until the loop ends. Registers
-// of 64 bits count twice, predicates not at all.
+// Instructions run in the order of the text, so a register is live from its first definition to its
+// last use. A register that a loop uses but that was defined before the loop is live until the loop
+// ends. Registers of 64 bits count twice, predicates not at all.
 #include "emulate/impl.h"
 
 typedef struct Life {
@@ -27,7 +27,7 @@ static void see_code(const Entry *e, Life *life) {
     }
 }
 
-// Branches back, inner loops first: the end of an outer one comes later in the text.
+// Visits backward branches, inner loops first: the end of an outer loop comes later in the text.
 static void see_loops(const Entry *e, Life *life) {
     for (int pc = 0; pc < e->ncode; pc++) {
         const Ins *i = &e->code[pc];
@@ -39,7 +39,7 @@ static void see_loops(const Entry *e, Life *life) {
     }
 }
 
-// An assembler spills what does not fit.
+// The registers per thread that the launch bounds allow; an assembler spills the rest.
 static int allowed(const EmuEntry *e) {
     enum { MOST = 255, PROCESSOR = 65536 };
     int threads = e->min_blocks > 0 && e->max_threads > 0 ? e->min_blocks * e->max_threads : 1;
@@ -55,7 +55,8 @@ int emu_live_registers(Arena *scratch, const Entry *e) {
     for (int r = 1; r < e->nregs; r++) {
         if (life[r].from < 0) continue;
         change[life[r].from] += life[r].words;
-        change[life[r].to] -= life[r].words; // its last use may define another one
+        // The instruction of its last use may define another one.
+        change[life[r].to] -= life[r].words;
     }
     for (int pc = 0; pc < e->ncode; pc++) {
         now += change[pc];

@@ -1,12 +1,13 @@
-// The emulator's own data: decoded instructions, and warps that execute them.
+// Data of the emulator: decoded instructions, and the warps that execute them.
 //
-// parse.c reads a text, decode.c turns each statement into an Ins: an Exec function with its
-// operands resolved. A register is a row of 32 lanes, 4 or 8 bytes each (types of 8 and 16 bits use
-// 4); constants are rows too, common to all warps. Predicates are masks of 32 lanes. Each register
-// also has a mask of the lanes whose value is defined.
+// parse.c reads a text; decode.c converts each statement to an Ins, an Exec function with resolved
+// operands. A register is a row of 32 lanes of 4 or 8 bytes each (types of 8 and 16 bits use 4).
+// Constants are rows too, shared by all warps. Predicates are masks of 32 lanes. Each register also
+// has a mask of the lanes whose value is defined.
 //
-// alu.c implements arithmetic from ptx_ops.def, convert.c cvt, memory.c loads and stores with their
-// checks, shadow.c the order of accesses, sync.c barriers, shuffles and votes; run.c schedules.
+// alu.c implements the arithmetic of ptx_ops.def, convert.c cvt, memory.c loads and stores with
+// their checks, shadow.c race detection, sync.c barriers, shuffles and votes; run.c schedules
+// warps.
 #ifndef LW_EMULATE_IMPL_H
 #define LW_EMULATE_IMPL_H
 
@@ -39,13 +40,13 @@ typedef struct PtxInfo {
     int bits;
 } PtxInfo;
 extern const PtxInfo ptx_info[PTX_COUNT];
-PtxType ptx_type(const char *name, size_t len); // "f32"; PTX_NONE: not one
+PtxType ptx_type(const char *name, size_t len); // for example of "f32"; PTX_NONE: no such type
 
 // --- Instructions --------------------------------------------------------------------------------
 
-// A row of lanes, or a predicate: `id` finds its mask of defined lanes. Constants have id 0.
+// A row of lanes, or a predicate. `id` selects its mask of defined lanes; constants have id 0.
 typedef struct EmuOperand {
-    uint32_t row;  // bytes from the beginning of the warp's rows, or of the constants
+    uint32_t row;  // bytes from the start of the warp's rows, or of the constants
     uint32_t id;   // of the register
     uint16_t bits; // 1 (predicate), 16, 32 or 64
     bool constant;
@@ -71,7 +72,7 @@ typedef enum AtomOp {
     ATOM_INC,
     ATOM_DEC
 } AtomOp;
-// Bits of a comparison: what may hold between a and b.
+// The possible relations between a and b, as bits.
 enum { CMP_LT = 1, CMP_EQ = 2, CMP_GT = 4, CMP_UNORDERED = 8 };
 
 enum { MAX_DST = 4, MAX_SRC = 5 };
@@ -79,13 +80,13 @@ enum { MAX_DST = 4, MAX_SRC = 5 };
 struct Ins {
     Exec *run;
     int line;
-    EmuOperand guard; // bits 0: none
+    EmuOperand guard; // bits == 0: there is none
     uint8_t ndst, nsrc;
-    bool plain; // of ptx_ops.def: the result is defined where all sources are
-    EmuOperand dst[MAX_DST], src[MAX_SRC]; // of a memory access src[0] is the address
-    int64_t offset;                        // of an address; pc of a branch; count of a wait
-    PtxType type;                          // of elements; of cvt the result
-    PtxType from;                          // of cvt the source
+    bool plain; // a row of ptx_ops.def: lanes are defined where all sources are
+    EmuOperand dst[MAX_DST], src[MAX_SRC]; // for a memory access, src[0] is the address
+    int64_t offset;                        // of an address; the pc of a branch; the count of a wait
+    PtxType type;                          // of elements; the result of cvt
+    PtxType from;                          // the source of cvt
     EmuSpace space;
     uint8_t count; // elements of a vector access
     uint8_t what;  // AtomOp, comparison, rounding, kind of shuffle, bytes of a cp.async
@@ -102,20 +103,20 @@ typedef struct Symbol {
     const char *name;
     EmuSpace space;
     uint32_t offset, bytes, align;
-    bool dynamic; // behind all others
+    bool dynamic; // it lies behind all other shared memory
 } Symbol;
 
 typedef struct Entry {
     EmuEntry info;
-    Ins *code; // the last one returns
+    Ins *code; // the last instruction returns
     int ncode;
     EmuParam *params;
     uint32_t param_bytes;
     uint8_t *constants; // rows
     uint32_t row_bytes; // of a warp's registers
-    int nregs;          // registers with an id, 0 being that of constants
+    int nregs;          // number of registers with an id; id 0 is for constants
     uint32_t shared_static, dynamic_align;
-    uint32_t special[16];   // rows of %tid.x ..., plus 1; 0: not used
+    uint32_t special[16];   // rows of %tid.x ... plus 1; 0: not used
     const char **reg_names; // by id
 } Entry;
 
@@ -151,7 +152,7 @@ typedef enum EmuSpecial {
 typedef struct Reg {
     const char *name; // without the number of a range: "%r"
     size_t len;
-    int from, count; // %r0 .. ; count -1: one register of this name
+    int from, count; // %r0, %r1, ...; count -1: a single register of this name
     uint32_t row, id;
     int bits;
 } Reg;
@@ -167,7 +168,7 @@ typedef struct Constant {
     uint64_t value;
     int bits;
     uint32_t row;
-    int next; // of those with the same hash, +1
+    int next; // next one with the same hash, plus 1; 0: none
 } Constant;
 
 typedef struct PtxParser {
@@ -178,7 +179,7 @@ typedef struct PtxParser {
     int line;
     VEC(Reg) regs;
     VEC(PtxLabel) labels;
-    VEC(Symbol) symbols; // of the module, then of the entry
+    VEC(Symbol) symbols; // those of the module, then those of the entry
     VEC(Ins) code;
     VEC(EmuParam) params;
     VEC(Constant) constants;
@@ -187,7 +188,7 @@ typedef struct PtxParser {
     uint32_t row_bytes, constant_bytes;
     uint32_t shared, local;
     int module_symbols;
-    bool dynamic_used;     // an address of dynamic shared memory is fixed
+    bool dynamic_used;     // the code uses an address of dynamic shared memory
     const struct Op **ops; // hash table of the spellings
     EmuError *error;
     jmp_buf refused;
@@ -207,10 +208,11 @@ void ptx_expect(PtxParser *p, char c);
 PtxWord ptx_identifier(PtxParser *p); // refuses if there is none
 EmuOperand ptx_constant(PtxParser *p, uint64_t value, int bits);
 
-// The statement after its guard: mnemonic with its dots, operands, semicolon; fills in *ins.
+// Decodes the statement after its guard: mnemonic with its modifiers, operands, semicolon. Fills in
+// *ins.
 void ptx_decode(PtxParser *p, PtxWord mnemonic, Ins *ins);
-// Operands, for decode. `type` is the type of the instruction; a register must have its width, or
-// at least that with `wider`.
+// Parse operands for decode.c. `type` is the type of the instruction. A register must have its
+// width, or, with `wider`, at least that width.
 EmuOperand ptx_register(PtxParser *p, PtxType type, bool wider);
 EmuOperand ptx_source(PtxParser *p, PtxType type, bool wider); // a register or a constant
 EmuOperand ptx_predicate(PtxParser *p, bool may_negate);
@@ -220,7 +222,7 @@ int64_t ptx_integer(PtxParser *p);
 bool ptx_next_is(PtxParser *p, char c);
 int ptx_label(PtxParser *p, PtxWord name);
 
-// Rows of ptx_ops.def: the one of this spelling, or NULL.
+// The row of ptx_ops.def with this spelling, or NULL.
 typedef struct Op {
     const char *name;
     Exec *run;
@@ -228,7 +230,7 @@ typedef struct Op {
     PtxType result, src[4];
 } Op;
 const Op *emu_find_op(PtxParser *p, PtxWord spelling);
-Exec *emu_compare(PtxType type); // of setp; NULL: no such type
+Exec *emu_compare(PtxType type); // for setp; NULL: unsupported type
 bool emu_is_fma_f32(const Ins *ins);
 Exec emu_do_select, emu_do_move, emu_do_pack, emu_do_unpack, emu_do_convert, emu_do_load,
     emu_do_store, emu_do_atom, emu_do_cp_async, emu_do_commit, emu_do_wait, emu_do_barrier,
@@ -236,21 +238,21 @@ Exec emu_do_select, emu_do_move, emu_do_pack, emu_do_unpack, emu_do_convert, emu
     emu_do_redux, emu_do_branch, emu_do_return, emu_do_nothing, emu_do_trap, emu_do_lop3,
     emu_do_pred_and, emu_do_pred_or, emu_do_pred_xor, emu_do_pred_not, emu_do_pred_move;
 
-// emulate_live.c: registers of 32 bits that live at a time, at most.
+// emulate_live.c: the largest number of 32-bit registers that are live at a time.
 int emu_live_registers(Arena *scratch, const Entry *e);
 
 // --- Running -------------------------------------------------------------------------------------
 
 enum { LANES = 32, BARRIERS = 16, SHARED_BASE = 1024 };
 
-// Who accessed some bytes last: block, thread, and the clock of its warp. 0: nobody.
+// The last access to some bytes: block, thread, and the clock of its warp. 0: none.
 typedef uint64_t Access;
 
-// The order of accesses to a granule of 4 bytes, or of 1 byte once something smaller was accessed.
+// The accesses to 4 bytes, or to 1 byte if a smaller access has occurred.
 typedef struct Cell {
     Access writer, reader, reader2; // two readers, of different warps if possible
     int writer_line, reader_line;
-    uint32_t touched; // 1: loaded, 2: stored in this launch
+    uint32_t touched; // in this launch: 1 if loaded, 2 if stored
 } Cell;
 
 enum { PAGE_CELLS = 1024 };
@@ -260,7 +262,7 @@ typedef struct Shadow {
     int shift; // 2: cells of 4 bytes; 0: of one
 } Shadow;
 
-// A cp.async that was issued and not waited for.
+// A cp.async that was issued and whose thread has not yet waited for it.
 typedef struct Copy {
     uint64_t source;
     uint32_t target;
@@ -268,19 +270,19 @@ typedef struct Copy {
     uint8_t lane;
     int line;
     uint8_t data[16], defined[16]; // of the source when it was issued
-    int group;                     // number of the commit that closed it; -1: still open
+    int group;                     // number of the commit that ended it; -1: not committed
 } Copy;
 
-typedef struct EmuGroup { // of threads of a warp with one program counter
+typedef struct EmuGroup { // threads of a warp with equal program counters
     uint32_t mask;
     int pc;
 } EmuGroup;
 
-// Checked bytes of memory: their data, whether they are defined, and the order of accesses.
+// A range of checked memory: its data, its defined bytes, and the accesses to it.
 typedef struct EmuPlace {
     uint8_t *data, *state;
     Shadow *shadow;
-    EmuBuffer *buffer; // NULL: not global
+    EmuBuffer *buffer; // NULL: not in global memory
     size_t offset, size;
 } EmuPlace;
 
@@ -288,14 +290,14 @@ struct Warp {
     EmuMachine *m;
     int index; // in the block
     uint8_t *rows;
-    uint32_t *defined, *pred; // by id of a register
+    uint32_t *defined, *pred; // per register id
     EmuGroup groups[LANES];
     int ngroups, current;
-    uint32_t live, born; // threads that have not returned; that exist
-    int waits;           // for this barrier; -1: runs
+    uint32_t live, born; // threads that have not returned; all threads of the warp
+    int waits;           // the barrier that it waits for; -1: it runs
     uint32_t clock;
-    uint32_t *seen; // clocks of the other warps that happened before
-    int hole_line;  // of the last load of undefined bytes, and where they are; 0: none
+    uint32_t *seen; // clocks of the other warps' accesses that happened before
+    int hole_line;  // line of the last load of undefined bytes, which `hole` locates; 0: none
     EmuPlace hole;
     VEC(Copy) copies;
     int groups_committed[LANES];
@@ -304,9 +306,9 @@ struct Warp {
 
 typedef struct Barrier {
     uint32_t arrived, waiting; // warps
-    uint32_t clock[LANES];     // of all that arrived
+    uint32_t clock[LANES];     // maximum over the warps that have arrived
     int threads;               // that have arrived
-    int expected;              // 0: nobody is there yet
+    int expected;              // 0: no thread has arrived yet
     int line;
 } Barrier;
 
@@ -320,9 +322,9 @@ struct EmuMachine {
     EmuError *error;
     jmp_buf failed;
     uint8_t *params;
-    // The block that runs.
+    // The current block.
     uint32_t block[3];
-    uint32_t block_number; // from 1
+    uint32_t block_number; // counted from 1
     int threads, nwarps;
     Warp *warps;
     Barrier barriers[BARRIERS];
@@ -360,18 +362,19 @@ static inline void define(Warp *w, const EmuOperand *o, uint32_t mask, uint32_t 
     w->defined[o->id] = (w->defined[o->id] & ~mask) | (mask & defined);
 }
 
-// Ends the launch: `format` says what the thread did wrong.
+// Ends the launch with an error; `format` describes what the thread did wrong.
 __attribute__((format(printf, 3, 4))) _Noreturn void emu_fault(Warp *w, int lane,
                                                                const char *format, ...);
-// The same: `what` of the undefined register `o`, and the load that it may come from.
+// The same for an undefined register `o`, used as `what`, with the load that its value may come
+// from.
 _Noreturn void emu_fault_undefined(Warp *w, int lane, const char *what, const EmuOperand *o);
 _Noreturn void emu_fault_block(EmuMachine *m, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Checks bounds and alignment.
+// Checks bounds and alignment, and returns the accessed range.
 EmuPlace emu_locate(Warp *w, int lane, EmuSpace space, uint64_t address, int bytes, bool aligned);
 
-// Order, shadow.c: reports a race of this access with earlier ones, and notes it.
+// Race detection, shadow.c: reports a race of this access with earlier ones, and records it.
 typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_ATOMIC_READ } AccessKind;
 void emu_shadow_reset(EmuMachine *m, Shadow *s, size_t bytes);
 void emu_access(Warp *w, int lane, const EmuPlace *at, int bytes, AccessKind kind, bool same_value);

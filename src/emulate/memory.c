@@ -6,7 +6,7 @@
 
 // --- Places --------------------------------------------------------------------------------------
 
-// The name of the buffer, and the byte of it.
+// Describes the range for messages: the buffer's name, and the byte in it.
 void emu_describe(const EmuMachine *m, const EmuPlace *at, char *into, size_t size) {
     if (!at->buffer)
         snprintf(into, size, "byte %zu of shared memory", at->offset);
@@ -92,13 +92,13 @@ void emu_fault_undefined(Warp *w, int lane, const char *what, const EmuOperand *
               name, w->hole_line, place);
 }
 
-// The first lane of the mask whose register is undefined ends the launch.
+// Ends the launch if the register is undefined in a lane of the mask.
 static void need_defined(Warp *w, const EmuOperand *o, uint32_t mask, const char *what) {
     uint32_t bad = mask & ~w->defined[o->id];
     if (bad) emu_fault_undefined(w, __builtin_ctz(bad), what, o);
 }
 
-// Whether all of these bytes are defined.
+// Are all of these bytes defined?
 static inline bool all_defined(const uint8_t *state, size_t n) {
     uint32_t word;
     for (; n >= 4; n -= 4, state += 4) {
@@ -208,7 +208,7 @@ static void store_lane(Warp *w, const Ins *ins, int lane, const EmuPlace *at) {
     }
 }
 
-// Whether the store leaves the bytes as they are: then its order among stores does not matter.
+// Does the store leave the bytes unchanged? Its order among other stores then does not matter.
 static bool stores_same(const Warp *w, const Ins *ins, int lane, const EmuPlace *at) {
     size_t size = (size_t)ptx_info[ins->type].bits / 8;
     for (int e = 0; e < ins->count; e++) {
@@ -312,9 +312,9 @@ void emu_do_atom(Warp *w, const Ins *ins, uint32_t mask) {
 // --- cp.async ------------------------------------------------------------------------------------
 //
 // Hardware performs the copy at any time between its issue and the wait of its thread. Both ends
-// count: at the issue, the source is read and the target written as far as the order of threads is
-// concerned; until the wait the target is in flight, and nobody may touch it; at the wait both
-// accesses count again, and the source must not have changed.
+// count. At the issue, the copy counts as a read of the source and a write of the target. Until the
+// wait no thread may access the target. At the wait both accesses count again, and the source must
+// not have changed.
 
 static void issue(Warp *w, const Ins *ins, int lane, uint64_t *source_address) {
     Copy c = {.bytes = ins->what, .lane = (uint8_t)lane, .line = ins->line, .group = -1};
@@ -382,7 +382,8 @@ static void complete(Warp *w, const Copy *c) {
     memcpy(to.state, c->defined, c->bytes);
 }
 
-// wait_group n: all but the newest n groups; wait_all: also copies without a group.
+// wait_group n waits for all but the newest n groups; wait_all also waits for copies without a
+// group.
 void emu_do_wait(Warp *w, const Ins *ins, uint32_t mask) {
     int kept = 0;
     for (int i = 0; i < w->copies.n; i++) {

@@ -1,4 +1,4 @@
-// The text of a module: directives, declarations, labels, and statements, which decode.c reads.
+// Parses the text of a module: directives, declarations and labels; decode.c reads the statements.
 #include "emulate/impl.h"
 
 #include "base/text.h"
@@ -76,7 +76,7 @@ PtxWord ptx_identifier(PtxParser *p) {
     return w;
 }
 
-// Extends a word by dots and what follows them: "ld.global.L1::no_allocate.f32", "%tid.x".
+// Extends a word by the parts after its dots: "ld.global.L1::no_allocate.f32", "%tid.x".
 static PtxWord dotted(PtxParser *p, PtxWord w) {
     while (p->at < p->end) {
         bool twice = *p->at == ':' && p->end - p->at > 1 && p->at[1] == ':';

@@ -1,4 +1,5 @@
-// Launches: blocks one after the other, warps until they wait, threads of a warp in lockstep.
+// Runs a launch: blocks one after the other, each warp until it waits, the threads of a warp in
+// lockstep.
 #include "emulate/impl.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@ static const int64_t default_limit = 10000000000;
 
 // --- Errors --------------------------------------------------------------------------------------
 
-// The statement of a line, without blanks around it.
+// The statement at a line, without surrounding blanks.
 static int line_text(const EmuModule *m, int line, const char **at) {
     const char *s = m->text, *end = m->text + m->len;
     for (int i = 1; i < line && s < end; s++) i += *s == '\n';
@@ -80,7 +81,7 @@ void emu_do_return(Warp *w, const Ins *ins, uint32_t mask) {
     if (!g->mask) *g = w->groups[--w->ngroups];
 }
 
-// The group with the lowest program counter; groups that meet there become one.
+// Selects the group with the lowest program counter, and merges groups with equal program counters.
 static void choose_group(Warp *w) {
     int best = 0;
     for (int i = 1; i < w->ngroups; i++)

@@ -1,10 +1,10 @@
-// The order of accesses: for every 4 bytes (or every byte) who wrote them last and who read them
-// since, and whether a barrier orders that access before the present one.
+// Race detection. For every 4 bytes (or every byte) it records the last write and the reads since,
+// and tests whether a barrier orders them before the present access.
 //
-// Each warp counts its barriers: its clock. A barrier of the block joins what its warps have seen
-// of each other's clocks; bar.warp.sync advances the warp's own clock, which orders its threads.
-// Blocks of one launch are never ordered. Of the readers since the last write two are kept, which
-// is enough to find a race with any writer that no barrier separates from the readers.
+// Each warp has a clock, which counts its barriers. At a barrier of the block, all its warps learn
+// each other's clocks; bar.warp.sync advances the clock of its warp, which orders the threads of
+// that warp. Blocks of one launch are never ordered. Two of the readers since the last write are
+// kept, which is enough to find a race with any writer that no barrier separates from the readers.
 #include "emulate/impl.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static uint32_t block_of(Access a) { return (uint32_t)(a >> BLOCK_SHIFT); }
 static int thread_of(Access a) { return (int)(a >> THREAD_SHIFT & 1023); }
 static uint32_t clock_of(Access a) { return (uint32_t)(a >> 1) & ((1u << CLOCK_BITS) - 1); }
 
-// Did it happen before the present access of this thread?
+// Did that access happen before the present access of this thread?
 static bool happened(const Warp *w, int lane, Access a) {
     if (!a) return true;
     if (block_of(a) != w->m->block_number) return false;
@@ -41,7 +41,7 @@ void emu_shadow_reset(EmuMachine *m, Shadow *s, size_t bytes) {
         if (s->page[i]) memset(s->page[i], 0, PAGE_CELLS * sizeof(Cell));
 }
 
-// From cells of four bytes to cells of one.
+// Divides cells of four bytes into cells of one.
 static void refine(EmuMachine *m, Shadow *s) {
     Shadow fine = {.npages = s->npages * 4, .shift = 0};
     fine.page = arena_new_n(m->arena, Cell *, fine.npages);

@@ -1,4 +1,4 @@
-// Threads together: barriers of blocks and warps, shuffles, votes.
+// Operations of several threads: barriers of blocks and warps, shuffles, votes.
 #include "emulate/impl.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static void join(uint32_t *into, const uint32_t *from, int n) {
         if (from[i] > into[i]) into[i] = from[i];
 }
 
-// The warp's earlier accesses happen before its later ones.
+// Orders the earlier accesses of the warp before its later ones.
 static void warp_sync(Warp *w) { w->clock++; }
 
 static void release(EmuMachine *m, Barrier *b) {
@@ -82,7 +82,7 @@ void emu_do_arrive(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask
 
 // --- Within a warp -------------------------------------------------------------------------------
 
-// All threads that the mask of a .sync instruction names must execute it together.
+// All threads in the mask of a .sync instruction must execute it together.
 static void named_threads(Warp *w, const EmuOperand *o, uint32_t mask) {
     uint32_t named = agreed(w, o, mask, "the mask of threads");
     uint32_t extra = mask & ~named, away = named & w->live & ~mask;
@@ -99,7 +99,8 @@ void emu_do_warp_barrier(Warp *w, const Ins *ins, uint32_t mask) {
     if (mask == w->live) warp_sync(w);
 }
 
-// The lane to read from, or the own lane if that lies outside the segment (*inside false).
+// The lane to read from, or the lane itself if the source lies outside the segment (*inside is
+// false).
 static int shuffle_source(int mode, int lane, uint32_t b, uint32_t c, bool *inside) {
     int by = (int)(b & 31), clamp = (int)(c & 31), segment = (int)(c >> 8 & 31);
     int most = (lane & segment) | (clamp & ~segment), least = lane & segment, from;
@@ -124,8 +125,8 @@ static int shuffle_source(int mode, int lane, uint32_t b, uint32_t c, bool *insi
     return *inside ? from : lane;
 }
 
-// src: value, lane operand, segment and clamp, mask. The value of a thread that does not take part
-// is undefined.
+// The sources are the value, the lane operand, segment and clamp, and the mask. The value of a
+// thread that does not take part is undefined.
 void emu_do_shuffle(Warp *w, const Ins *ins, uint32_t mask) {
     uint32_t value[LANES], defined = 0, inside_mask = 0;
     named_threads(w, &ins->src[3], mask);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// False: libnvJitLink is not there.
+// Returns false if libnvJitLink is missing.
 static bool by_jitlink(const char *text, size_t bytes, const char *target, void *into, size_t *size,
                        char *message, size_t message_size, CcResult *result) {
     JitLink j;

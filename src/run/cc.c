@@ -23,7 +23,7 @@ extern char **environ;
 
 typedef struct Folder {
     char path[PATH_SIZE], source[PATH_SIZE + 8], library[PATH_SIZE + 8], log[PATH_SIZE + 8];
-    bool object; // the source is one
+    bool object; // the source is an object file
 } Folder;
 
 static bool folder_open(Folder *f, bool object) {

@@ -1,5 +1,5 @@
-// The system's C compiler as a back-end, from C text to a loaded shared library; and as a linker.
-// CUDA's assembler, in the same way.
+// Runs the system's C compiler: from C text to a loaded shared library, or as a linker. Runs CUDA's
+// assembler in the same way.
 //
 // The compiler is $CC (words separated by blanks) or cc. It is started directly, without a shell,
 // in a temporary folder that only this user can access and that is removed when the call returns.
@@ -26,12 +26,12 @@ typedef struct CcOptions {
 
 CcResult cc_load(const char *source, const CcOptions *options, Library **out, char *message,
                  size_t size);
-// Links the object file into a shared library and stores its bytes in `into`, which has room for
-// *size of them; *size becomes their number.
+// Links the object file into a shared library and stores it in `into`, which has room for *size
+// bytes; *size becomes the number of bytes.
 CcResult cc_link(const void *object, size_t bytes, void *into, size_t *size, char *message,
                  size_t message_size);
-// The same by ptxas, from PTX text to machine code for a target, "sm_90". ptxas is $LW_PTXAS, or
-// the one of PATH, or that of /usr/local/cuda.
+// The same with ptxas: from PTX text to machine code for a target such as "sm_90". ptxas is
+// $LW_PTXAS, or the one in PATH, or the one of /usr/local/cuda.
 CcResult cc_assemble_ptx(const char *text, size_t bytes, const char *target, void *into,
                          size_t *size, char *message, size_t message_size);
 void *library_find(const Library *library, const char *symbol); // NULL: it has none

@@ -19,7 +19,7 @@
 
 // The child does not inherit the parent's signal handling.
 static void settle(pid_t parent) {
-    for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL); // some refuse, and stay as they are
+    for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL); // this fails for some signals, without harm
     signal(SIGINT, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     sigset_t none;
@@ -27,7 +27,7 @@ static void settle(pid_t parent) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0); // it died before prctl
+    if (getppid() != parent) _exit(0); // the parent died before prctl
 }
 
 static void close_pair(const int fd[2]) {
@@ -212,7 +212,7 @@ bool guarded_new(Guarded *g, size_t bytes, bool shared) {
     g->map = mmap(NULL, g->mapped, PROT_READ | PROT_WRITE, flags, -1, 0);
     if (g->map == MAP_FAILED) return false;
     char *start = (char *)g->map + page;
-    if (!shared) madvise(start, inside, MADV_HUGEPAGE); // as a program's large arrays do
+    if (!shared) madvise(start, inside, MADV_HUGEPAGE); // as for a program's large arrays
     mprotect(g->map, page, PROT_NONE);
     mprotect(start + inside, page, PROT_NONE);
     g->data = start + (inside - lines);

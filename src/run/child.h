@@ -1,5 +1,5 @@
 // A worker process: started by fork, controlled through pipes, killed when it is no longer needed.
-// And memory for it: between guard pages, shared or not.
+// Also memory for it, with or without guard pages.
 //
 // A child has every signal at its default, ignores the terminal's interrupt, writes no core file
 // and dies with its parent. It never returns from its body.
@@ -25,11 +25,10 @@ typedef enum ChildSaid { CHILD_SAID, CHILD_DIED, CHILD_SILENT } ChildSaid;
 ChildSaid child_hear(Child *c, double seconds, char *what);
 void child_end(Child *c); // kills it immediately; no effect if there is none
 
-// --- The child's own side
-// --------------------------------------------------------------------------
+// --- The child's side -------------------------------------------------------------------------
 bool pipe_say(int out, char what);
 bool pipe_hear(int in, char *what); // waits; false: the parent is gone
-// The processors of this thread: only this one (-1: restore the previous set); all others, if there
+// Binds this thread to one processor (-1: restores the previous set), or to all others, if there
 // are any.
 void child_pin(int processor);
 bool child_avoid(int processor); // false: unchanged
@@ -51,8 +50,7 @@ typedef struct Alarm {
 void alarm_open(Alarm *a, bool all_time, void (*rang)(void *arg), void *arg);
 void alarm_set(Alarm *a, double seconds);
 
-// --- Memory
-// ----------------------------------------------------------------------------------------
+// --- Memory -----------------------------------------------------------------------------------
 // `bytes` zeroed bytes, aligned to a cache line, with a guard page after them (less than a line
 // further on) and one before them.
 typedef struct Guarded {

@@ -1,11 +1,11 @@
-// The devices "cuda:N": NVIDIA GPUs, through libcuda, which is found at run time.
+// The devices "cuda:N": NVIDIA GPUs, through libcuda, which is loaded at run time.
 //
 // All Devices of a GPU use its primary context, like the CUDA runtime and torch, so that their
 // pointers and streams can be used here. Each call makes that context current and restores the
 // previous one.
 //
-// Host memory is staged through pinned memory, in two halves that take turns: the copy of one half
-// to the device overlaps the processor's copy of the other.
+// Host memory is staged through pinned memory in two halves, used alternately: the transfer of one
+// half to the device overlaps the processor's copy of the other.
 #include "run/cuda_impl.h"
 
 #include "run/timing.h"
@@ -125,7 +125,7 @@ static int make_stage(CudaDevice *d) {
     return r;
 }
 
-// Through the staging memory; the host's bytes are all read when this returns.
+// Writes through the staging memory. All bytes of the host have been read when it returns.
 static int write_staged(CudaDevice *d, uint64_t to, const char *from, size_t bytes,
                         DeviceStream s) {
     int r = make_stage(d), half = 0;
@@ -150,7 +150,7 @@ static DeviceStatus cuda_write(Device *device, uint64_t to, const void *from, si
     return cuda_leave(d, r, "copying to the device", e);
 }
 
-// Two transfers are under way at a time: the processor copies one half out while the other arrives.
+// Two transfers are pending at a time: the processor copies one half out while the other arrives.
 static int read_staged(CudaDevice *d, char *to, uint64_t from, size_t bytes, DeviceStream s) {
     int r = make_stage(d), in = 0, out = 0;
     size_t asked = 0, done = 0;
@@ -194,7 +194,7 @@ static void cuda_unload(Device *device, DeviceCode *code) {
     CudaCode *c = (CudaCode *)code;
     DeviceError ignored;
     if (c->module && !cuda_enter(d, &ignored)) {
-        d->cuda.CtxSynchronize(); // launches may be under way
+        d->cuda.CtxSynchronize(); // launches may be pending
         cuda_runs_clear(d, c);
         cuda_leave(d, d->cuda.ModuleUnload(c->module), "", &ignored);
     }
@@ -203,7 +203,7 @@ static void cuda_unload(Device *device, DeviceCode *code) {
     free(c);
 }
 
-// The functions of all launches, allowed to use their shared memory.
+// Looks up the functions of all launches, and allows them to use their shared memory.
 static int find_kernels(CudaDevice *d, CudaCode *c) {
     enum { SHARED_STATIC = 1, LOCAL = 3, REGISTERS = 4, SHARED_DYNAMIC_MOST = 8, USUAL = 48 << 10 };
     int r = 0;

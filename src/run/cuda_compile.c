@@ -1,10 +1,10 @@
-// PTX text to a loaded module: the cache on disk, libnvJitLink, the driver's linker.
+// Compiles PTX text to a loaded module: the cache on disk, libnvJitLink, the driver's linker.
 //
 // The cache has one file per text, $XDG_CACHE_HOME/loopwright/gpu/KEY.cubin (or ~/.cache), where
-// KEY is a hash of text, target, driver and this format. A file holds its whole key text before the
-// code, so that a hash that two texts share does no harm. Files are written under another name and
-// renamed, so readers never see half of one. LW_GPU_CACHE=none switches the cache off, another
-// value names its folder. LW_GPU_COMPILER=driver leaves nvJitLink out.
+// KEY is a hash of text, target, driver and this format. A file contains the whole text of its key
+// before the code, so that hash collisions do no harm. Files are written under a temporary name and
+// renamed, so that readers never see an incomplete file. LW_GPU_CACHE=none disables the cache;
+// another value names its folder. LW_GPU_COMPILER=driver skips nvJitLink.
 #include "run/cuda_impl.h"
 
 #include "base/map.h"
@@ -46,7 +46,7 @@ static void make_folders(const char *path) {
     mkdir(part, 0700);
 }
 
-// What precedes the code in a file: everything that it depends on.
+// The text that precedes the code in a file: everything that the code depends on.
 static char *key_text(const Cuda *cuda, const CudaText *t, size_t *len) {
     char head[256];
     int n = snprintf(head, sizeof head, "loopwright cubin 1, driver %d, %s, %s\n", cuda->version,
@@ -66,7 +66,7 @@ static void cache_path(const char *folder, const char *key, size_t len, char *pa
              (unsigned long long)hash_bytes(2, key, len));
 }
 
-// The code behind the key of the file; NULL: there is none, or it is another text's.
+// The code in the file; NULL: there is no file, or it belongs to another text.
 static void *cache_read(const char *path, const char *key, size_t key_len, size_t *size) {
     FILE *f = fopen(path, "rb");
     if (!f) return NULL;
@@ -97,7 +97,7 @@ static void cache_write(const char *path, const char *key, size_t key_len, const
 
 // --- The driver ----------------------------------------------------------------------------------
 
-// Options of the driver's compiler: where its log of errors goes.
+// Options of the driver's compiler: the buffer for its error log.
 typedef struct JitLog {
     int option[2];
     void *value[2];
@@ -165,7 +165,7 @@ void *cuda_load_module(const Cuda *cuda, const CudaText *t, DeviceError *e) {
         code = cache_read(path, key, key_len, &size);
     }
     if (code) module = load_code(cuda, code, e);
-    if (!module) { // not there, or damaged
+    if (!module) { // not in the cache, or damaged
         free(code);
         *e = (DeviceError){0};
         code = compile(cuda, t, &size, e);

@@ -1,4 +1,4 @@
-// The CUDA driver: its functions, found at run time, and compilation of PTX text.
+// The CUDA driver: its functions, loaded at run time, and the compilation of PTX text.
 #ifndef LW_RUN_CUDA_IMPL_H
 #define LW_RUN_CUDA_IMPL_H
 
@@ -62,13 +62,14 @@ typedef struct CudaCode {
     void **function; // of each launch
     CudaRun run[CUDA_RUNS];
     int64_t nruns;
-    bool no_graphs; // the driver made none: kernels are launched one by one
+    bool no_graphs; // the driver failed to make one: kernels are launched one by one
 } CudaCode;
 
 // Loads libcuda and initialises it. False: *e says why.
 bool cuda_open(Cuda *cuda, DeviceError *e);
 void cuda_close(Cuda *cuda);
-// The driver's text for an error, as a status: out of memory and lost contexts are told apart.
+// Converts an error of the driver to a status, with its text. Lack of memory and lost contexts have
+// their own status.
 DeviceStatus cuda_fail(const Cuda *cuda, DeviceError *e, int result, const char *what);
 
 // Makes the device's context the current one, and restores the previous one. `result` is the status
@@ -83,12 +84,13 @@ DeviceGraph *cuda_graph_new(Device *device, DeviceCode *code, const uint64_t *ar
                             DeviceError *e);
 void cuda_graph_free(Device *device, DeviceGraph *g);
 DeviceStatus cuda_graph_run(Device *device, DeviceGraph *g, DeviceStream s, DeviceError *e);
-void cuda_runs_clear(CudaDevice *d, CudaCode *c); // forgets them; in the current context
+// Forgets all runs; call it in the current context.
+void cuda_runs_clear(CudaDevice *d, CudaCode *c);
 
-// A loaded module of a PTX text, in the current context. It comes from the cache if the same text
-// was compiled before for this target and driver; otherwise nvJitLink compiles it if that library
-// is there, else the driver. The driver compiles one text at a time, whatever the number of
-// threads. NULL: *e has the compiler's log.
+// The module of a PTX text, loaded in the current context. It comes from the cache if the same text
+// was compiled before for this target and driver. Otherwise nvJitLink compiles it if that library
+// is available, else the driver, which compiles one text at a time, whatever the number of threads.
+// NULL: *e has the compiler's log.
 typedef struct CudaText {
     const char *text;
     size_t len;

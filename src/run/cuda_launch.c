@@ -1,11 +1,11 @@
-// Launches: the kernels of a program, one by one or as one CUDA graph.
+// Launches the kernels of a program, one by one or as one CUDA graph.
 //
-// A launch costs the processor about 5 us. A graph costs 3 to 4 us whatever the number of its
-// kernels, and these follow each other within 1 us, but it takes up to a millisecond to make, and
-// it holds the addresses of its arguments. A program therefore remembers the last few sets of
+// A launch costs the processor about 5 us. A graph costs 3 to 4 us for any number of kernels, and
+// these follow each other within 1 us; but making a graph takes up to a millisecond, and it
+// contains the addresses of its arguments. A program therefore remembers the last few sets of
 // arguments. The first run on a set launches kernels one by one, the second makes a graph, and
-// later ones launch that. Sets that come in turn, more than there is room for, are forgotten before
-// their second run, so none of them pays for a graph.
+// later runs launch that graph. If a program cycles through more sets than it remembers, each set
+// is forgotten before its second run, and no graph is made.
 #include "run/cuda_impl.h"
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int launch(CudaDevice *d, const CudaCode *c, int i, const uint64_t *args,
     return r;
 }
 
-// In the current context.
+// Call it in the current context.
 static int launch_all(CudaDevice *d, const CudaCode *c, const uint64_t *args, DeviceStream s) {
     int r = 0;
     if (c->code.has_status) r = d->cuda.MemsetD8Async(c->code.buffers[c->code.ntemps], 0, 4, s);
@@ -58,7 +58,7 @@ static int launch_all(CudaDevice *d, const CudaCode *c, const uint64_t *args, De
 
 // --- Graphs --------------------------------------------------------------------------------------
 
-// Captures the launches on a stream of its own: only that stream is in capture mode.
+// Captures the launches on a new stream, so that no other stream is in capture mode.
 static int capture(CudaDevice *d, CudaCode *c, const uint64_t *args, int times, DeviceGraph *g) {
     enum { RELAXED = 2, NON_BLOCKING = 1 };
     void *s = NULL;
@@ -73,7 +73,8 @@ static int capture(CudaDevice *d, CudaCode *c, const uint64_t *args, int times, 
     return r;
 }
 
-// In the current context, like graph_make. A graph that runs is destroyed when it has finished.
+// Call it in the current context, like graph_make. A running graph is destroyed when it has
+// finished.
 static void graph_destroy(CudaDevice *d, DeviceGraph *g) {
     if (g->exec) d->cuda.GraphExecDestroy(g->exec);
     if (g->graph) d->cuda.GraphDestroy(g->graph);
@@ -97,7 +98,7 @@ void cuda_graph_free(Device *device, DeviceGraph *g) {
     CudaDevice *d = (CudaDevice *)device;
     DeviceError ignored;
     if (cuda_enter(d, &ignored)) {
-        free(g); // the context is lost, and the driver's graph with it
+        free(g); // the context is lost, and with it the driver's graph
         return;
     }
     graph_destroy(d, g);
@@ -132,8 +133,8 @@ void cuda_runs_clear(CudaDevice *d, CudaCode *c) {
     for (int i = 0; i < CUDA_RUNS; i++) run_clear(d, &c->run[i]);
 }
 
-// The run on these arguments. NULL: this is the first one, which is remembered in place of the one
-// that is unused for longest.
+// The run on these arguments. NULL: this is the first run on them, which now replaces the least
+// recently used one.
 static CudaRun *run_find(CudaDevice *d, CudaCode *c, const uint64_t *args) {
     size_t bytes = (size_t)c->code.nargs * sizeof *args;
     CudaRun *oldest = &c->run[0];
@@ -153,7 +154,7 @@ static CudaRun *run_find(CudaDevice *d, CudaCode *c, const uint64_t *args) {
     return NULL;
 }
 
-// Does the caller record a graph of its own on the stream? Kernels become part of that one.
+// Does the caller capture a graph on the stream? The kernels then become part of it.
 static bool is_captured(CudaDevice *d, DeviceStream s) {
     int capturing = 0;
     return d->cuda.StreamIsCapturing(s, &capturing) || capturing;

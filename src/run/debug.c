@@ -27,10 +27,10 @@ struct Debug {
     char folder[PATH]; // of this process
     unsigned number;   // kernels so far
     int dump;          // the jitdump file, or -1
-    void *mark;        // mapping by which perf finds it
+    void *mark;        // the mapping by which perf finds the file
 };
 
-// --- What is wanted ----------------------------------------------------------------------------
+// --- Requested outputs -------------------------------------------------------------------------
 
 static bool is_word(const char *text, size_t len, const char *word) {
     return strlen(word) == len && !memcmp(text, word, len);

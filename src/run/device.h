@@ -26,10 +26,10 @@
 
 typedef enum DeviceStatus {
     DEVICE_OK,
-    DEVICE_ABSENT,    // no such device, no driver, too old a driver
+    DEVICE_ABSENT,    // no such device, no driver, or a driver that is too old
     DEVICE_NO_MEMORY, // of the device or the host
-    DEVICE_REFUSED,   // the PTX text is wrong, or asks for more than the device has
-    DEVICE_FAULT,     // a kernel did something wrong; a CUDA context is lost with all its buffers
+    DEVICE_REFUSED,   // the PTX text is wrong, or needs more than the device has
+    DEVICE_FAULT,     // a kernel failed; a CUDA context is then lost with all its buffers
     DEVICE_BAD_INDEX, // a checked index was out of range: DeviceError.statement
     DEVICE_FAILED,    // any other failure of the driver
 } DeviceStatus;
@@ -66,17 +66,17 @@ typedef struct DeviceInfo {
     int block_registers;
     int thread_registers;      // 255
     int block_shared;          // bytes of shared memory per block, at most (dynamic)
-    int block_shared_static;   // bytes that a .shared declaration may have: 48 KiB
+    int block_shared_static;   // limit for static shared memory: 48 KiB
     int processor_shared;      // bytes per SM
-    int block_shared_reserved; // bytes per block that the system uses
+    int block_shared_reserved; // bytes per block that the driver reserves
     int cluster_blocks;        // blocks of a portable cluster, at most; 1: no clusters
     int64_t grid[3];           // blocks, at most
     int64_t l2_bytes;
     int64_t memory_bytes;
 } DeviceInfo;
 
-// Opens a device by name; "cuda" is cuda:0. Two Devices of one GPU share its primary context, and
-// so their addresses; each emulated one has memory of its own. NULL: *e says why.
+// Opens a device by name; "cuda" means cuda:0. Two Devices of one GPU share its primary context and
+// its addresses; each emulated Device has its own memory. NULL: *e says why.
 Device *device_open(const char *name, DeviceError *e);
 void device_close(Device *d);
 const DeviceInfo *device_info(const Device *d);
@@ -85,11 +85,12 @@ bool device_is_emulated(const Device *d);
 
 // --- Memory --------------------------------------------------------------------------------------
 
-// Undefined content, 256-byte aligned. 0: there is none; `bytes` may be 0 (a valid address).
+// Returns an address aligned to 256 bytes; the content is undefined. 0: there is no memory. `bytes`
+// may be 0, which gives a valid address.
 uint64_t device_alloc(Device *d, size_t bytes, DeviceError *e);
-void device_free(Device *d, uint64_t address); // waits for work that uses it; 0 is allowed
-// Copies from and to host memory. The host's bytes may be reused when the call returns; device_read
-// waits until they are there. Large copies go through pinned memory of the device.
+void device_free(Device *d, uint64_t address); // waits for kernels that use it; 0 is allowed
+// Copy from and to host memory. The host may reuse its bytes when device_write returns; device_read
+// waits until the data has arrived. Large copies go through pinned memory of the device.
 DeviceStatus device_write(Device *d, uint64_t to, const void *from, size_t bytes, DeviceStream s,
                           DeviceError *e);
 DeviceStatus device_read(Device *d, void *to, uint64_t from, size_t bytes, DeviceStream s,
@@ -99,14 +100,14 @@ DeviceStatus device_fill(Device *d, uint64_t to, uint8_t value, size_t bytes, De
 
 // --- Code ----------------------------------------------------------------------------------------
 
-// Loads and links all kernels of a Program, through the module cache on disk where there is one.
-// The program is not used after the call. NULL: *e says why, with the compiler's log.
+// Loads and links all kernels of a program, through the module cache on disk if there is one. The
+// program is not used after the call. NULL: *e says why, with the compiler's log.
 DeviceCode *device_load(Device *d, const DeviceProgram *p, DeviceError *e);
 void device_unload(Device *d, DeviceCode *code);
 
 typedef struct DeviceKernelInfo {
     const char *name;
-    int registers;    // per thread; of the emulator an estimate (emulate_live.c)
+    int registers;    // per thread; the emulator estimates it (emulate_live.c)
     int local_bytes;  // per thread: spills
     int static_bytes; // shared memory that the kernel declares
 } DeviceKernelInfo;
@@ -120,7 +121,7 @@ const DeviceKernelInfo *device_kernel_info(const DeviceCode *code, int i);
 DeviceStatus device_run(Device *d, DeviceCode *code, const uint64_t *args, DeviceStream s,
                         DeviceError *e);
 DeviceStatus device_check(Device *d, DeviceCode *code, DeviceStream s, DeviceError *e);
-bool device_ran_as_graph(const DeviceCode *code); // the last run of it
+bool device_ran_as_graph(const DeviceCode *code); // was the last run a graph?
 
 // --- Streams, events, graphs ---------------------------------------------------------------------
 
@@ -129,12 +130,12 @@ DeviceStatus device_wait(Device *d, DeviceStream s, DeviceError *e); // until th
 DeviceEvent *device_event_new(Device *d, DeviceError *e);
 void device_event_free(Device *d, DeviceEvent *v);
 DeviceStatus device_event_record(Device *d, DeviceEvent *v, DeviceStream s, DeviceError *e);
-// Waits for both; microseconds between them.
+// Waits for both events, and returns the microseconds between them.
 DeviceStatus device_event_elapsed(Device *d, DeviceEvent *from, DeviceEvent *to, double *us,
                                   DeviceError *e);
 
-// `times` runs of a program on these arguments as one graph: the way to launch small kernels and to
-// time them (the driver's cost of a single launch is larger than many kernels).
+// One graph of `times` runs of a program on these arguments. Use it to launch and to time small
+// kernels, which take less time than the driver needs for a single launch.
 DeviceGraph *device_graph_new(Device *d, DeviceCode *code, const uint64_t *args, int times,
                               DeviceError *e);
 void device_graph_free(Device *d, DeviceGraph *g);
@@ -142,23 +143,23 @@ DeviceStatus device_graph_run(Device *d, DeviceGraph *g, DeviceStream s, DeviceE
 
 // --- The emulator only ---------------------------------------------------------------------------
 
-// Work of all runs since device_counts_reset; zero for other devices. A wavefront is one cycle of
-// the shared-memory pipe, a sector 32 bytes of global memory that one warp instruction moves.
+// The work of all runs since device_counts_reset; zero for other devices. A wavefront is one cycle
+// of the shared-memory pipe; a sector is 32 bytes of global memory that a warp instruction moves.
 typedef struct DeviceCounts {
     int64_t instructions;      // of warps
     int64_t lane_instructions; // of threads
     int64_t shared_wavefronts; // that shared accesses took
     int64_t shared_ideal;      // that they would take without bank conflicts
     int64_t load_sectors, store_sectors;
-    int64_t load_bytes, store_bytes; // that threads asked for
+    int64_t load_bytes, store_bytes; // as requested by threads
     int64_t barriers;                // bar.sync, per warp
     int64_t fma;                     // fma.rn.f32 of threads
 } DeviceCounts;
 void device_counts(const Device *d, DeviceCounts *into);
 void device_counts_reset(Device *d);
 
-// How often one buffer of the last run was accessed: a load counts all bytes that threads loaded,
-// `touched` every byte once. So loaded == touched means "read once".
+// The accesses of the last run to one buffer. A load counts all bytes that threads loaded,
+// `touched` counts each accessed byte once, so loaded == touched means "read once".
 typedef struct DeviceTraffic {
     int64_t loaded, load_touched, stored, store_touched, load_sectors, store_sectors;
 } DeviceTraffic;

@@ -1,10 +1,10 @@
-// What a kind of device implements; device.c calls it.
+// The functions that each kind of device implements; device.c calls them.
 #ifndef LW_RUN_DEVICE_IMPL_H
 #define LW_RUN_DEVICE_IMPL_H
 
 #include "run/device.h"
 
-// Functions as in device.h. What may be NULL says so.
+// The functions are those of device.h. A comment says which ones may be NULL.
 typedef struct DeviceKind {
     void (*close)(Device *d);
     uint64_t (*alloc)(Device *d, size_t bytes, DeviceError *e);
@@ -38,15 +38,15 @@ struct Device {
     DeviceInfo info;
 };
 
-// What loaded code of every kind begins with: a copy of the launches, and the buffers that the
+// The common part of loaded code of every kind: a copy of the launches, and the buffers that the
 // device allocated for it.
 struct DeviceCode {
     DeviceLaunch *launches;
     int nlaunches, nargs, ntemps;
     bool has_status;
-    uint64_t *buffers; // of the temporaries, then the status word
+    uint64_t *buffers; // the temporary buffers, then the status word
     DeviceKernelInfo *info;
-    bool as_graph; // the last run was
+    bool as_graph; // the last run was a graph
 };
 
 // Writes the reason and returns the status.
@@ -59,7 +59,7 @@ int cuda_count(DeviceError *e);
 // Copies of the launches of a program, and its buffers. False: no memory, *e says so.
 bool code_init(Device *d, DeviceCode *code, const DeviceProgram *p, DeviceError *e);
 void code_free(Device *d, DeviceCode *code);
-// The bytes of parameter i, in `into`.
+// The value of a parameter.
 uint64_t code_param(const DeviceCode *code, const DeviceParam *p, const uint64_t *args);
 
 #endif

@@ -45,8 +45,8 @@ static void begin(PtxWriter *w, const char *name) {
         name, THREADS, 4 * LOADS + 4, CHAINS + 2, CHAINS + 2, THREADS);
 }
 
-// Stores a value that depends on all results, but only if it is one that never occurs: so the
-// compiler keeps the work.
+// Stores a value that depends on all results if it equals a number that never occurs. The compiler
+// therefore cannot remove the work.
 static void end(PtxWriter *w) {
     put(w, "setp.ne.u32 %%p, %%x0, 0x7ead10c5;\n@%%p ret;\n"
            "mad.wide.u32 %%o, %%i, 4, %%out;\nst.global.u32 [%%o], %%x0;\nret;\n}\n");
@@ -57,7 +57,7 @@ static void fma_kernel(PtxWriter *w, const char *name, const char *type, const c
     begin(w, name);
     put(w, "cvt.rn.%s.u32 %%%s%d, %%i;\nmov.%s %%%s%d, %s;\n", type, reg, CHAINS, type, reg,
         CHAINS + 1, constant);
-    for (int i = 0; i < CHAINS; i++) // different ones, or the compiler would keep one chain
+    for (int i = 0; i < CHAINS; i++) // with different values; the compiler would merge equal chains
         put(w, "add.u32 %%k, %%i, %d;\ncvt.rn.%s.u32 %%%s%d, %%k;\n", i, type, reg, i);
     put(w, "mov.u32 %%k, 0;\n$loop_%s:\n", name);
     for (int u = 0; u < UNROLL; u++)
@@ -95,8 +95,9 @@ static void shared_kernel(PtxWriter *w) {
     end(w);
 }
 
-// The blocks together read a buffer, LOADS * 16 bytes per thread, neighbours next to each other;
-// then the whole again, n times, every block another part each time.
+// All blocks together read a buffer, LOADS * 16 bytes per thread, with neighbouring threads next to
+// each other. Then they read the whole buffer again, n times; each block reads another part each
+// time.
 static void read_kernel(PtxWriter *w, const char *name, const char *hint) {
     begin(w, name);
     put(w, "mov.u32 %%s, 0;\nmov.u32 %%k, 0;\nmov.u32 %%x33, %%nctaid.x;\n$loop_%s:\n", name);
@@ -115,7 +116,7 @@ static void read_kernel(PtxWriter *w, const char *name, const char *hint) {
     end(w);
 }
 
-// One store, or one load and store, of 16 bytes per thread: a flat grid is the fastest.
+// One store, or one load and one store, of 16 bytes per thread. A flat grid is the fastest.
 static void move_kernel(PtxWriter *w, const char *name, bool loads) {
     begin(w, name);
     put(w, "mad.wide.u32 %%a, %%i, 16, %%in;\nmad.wide.u32 %%o, %%i, 16, %%out;\n");

@@ -1,7 +1,7 @@
-// The device "emulate": memory and modules for src/emulate, whose numbers are those of sm_90.
+// The device "emulate": memory and modules for src/emulate, with the limits of sm_90.
 //
-// A lock makes runs exclusive. Buffers are numbered in the order of their allocation, and messages
-// call them by that number; slots of freed buffers are used again.
+// A lock makes runs exclusive. Buffers are numbered in the order of allocation, and messages use
+// these numbers. The slots of freed buffers are reused.
 #include "run/device_impl.h"
 
 #include "emulate/emulate.h"
@@ -114,7 +114,7 @@ static void emulated_release(Device *d, uint64_t address) {
     pthread_mutex_unlock(&m->lock);
 }
 
-// The buffer that holds all of these bytes, and the first of them; NULL: there is none.
+// The buffer that contains all of these bytes, and the offset of the first; NULL: there is none.
 static EmuBuffer *range_of(const Emulated *m, uint64_t address, size_t bytes, size_t *offset,
                            DeviceError *e) {
     EmuBuffer *b = buffer_of(m, address);
@@ -158,7 +158,7 @@ static DeviceStatus emulated_fill(Device *d, uint64_t to, uint8_t value, size_t 
     return b ? DEVICE_OK : DEVICE_FAULT;
 }
 
-// Bytes that nothing has defined are an error: a kernel left an element out.
+// Reading undefined bytes is an error: a kernel failed to write an element.
 static DeviceStatus emulated_read(Device *d, void *to, uint64_t from, size_t bytes, DeviceStream s,
                                   DeviceError *e) {
     Emulated *m = (Emulated *)d;
@@ -289,7 +289,7 @@ static DeviceStatus launch(Emulated *m, EmulatedCode *code, int number, const ui
     return DEVICE_OK;
 }
 
-// Temporary buffers are undefined again at the beginning of each run.
+// Makes temporary buffers undefined at the start of each run.
 static void forget_temporaries(Emulated *m, const DeviceCode *code) {
     for (int i = 0; i < code->ntemps; i++) {
         EmuBuffer *b = buffer_of(m, code->buffers[i]);

@@ -1,7 +1,7 @@
-// gdb's JIT interface: a list of ELF files in memory, and a function with a breakpoint of the
-// debugger that is called when the list changes. Each file has one section for the code (at its
-// address, without content), one symbol, and DWARF 4 for one function: .debug_info has its name,
-// .debug_line its lines, .debug_frame the rules to unwind to its caller.
+// gdb's JIT interface: a list of ELF files in memory, and a function in which the debugger sets a
+// breakpoint, and which is called when the list changes. Each file has one section for the code (at
+// its address, without content), one symbol, and DWARF 4 for one function: .debug_info has its
+// name, .debug_line its lines, .debug_frame the rules to unwind to its caller.
 #include "run/debug.h"
 
 #include <elf.h>

@@ -1,4 +1,4 @@
-// libnvJitLink, found at run time. It needs no driver and no GPU.
+// Loads libnvJitLink at run time. It needs neither a driver nor a GPU.
 #include "run/jitlink.h"
 
 #include "run/device_impl.h"
@@ -10,7 +10,7 @@
 
 enum { LOG_BYTES = 1200 };
 
-// Its names may carry the version that introduced them: __nvJitLinkCreate_13_0.
+// The library's symbols may end in the version that introduced them: __nvJitLinkCreate_13_0.
 static void *jitlink_symbol(void *library, int major, const char *name) {
     char versioned[64];
     void *found = dlsym(library, name);

@@ -1,4 +1,4 @@
-// PTX text to machine code by libnvJitLink, on any number of threads.
+// Compiles PTX text to machine code with libnvJitLink, on any number of threads.
 #ifndef LW_RUN_JITLINK_H
 #define LW_RUN_JITLINK_H
 
@@ -16,10 +16,12 @@ typedef struct JitLink {
     int (*destroy)(void **handle);
 } JitLink;
 
-// Loads the library of a major version of CUDA, else any. False: it is not there.
+// Loads the library for a major version of CUDA, or any other version. Returns false if there is
+// none.
 bool jitlink_open(JitLink *j, int major);
 void jitlink_close(JitLink *j);
-// Machine code for "sm_90", *size bytes for the caller to free. NULL: *e has the log.
+// The machine code for a target such as "sm_90", *size bytes that the caller frees. NULL: *e has
+// the log.
 void *jitlink_compile(const JitLink *j, const char *text, size_t len, const char *target,
                       size_t *size, DeviceError *e);
 

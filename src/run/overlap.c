@@ -80,7 +80,7 @@ static void prepare(OverlapEquation *e) {
 
 // --- Solving -------------------------------------------------------------------------------------
 
-// Whether the sum of the terms from i on has a value in low..high.
+// Does the sum of the terms from i on have a value in low..high?
 static OverlapAnswer solve(const OverlapEquation *e, int i, Wide low, Wide high, int64_t *budget) {
     if (low < 0) low = 0;
     if (high > e->reach[i]) high = e->reach[i];

@@ -30,7 +30,7 @@ void *plugin_find(const char *name, const char *symbol, char *message, size_t si
     snprintf(message, size, "there is no loopwright-%s.so", name);
     for (int i = 0; i < n; i++) {
         if (access(path[i], F_OK) != 0 && i + 1 < n) continue;
-        // Global, since its own dependencies may load plug-ins.
+        // Global, because its own dependencies may load plug-ins.
         void *handle = dlopen(path[i], RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
         void *found = handle ? dlsym(handle, symbol) : NULL;
         if (found) return found;

@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-// The symbol of a plug-in: a path, or a name, "mpi", of a file loopwright-mpi.so in the folder
-// LW_PLUGINS, in that of the program, or in lib/loopwright next to it. NULL: `message` says why.
+// A symbol of a plug-in. `name` is a path, or a name such as "mpi": the file loopwright-mpi.so in
+// the folder LW_PLUGINS, in the folder of the program, or in lib/loopwright next to it. NULL:
+// `message` says why.
 void *plugin_find(const char *name, const char *symbol, char *message, size_t size);
 
 #endif

@@ -203,8 +203,8 @@ static void start_threads(Pool *p, int want) {
 
 // --- Loops -------------------------------------------------------------------------------------
 
-// Whether the helper still has its allowed processors, except the one that it was moved away from.
-// If not, another party has changed them, and it stays there.
+// Does the helper still have its allowed processors, except the one that it was moved away from? If
+// not, some other code has changed them, and it is left alone.
 static bool has_processors(const Pool *p, const PoolThread *h) {
     cpu_set_t now, ours = p->may;
     if (h->kept >= 0) CPU_CLR((size_t)h->kept, &ours);
@@ -252,7 +252,7 @@ static void begin_anew(Pool *p) {
     fork_settled(&p->fork);
 }
 
-// Whether this is a child of the process in which the loop began.
+// Is this a child of the process in which the loop began?
 static bool left_behind(Pool *p, unsigned epoch) {
     if (fork_happened(&p->fork)) begin_anew(p);
     return atomic_load_explicit(&p->epoch, memory_order_relaxed) != epoch;

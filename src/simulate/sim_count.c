@@ -1,5 +1,5 @@
-// What a subtree does, counted without running it: loops multiply, and only the indices that
-// conditions depend on are walked.
+// Counts the operations and bytes of a subtree without running it. Loops multiply counts; only
+// indices that conditions depend on are enumerated.
 #include "simulate/sim_impl.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static void add_read(void *user, const Access *a, bool guarded) {
     *bytes_of(r->c, r->cost, a->tensor) += type_info[r->c->t->buffers.at[a->tensor].type].bytes;
 }
 
-// One execution: its operations, at least one, and the bytes of its accesses.
+// The cost of one execution: its operations, at least one, and the bytes of its accesses.
 static int64_t *leaf_cost(const Counter *c, const Leaf *leaf) {
     SimReads r = {c, new_count(c)};
     bool reduces = leaf->op != REDUCE_ASSIGN;
@@ -72,7 +72,7 @@ static int stencil_of(const Counter *c, const Block *b) {
     return -1;
 }
 
-// The index of a stencil that an index of the block stands for; -1: none.
+// The stencil index that an index of the block represents; -1: none.
 static int stands_for(const Stencil *s, const Index *x) {
     for (int i = 0; i < x->tags.n; i++)
         for (int k = 0; k < s->nindex; k++)
@@ -82,13 +82,14 @@ static int stands_for(const Stencil *s, const Index *x) {
     return -1;
 }
 
-// The iterations that the unit spends on an index: the size that is built in, or all of them.
+// The iterations that the unit spends on an index: the fixed size of the stencil, or the whole
+// range.
 static int64_t spent(const Stencil *s, const Index *x) {
     int k = stands_for(s, x);
     return k >= 0 && s->index[k].size > 0 ? max_i64(s->index[k].size, x->extent) : x->extent;
 }
 
-// Saturates far below the largest number, so that a few can be added.
+// Saturates far below INT64_MAX, so that a few products can be added without overflow.
 static int64_t product_of(int64_t a, int64_t b) {
     int64_t n;
     return checked_mul(a, b, &n) && n < INT64_MAX / 1024 ? n : INT64_MAX / 1024;
@@ -118,8 +119,8 @@ static void add_operand(void *user, const Access *a, bool guarded) {
         elements(o->s, o->b, a) * type_info[o->c->t->buffers.at[a->tensor].type].bytes;
 }
 
-// One start computes its whole size, whatever conditions leave of it; it reads each operand once
-// and its results twice, to add to them.
+// One start computes the whole size of the stencil, even if conditions exclude parts of it. It
+// reads each input once; results are read and written.
 static int64_t *start_cost(const Counter *c, const Block *b, int stencil) {
     const Stencil *s = &c->h->stencil.at[stencil];
     const Leaf *leaf = as_leaf(b->child[0]);
@@ -165,8 +166,8 @@ static const Index *own_index(const Block *b, int id) {
     return NULL;
 }
 
-// Indices that the conditions of a block and below depend on, its own included: those that have to
-// be walked.
+// The indices that the conditions of a block, and of blocks below, depend on. These must be
+// enumerated.
 static IdList walked(Counter *c, const Block *b) {
     IdList l = {.arena = c->arena};
     for (int i = 0; i < b->nconstraints; i++) add_ids(&l, b->constraint[i], c->t->nindices);
@@ -174,7 +175,7 @@ static IdList walked(Counter *c, const Block *b) {
         const NodeInfo *child = node_info(c, b->child[i]);
         for (int k = 0; k < child->nfree; k++) add_id(&l, child->free[k]);
     }
-    for (int i = 0; i < l.ids.n; i++) { // grows while passed indices lead further out
+    for (int i = 0; i < l.ids.n; i++) { // grows when a passed index depends on outer indices
         const Index *x = own_index(b, l.ids.at[i]);
         if (x && x->passed) add_ids(&l, x->passed, c->t->nindices);
     }
@@ -223,8 +224,8 @@ static void find_buffers(Counter *c, const Node *node, NodeInfo *out) {
     out->write = write.ids.at;
 }
 
-// Runs as a whole where its block says, if nothing below runs elsewhere and its own unit does not
-// depend on its own indices.
+// A block is a task if nothing below it names another place and its own place does not depend on
+// its own indices.
 static bool is_task(Counter *c, const Block *b) {
     for (int i = 0; i < b->place.n; i++)
         for (int k = 0; k < b->place.unit[i].n; k++)
@@ -245,7 +246,7 @@ static void find_memories(Counter *c, const Block *b, NodeInfo *out) {
             out->allocates[m] |= node_info(c, b->child[i])->allocates[m];
 }
 
-// C[x] = 0; C[x] += T[x] stores T[x]: nothing is read, and one value is written.
+// C[x] = 0; C[x] += T[x] only stores T[x]: it reads nothing of C and writes one value.
 static void join_start(Counter *c, const Node *first, const Node *second) {
     const Leaf *a = as_leaf(first), *b = as_leaf(second);
     if (!a || !b || a->op != REDUCE_ASSIGN || a->value->kind == EXPR_OP ||
@@ -286,7 +287,8 @@ NodeInfo *node_info(Counter *c, const Node *node) {
     } else if (as_leaf(node)) {
         made->cost = leaf_cost(c, as_leaf(node));
     }
-    slot = set_find(c->arena, &c->infos, node_hash(node), node, same_node); // children moved it
+    // The calls for children may have moved the slot.
+    slot = set_find(c->arena, &c->infos, node_hash(node), node, same_node);
     *slot = made;
     c->infos.n++;
     return made;
@@ -304,7 +306,8 @@ bool block_holds(const Block *b, const int64_t *value) {
     return true;
 }
 
-// The indices of the block from `at` on: those of `walk` one by one, the others at once.
+// Counts the indices of the block from `at` on: those in `walk` one by one, the others by
+// multiplication.
 static void count_indices_from(Counter *c, const Block *b, const IdList *walk, int at,
                                int64_t times, int64_t *value, int64_t *sum) {
     if (times == 0) return;
@@ -345,7 +348,7 @@ static int64_t *count_block(Counter *c, const Block *b, const NodeInfo *info, in
     return start;
 }
 
-// A count that depends on the values of free indices.
+// A count for certain values of the free indices.
 typedef struct CountAt {
     const Node *node;
     int n;
@@ -385,7 +388,7 @@ Counter counter_new(Arena *arena, const Hardware *h, const Tree *t) {
     return c;
 }
 
-// --- The least transfers -------------------------------------------------------------------------
+// --- Least transfers -----------------------------------------------------------------------------
 
 enum { MOST_POINTS = 1 << 22 };
 
@@ -393,10 +396,10 @@ typedef struct Least {
     Arena *arena;
     const Tree *t;
     int64_t *extent; // per index id
-    bool ***seen;    // per argument and dimension: subscripts that occur
+    bool ***seen;    // per argument and dimension: the subscripts that occur
 } Least;
 
-// All values of a subscript; one that is too long to walk, or not linear, takes every value.
+// Marks all values of a subscript.
 static void see_subscript(Least *l, const Affine *a, int from, int64_t sum, bool *seen,
                           int64_t size) {
     if (from == a->n) {

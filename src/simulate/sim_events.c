@@ -1,4 +1,4 @@
-// The event loop: moments in the order of time.
+// The event loop: handles moments in the order of time.
 #include "simulate/sim_impl.h"
 
 #include "base/checked.h"
@@ -14,13 +14,13 @@ typedef struct Events {
     Arena *arena;
     const SimMoments *m;
     Simulation *s;
-    int *waits;          // per moment: those before it that have not happened
-    int *first, *follow; // per moment: those after it, as a list of entries 2*moment + side
-    int64_t *ready;      // per moment: the latest of those before it
-    EventHeap running;   // tasks by their end
-    EventHeap *queue;    // per row: tasks that are ready, by their order in the Tree
+    int *waits;          // per moment: number of predecessors that have not happened
+    int *first, *follow; // per moment: its successors, as a list of entries 2*moment + side
+    int64_t *ready;      // per moment: time of its latest predecessor
+    EventHeap running;   // running tasks, ordered by their end
+    EventHeap *queue;    // per row: ready tasks, in the order of the Tree
     bool *busy;          // per row
-    VEC(int) happened;   // moments whose followers are still to be told
+    VEC(int) happened;   // moments whose successors have not been updated
 } Events;
 
 static bool sooner(EventItem a, EventItem b) {
@@ -50,7 +50,7 @@ static EventItem heap_pop(EventHeap *h) {
     return top;
 }
 
-// Everything before a moment has happened.
+// All predecessors of the moment have happened.
 static void is_ready(Events *e, int moment) {
     int task = e->m->at[moment].task;
     if (task < 0) {

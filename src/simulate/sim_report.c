@@ -1,4 +1,4 @@
-// A simulation as text, as JSON, and as a drawing of its timeline.
+// Prints a simulation as text, as JSON, and as a drawing of its timeline.
 #include "simulate/sim_impl.h"
 
 #include <math.h>

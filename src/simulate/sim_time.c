@@ -1,8 +1,8 @@
-// The clock: cuts a Tree into tasks, in its order, and finds which task waits for which.
+// Divides a Tree into tasks, in its order, and determines which tasks each task waits for.
 //
-// Buffers hold moments: that of their last write, and of their last use. A moment is a number: 0 is
-// the beginning, others are the end of a task or, where several tasks have to be waited for, a join
-// of two moments. sim_events.c gives them their times.
+// Each buffer has two moments: its last write and its last use. A moment is a number: 0 is the
+// beginning, others are the end of a task or, where several tasks must have ended, the later of two
+// moments. sim_events.c computes their times.
 #include "simulate/sim_impl.h"
 
 #include <math.h>
@@ -14,23 +14,24 @@
 enum { MOST_UNITS = 1 << 20, MOST_TASKS = 1 << 22 };
 
 typedef struct Slot {
-    int ready, used; // moments: when its last writer, and its last user, end
+    int ready, used; // moments: the end of its last writer, and of its last user
 } Slot;
 
 // The copies of a buffer: `stages` for each unit that allocates it.
 typedef struct Copies {
     int64_t stages, units;
     Slot *slot;
-    int64_t *turn; // per unit: allocations so far
-    Slot *now;     // the one that is in use here
+    int64_t *turn; // per unit: number of allocations so far
+    Slot *now;     // the copy in current use
 } Copies;
 
-// A node that is not a task and runs now.
+// A node that is not a task and is being visited.
 typedef struct SimFrame {
     const Block *block;
     Where where;
     bool unordered, begun;
-    Slot *before, *after; // of an unordered block: per buffer in scope, at its begin and its end
+    // For an unordered block: per buffer in scope, its slot at the begin and at the end.
+    Slot *before, *after;
     bool *scope;
     int end; // the moment at which all tasks inside have ended
 } SimFrame;
@@ -41,14 +42,14 @@ struct Clock {
     Simulation *out;
     DiagList *diags;
     bool failed;
-    int depth, inside; // frames; nodes of the task that runs, 0: none
+    int depth, inside; // number of frames; depth of nodes inside the current task, 0: none
     SimFrame frame[2 * TREE_MAX_DEPTH + 2];
     Copies *copies; // per buffer
-    int *floor;     // per memory: the moment at which siblings leave it
+    int *floor;     // per memory: the moment at which earlier siblings release it
     Where where;    // of the task
     const Node *task;
     int64_t *count; // of the task
-    int **row;      // per compute unit: rows by number, -1: none yet
+    int **row;      // per compute unit: rows by number; -1: none yet
     int *engine_row;
     SimMoments moments;
 };
@@ -64,7 +65,7 @@ static int new_row(Clock *k, const char *name, bool engine) {
     return k->out->row.n - 1;
 }
 
-// The innermost compute unit of a kind: tasks run there.
+// The innermost compute unit of a kind, on which tasks run.
 static int innermost(const Hardware *h, int compute) {
     for (int i = 0; i < h->compute.n; i++)
         if (h->compute.at[i].of == compute) return innermost(h, i);
@@ -90,7 +91,7 @@ static int row_of(Clock *k, Where w) {
     int64_t number = w.number;
     for (int u = kind; w.compute >= 0 && u != w.compute; u = (int)h->compute.at[u].of)
         if (!checked_mul(number, h->compute.at[u].count, &number)) number = 0;
-    int *row = &k->row[kind][number % MOST_UNITS]; // beyond that, units share rows
+    int *row = &k->row[kind][number % MOST_UNITS]; // more units than this share rows
     const char *name = h->compute.at[kind].name;
     if (*row < 0)
         *row = new_row(k, arena_printf(k->arena, "%s %lld", name, (long long)number), false);
@@ -103,7 +104,7 @@ static int64_t memory_bytes(const Clock *k, int memory) {
     return k->count[COUNT_FIXED + k->out->h->stencil.n + memory];
 }
 
-// Cycles that a memory needs for its bytes; 0 where it has no limit.
+// The cycles that a memory needs for its bytes; 0 if it has no limit.
 static double memory_cycles(const Clock *k, int memory) {
     double bandwidth = k->out->h->memory.at[memory].bandwidth;
     return bandwidth > 0 ? (double)memory_bytes(k, memory) / bandwidth : 0;
@@ -174,7 +175,7 @@ static void run_task(Clock *k, const Node *node) {
                     label_of(k, info),
                     row,
                     0,
-                    cycles, // its time follows
+                    cycles, // run_events computes its times
                     engine ? memory_bytes(k, (int)x->from) : 0};
     vec_push(k->arena, &k->moments, end);
     vec_push(k->arena, &k->out->task, task);
@@ -248,7 +249,7 @@ bool clock_begin(Clock *k, const Node *node, const int64_t *value) {
     return false;
 }
 
-// Whether two buffers of one block share memory.
+// Do two buffers of one block share memory?
 static bool share_memory(const Clock *k, int a, int b) {
     const Hardware *h = k->out->h;
     const Buffer *x = &k->c->t->buffers.at[a], *y = &k->c->t->buffers.at[b];
@@ -259,7 +260,8 @@ static bool share_memory(const Clock *k, int a, int b) {
            q < p + buffer_bytes(h, x, m) * k->copies[a].stages;
 }
 
-// The next copy of an allocation: free when its users, and those of the memory it takes, are done.
+// Takes the next copy of an allocation. It is free when its users, and the users of buffers that
+// share its memory, have finished.
 static void allocate(Clock *k, const Block *b, int buffer, Where w) {
     Copies *c = &k->copies[buffer];
     int64_t unit = w.engine < 0 && w.compute >= 0 && w.number < c->units ? w.number : 0;
@@ -288,7 +290,7 @@ void clock_enter(Clock *k, const Block *b, const int64_t *value) {
 
 void clock_count(Clock *k, const int64_t *count) { count_add(k->c, k->count, count, 1); }
 
-// Siblings that allocate in the same memory take it one after another.
+// Siblings that allocate in the same memory use it one after the other.
 static void leave_memory(Clock *k, const SimFrame *parent, const Block *child, int end) {
     const NodeInfo *info = node_info(k->c, &child->node);
     for (int m = 0; m < k->out->h->memory.n; m++) {
@@ -328,7 +330,7 @@ void clock_end(Clock *k, const Node *node) {
     leave_memory(k, parent, f->block, f->end);
 }
 
-// --- Making one ----------------------------------------------------------------------------------
+// --- Construction --------------------------------------------------------------------------------
 
 static int64_t most_units(const Hardware *h) {
     int64_t most = 1;

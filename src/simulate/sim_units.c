@@ -1,5 +1,6 @@
-// The units of a machine as a located Tree names them, and the checks of that Tree: every place
-// exists, every access lies in a unit that its block reaches, every unit holds its buffers.
+// The units of a machine that a located Tree names, and the checks of that Tree: every place
+// exists, every access is to a unit that its block can reach, and every unit has room for its
+// buffers.
 #include "simulate/sim_impl.h"
 
 #include <stdlib.h>
@@ -46,7 +47,7 @@ static int find_memory(const Hardware *h, const char *name) {
     return -1;
 }
 
-// Units of this kind inside of one of kind `around`; 0: it is not inside of it.
+// The number of units of this kind inside one of kind `around`; 0: they are not inside.
 static int64_t units_inside(const Hardware *h, int compute, int around) {
     int64_t n = 1;
     for (int u = compute; u >= 0; u = (int)h->compute.at[u].of) {
@@ -56,7 +57,7 @@ static int64_t units_inside(const Hardware *h, int compute, int around) {
     return 0;
 }
 
-// UNIT[n], counted inside of the unit around it, or over all of them where none is around.
+// Enters UNIT[n]. n counts inside the surrounding unit, or over all units if there is none.
 static bool enter_unit(const Hardware *h, const Tree *t, const Block *b, const Unit *u, int compute,
                        const int64_t *value, Where *now, DiagList *diags) {
     int64_t inside =
@@ -71,7 +72,7 @@ static bool enter_unit(const Hardware *h, const Tree *t, const Block *b, const U
                     (long long)limit);
         return false;
     }
-    if (!u->n && now->compute == compute) return true; // says it again
+    if (!u->n && now->compute == compute) return true; // the same place again
     int64_t before = inside ? now->number : 0;
     if (!checked_fma(before, inside, &number)) number = 0;
     now->number = number;
@@ -127,11 +128,11 @@ int64_t buffer_bytes(const Hardware *h, const Buffer *b, int memory) {
 
 // --- The checks ----------------------------------------------------------------------------------
 
-// An allocation that is in use where the walk stands.
+// An allocation that is alive at the current point of the walk.
 typedef struct SimHeld {
     int buffer, memory;
     const Block *home;
-    int64_t bytes, at; // of all its copies; its offset, or -1
+    int64_t bytes, at; // bytes of all its copies; its offset, or -1
 } SimHeld;
 
 typedef struct Check {
@@ -140,11 +141,11 @@ typedef struct Check {
     const Tree *t;
     int64_t *most;
     DiagList *diags;
-    int64_t *zero;    // values of indices: the first iteration
+    int64_t *zero;    // values of indices in the first iteration
     int64_t *lo, *hi; // bounds of indices, inclusive
     const Leaf *leaf;
     Where where;
-    int64_t copies; // units that hold an allocation of their own
+    int64_t copies; // number of units with an allocation of their own
     VEC(SimHeld) held;
     bool failed;
 } Check;
@@ -209,7 +210,7 @@ static void check_views(Check *c, const Block *b) {
     }
 }
 
-// The bank that a buffer names; -1: it is spread over all of them.
+// The bank that a buffer names; -1: it is distributed over all banks.
 static int64_t bank_of(Check *c, const Block *home, const Buffer *b, int memory) {
     for (int i = 0; i < b->place.n; i++) {
         const Unit *u = &b->place.unit[i];
@@ -236,7 +237,7 @@ static void overlapping(Check *c, const SimHeld *x) {
     }
 }
 
-// Bytes in use of one memory, or of one bank of it: placed buffers reach up to their last byte.
+// The bytes in use of a memory or of one of its banks. Placed buffers count up to their last byte.
 static int64_t in_use(const Check *c, int memory, const int64_t *bank, int64_t which) {
     int64_t sum = 0, top = 0;
     for (int i = 0; i < c->held.n; i++) {
@@ -296,7 +297,7 @@ static int64_t product_of(int64_t a, int64_t b) {
     return checked_mul(a, b, &n) ? n : INT64_MAX / 4;
 }
 
-// Different units that the iterations of a block run on: each has its own allocations.
+// The number of different units on which iterations of a block run; each has its own allocations.
 static int64_t units_used(const Check *c, const Block *b) {
     int64_t n = 1;
     for (int i = 0; i < b->place.n; i++) {

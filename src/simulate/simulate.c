@@ -1,4 +1,4 @@
-// The two ways through a located Tree: counting it, and executing it.
+// The two ways to visit a located Tree: counting, and executing.
 #include "simulate/sim_impl.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ typedef struct Walk {
 
 static void walk_node(Walk *w, const Node *node);
 
-// The order is that of the tree interpreter: unordered blocks run backwards.
+// Iterations run in the order of the tree interpreter: unordered blocks run backwards.
 static void walk_indices(Walk *w, const Block *b, int at) {
     if (at == b->nindex) {
         if (!block_holds(b, w->value)) return;
@@ -51,7 +51,7 @@ static void walk_node(Walk *w, const Node *node) {
 typedef struct Executed {
     Counter *c;
     Clock *clock;
-    const Node *start; // the stencil that runs now; NULL: none
+    const Node *start; // the current stencil; NULL: none
     bool started;      // one of its iterations has run
     int64_t *one;      // a count of one product
     const int64_t *value;
@@ -59,7 +59,7 @@ typedef struct Executed {
 
 static void on_begin(void *user, const Node *node, const int64_t *value) {
     Executed *x = user;
-    x->value = value; // the interpreter's own, which changes
+    x->value = value; // the interpreter's array, whose values change
     clock_begin(x->clock, node, value);
     if (!clock_in_task(x->clock) || !as_block(node) || !node_info(x->c, node)->stencil) return;
     x->start = node;
@@ -93,7 +93,7 @@ static void on_end(void *user, const Node *node) {
     if (node == x->start) x->start = NULL;
 }
 
-// --- Both ----------------------------------------------------------------------------------------
+// --- Both ways -----------------------------------------------------------------------------------
 
 static bool has_type(const Tree *t, Type type) {
     for (int i = 0; i < t->buffers.n; i++)
@@ -101,7 +101,7 @@ static bool has_type(const Tree *t, Type type) {
     return false;
 }
 
-// The greatest rate of products of all units together, by stencils for a type of the Tree.
+// The highest rate of products of all units together, by stencils for a type of the Tree.
 static double product_rate(const Hardware *h, const Tree *t) {
     double rate = 0, units = 0;
     for (int i = 0; i < h->stencil.n; i++) {
@@ -116,7 +116,7 @@ static double product_rate(const Hardware *h, const Tree *t) {
     return rate * fmax(units, 1);
 }
 
-// The bytes a cycle that all engines at the outermost memory move.
+// The bytes per cycle that all transfer engines at the outermost memory can move.
 static double move_rate(const Hardware *h) {
     double rate = 0;
     for (int i = 0; i < h->transfer.n; i++)

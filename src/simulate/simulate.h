@@ -1,21 +1,22 @@
-// The simulator of a described machine: how long a located Tree takes on it, and whether it fits.
+// The simulator of a described machine: it computes how long a located Tree takes, and whether it
+// fits.
 //
-// A located Tree says where everything is: buffers lie in memory units, blocks run on compute units
-// or on transfer engines. The simulator
+// In a located Tree, buffers have memory units and blocks have compute units or transfer engines.
+// The simulator
 //
-//   * checks it: every access lies in a unit that the block reaches, every unit within its size
-//   * cuts it into tasks: the largest subtrees that run on one unit. A transfer is one task
-//   * counts what each task does: starts of stencils, scalar operations, bytes of each memory
-//   * gives each task its time: as early as its unit is free and its buffers allow
+//   * checks the Tree: every access is to a unit that the block can reach, every unit has room
+//   * divides it into tasks, the largest subtrees that run on one unit; a transfer is one task
+//   * counts the work of each task: starts of stencils, scalar operations, bytes of each memory
+//   * schedules each task as early as its unit is free and its buffers allow
 //
-// Counting walks the loops around tasks and multiplies inside of them, so that a layer of a network
-// takes milliseconds. Executing runs the tree interpreter and counts what happens; both give the
-// same tasks.
+// Counting enumerates the loops around tasks and multiplies inside them, so that a layer of a
+// network takes milliseconds. Executing runs the tree interpreter and counts what it does. Both
+// give the same tasks.
 //
-// Time, in cycles. A task waits for the last writer of each buffer that it reads, and for the users
-// of each that it writes. A buffer tagged #stages=N has N copies that iterations take in turn:
-// while one is computed on, the next is filled (double buffering). Iterations of an unordered block
-// wait for each other only through the memory that they take turns with.
+// Times are in cycles. A task waits for the last writer of each buffer that it reads, and for the
+// users of each buffer that it writes. A buffer tagged #stages=N has N copies, which iterations use
+// alternately: while one is used, the next is filled (double buffering). Iterations of an unordered
+// block wait for each other only because of the memory that they share.
 #ifndef LW_SIMULATE_SIMULATE_H
 #define LW_SIMULATE_SIMULATE_H
 
