@@ -375,6 +375,7 @@ bench-accelerator: all
 
 bench-passes: all
 	@$(COMMAND) bench gemm conv memory --machine avx512 --peers chosen $(ARGS)
+	@$(COMMAND) bench gemm conv memory --machine avx2 --isa avx2 --peers chosen $(ARGS)
 	@python3 bench/passes.py --loopwright $(COMMAND)
 bench-teml: all
 	@python3 bench/teml.py --loopwright $(COMMAND) $(ARGS)

@@ -1,21 +1,28 @@
 // fuse, localize, scalarize: passes that reduce the number and the size of intermediates.
+#include <math.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "passes/pass_impl.h"
-#include "tree/cost.h"
 #include "transform/edit.h"
 
 // --- The profit of fusion ------------------------------------------------------------------------
 
-// The bytes that move between a memory of `room` bytes and the next outer memory. A block whose
-// data fits is loaded once; otherwise, if the data of one iteration fits, that is loaded for each
-// iteration; otherwise the parts of the iteration are loaded. Buffers allocated inside do not move.
+// The bytes that move, in whole lines, between a memory of `room` bytes and the next outer memory.
+// A block whose data fits is loaded once. Otherwise, if the loop over one index or one iteration
+// fits, the one that moves least is loaded for each iteration of the other indices; otherwise the
+// parts of the iteration are loaded. Buffers allocated inside do not move.
 typedef struct Moves {
+    Arena *arena;
     const Tree *t;
-    const TreeCost *cost;
-    int64_t room;
+    int64_t room, line;
 } Moves;
+
+static double buffer_bytes(const Buffer *b) {
+    double bytes = type_info[b->type].bytes;
+    for (int d = 0; d < b->rank; d++) bytes *= (double)b->size[d];
+    return bytes;
+}
 
 static bool lives_in(const Node *node, int buffer) {
     const Block *b = as_block(node);
@@ -26,39 +33,44 @@ static bool lives_in(const Node *node, int buffer) {
     return false;
 }
 
-static double moved(const Moves *m, const Node *node);
-
-// The bytes moved by one iteration. A buffer counts by the largest part that a child accesses.
-static double moved_once(const Moves *m, const Block *b) {
-    double all = 0, out = 0, parts = 0;
-    for (int i = 0; i < m->t->buffers.n; i++) {
-        int64_t most = 0;
-        for (int k = 0; k < b->nchildren; k++) {
-            const BlockCost *c = cost_of(m->cost, b->child[k]);
-            if (c) most = max_i64(most, c->buffer[i]);
-        }
-        all += (double)most;
-        if (most && !lives_in(&b->node, i)) out += (double)most;
-    }
-    if (all <= (double)m->room) return out;
-    for (int k = 0; k < b->nchildren; k++) parts += moved(m, b->child[k]);
-    return parts;
+static double bytes_inside(const Moves *m, const Block *b) {
+    double bytes = 0;
+    for (int i = 0; i < b->nallocs; i++) bytes += buffer_bytes(&m->t->buffers.at[b->alloc[i]]);
+    for (int i = 0; i < b->nchildren; i++)
+        if (as_block(b->child[i])) bytes += bytes_inside(m, as_block(b->child[i]));
+    return bytes;
 }
 
-static double moved(const Moves *m, const Node *node) {
-    const BlockCost *c = cost_of(m->cost, node);
-    const Block *b = as_block(node);
-    double all = 0, out = 0, times = 1;
-    if (!c) return 0;
-    if (!b) return (double)c->traffic;
-    for (int i = 0; i < m->t->buffers.n; i++) {
-        all += (double)c->buffer[i];
-        if (c->buffer[i] && !lives_in(node, i)) out += (double)c->buffer[i];
+// The bytes moved by `tile` iterations; infinite if they and the buffers inside do not fit.
+static double moved_by(const Moves *m, const TileViews *v, const int64_t *tile, double inside) {
+    double bytes = 0;
+    for (int i = 0; i < v->n; i++)
+        bytes += m->line > 1 ? tile_lines(v, &v->at[i], tile, m->line, true) * (double)m->line
+                             : (double)tile_bytes(v, &v->at[i], tile);
+    return bytes + inside <= (double)m->room ? bytes : INFINITY;
+}
+
+static double moved(const Moves *m, const Block *b) {
+    const TileViews *v = tile_views(m->arena, m->t, b);
+    int64_t *tile = arena_new_n(m->arena, int64_t, b->nindex + 1);
+    double inside = bytes_inside(m, b), times = 1, parts = 0;
+    for (int i = 0; i < b->nindex; i++) {
+        tile[i] = b->index[i].passed ? 1 : b->index[i].extent;
+        times *= (double)tile[i];
     }
-    if (all <= (double)m->room) return out;
-    for (int i = 0; i < b->nindex; i++)
-        if (!b->index[i].passed) times *= (double)b->index[i].extent;
-    return times * moved_once(m, b);
+    double least = moved_by(m, v, tile, inside);
+    if (least < INFINITY) return least;
+    for (int i = 0; i < b->nindex; i++) tile[i] = 1;
+    least = times * moved_by(m, v, tile, inside);
+    for (int i = 0; i < b->nindex; i++) {
+        if (b->index[i].passed || b->index[i].extent <= 1) continue;
+        tile[i] = b->index[i].extent;
+        least = fmin(least, times / (double)tile[i] * moved_by(m, v, tile, inside));
+        tile[i] = 1;
+    }
+    for (int i = 0; i < b->nchildren && least == INFINITY; i++)
+        parts += as_block(b->child[i]) ? moved(m, as_block(b->child[i])) : 0;
+    return least < INFINITY ? least : times * parts;
 }
 
 // The buffers to localize (new ones are always included), and whether to log and to check.
@@ -74,30 +86,30 @@ typedef struct Worth {
     double moved, kept;
 } Worth;
 
-static Worth worth_of(PassRun *r, const Tree *t, const bool *only, int64_t room) {
+static Worth worth_of(PassRun *r, const Tree *t, const bool *only, const MemoryUnit *unit) {
     PassRun trial = *r;
     Tree try = *t;
     if (r->scratch) trial.arena = try.arena = r->scratch; // the trial is discarded
     ArenaMark mark = arena_mark(trial.arena);
     t = localized(&trial, &try, &(Localizing){.only = only, .unchecked = true});
-    Moves m = {t, tree_cost(trial.arena, t), room};
-    Worth w = {.moved = moved(&m, &t->root->node)};
-    for (int i = t->nargs; i < t->buffers.n; i++) {
-        double bytes = type_info[t->buffers.at[i].type].bytes;
-        for (int d = 0; d < t->buffers.at[i].rank; d++) bytes *= (double)t->buffers.at[i].size[d];
-        if (lives_in(&t->root->node, i)) w.kept += bytes;
-    }
+    Moves m = {trial.arena, t, unit && unit->size ? unit->size : INT64_MAX / 4,
+               unit ? unit->line : 1};
+    Worth w = {.moved = moved(&m, t->root)};
+    for (int i = t->nargs; i < t->buffers.n; i++)
+        if (lives_in(&t->root->node, i)) w.kept += buffer_bytes(&t->buffers.at[i]);
     if (r->scratch) arena_release(r->scratch, mark);
     return w;
 }
 
-static int64_t room_of(const PassRun *r) {
+// The unit whose traffic counts: `fits`, or the smallest with a size; NULL: none.
+static const MemoryUnit *unit_of(const PassRun *r) {
     int unit = (int)pass_int(r, "fits");
-    int64_t least = unit >= 0 ? r->h->memory.at[unit].size : 0;
-    for (int i = 0; unit < 0 && i < r->h->memory.n; i++)
-        if (r->h->memory.at[i].size && (!least || r->h->memory.at[i].size < least))
-            least = r->h->memory.at[i].size;
-    return least ? least : INT64_MAX / 4;
+    const MemoryUnit *least = unit >= 0 ? &r->h->memory.at[unit] : NULL;
+    for (int i = 0; unit < 0 && i < r->h->memory.n; i++) {
+        const MemoryUnit *m = &r->h->memory.at[i];
+        if (m->size && (!least || m->size < least->size)) least = m;
+    }
+    return least;
 }
 
 // --- The indices that two blocks share -----------------------------------------------------------
@@ -233,11 +245,11 @@ static const bool *only_theirs(PassRun *r, const Tree *t, const Block *a, const 
 static const Tree *try_pair(PassRun *r, const Tree *t, const Block *a, const Block *b) {
     const Tree *now = fuse_pair(r, t, a, b);
     if (!now) return t;
-    int64_t room = room_of(r);
+    const MemoryUnit *unit = unit_of(r);
     const bool *theirs = only_theirs(r, t, a, b);
     int at = place_of(t, a); // the rest of the Tree costs the same in both cases
-    Worth apart = worth_of(r, at < 0 ? t : part_of(t, at, 2), theirs, room);
-    Worth fused = worth_of(r, at < 0 ? now : part_of(now, at, 1), theirs, room);
+    Worth apart = worth_of(r, at < 0 ? t : part_of(t, at, 2), theirs, unit);
+    Worth fused = worth_of(r, at < 0 ? now : part_of(now, at, 1), theirs, unit);
     bool better =
         fused.moved < apart.moved || (fused.moved == apart.moved && fused.kept < apart.kept);
     const char *text =
@@ -252,17 +264,24 @@ static const Tree *try_pair(PassRun *r, const Tree *t, const Block *a, const Blo
 
 typedef struct Pairs {
     Arena *arena;
-    Tags a, b;
+    Tags a, b, exclude;
     VEC(int) first, second; // loops
 } Pairs;
+
+static bool excluded(const Pairs *p, const Block *b) {
+    for (int i = 0; i < p->exclude.n; i++)
+        if (has_tags(b, (Tags){1, &p->exclude.at[i]})) return true;
+    return false;
+}
 
 static bool find_pairs(void *user, const Node *node, int depth, const Block *parent) {
     Pairs *p = user;
     const Block *b = as_block(node);
     (void)depth, (void)parent;
+    if (b && excluded(p, b)) return false;
     for (int i = 0; b && i + 1 < b->nchildren; i++) {
         const Block *x = as_block(b->child[i]), *y = as_block(b->child[i + 1]);
-        if (!x || !y || !x->nindex || !y->nindex) continue;
+        if (!x || !y || !x->nindex || !y->nindex || excluded(p, x) || excluded(p, y)) continue;
         if (!has_tags(x, p->a) || !has_tags(y, p->b)) continue;
         vec_push(p->arena, &p->first, x->index[0].id);
         vec_push(p->arena, &p->second, y->index[0].id);
@@ -307,7 +326,10 @@ const Tree *pass_fuse(PassRun *r, const Tree *t) {
     Failures failed = {0};
     VEC(PassNote) done = {0};
     for (bool again = true; again;) {
-        Pairs p = {.arena = r->arena, .a = pass_tags(r, t, "a"), .b = pass_tags(r, t, "b")};
+        Pairs p = {.arena = r->arena,
+                   .a = pass_tags(r, t, "a"),
+                   .b = pass_tags(r, t, "b"),
+                   .exclude = pass_tags(r, t, "exclude")};
         tree_walk(t, find_pairs, &p);
         again = false;
         r->notes.n = 0;

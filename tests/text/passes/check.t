@@ -31,6 +31,21 @@ $ for m in avx512 avx2 neon; do for n in 257 300; do loopwright run norm.tc --si
   check    right: up to rounding, against the interpreter
   check    right: up to rounding, against the interpreter
   check    right: up to rounding, against the interpreter
+$ loopwright passes norm.tc --size B=64,N=1024 --machine avx512
+for b in 64 parallel
+  mu f32[1] 4 B
+  v f32[1] 4 B
+  mu[0] = 0.0
+  for n in 8
+    for n.1 in 128 vector
+      mu[0] += X[b, 128*n + n.1]/1024.0
+  v[0] = 0.0
+  for n in 8
+    for n.1 in 128 vector
+      v[0] += (X[b, 128*n + n.1] - mu[0])*(X[b, 128*n + n.1] - mu[0])
+  for n in 8
+    for n.1 in 128 vector
+      Y[b, 128*n + n.1] = (X[b, 128*n + n.1] - mu[0])*rsqrt(v[0]/1024.0 + 0.00001)*g[128*n + n.1]
 $ loopwright run norm.tc --size B=3,N=300 --machine nvidia-sm90 --device emulate --check | tail -1
   check    right: up to rounding, against the interpreter
 $ loopwright run gamma.tc --size N=100 --machine nvidia-sm90 --device emulate --check 2>&1 | head -1

@@ -44,13 +44,16 @@ pass stencil reqs=#contraction outer=#tiles whole=yes
 pass fuse a=#zero b=#tiles always=yes
 pass cache as=pack reqs=#tiles unit=L2 out=no along=stencil_n
 pass cache as=pack.rows reqs=#tiles_of=panel.rows unit=L2 out=no strided=yes
+pass cache as=pack.points reqs=#tiles_of=panel.points unit=L2 out=no strided=yes
 pass stencil as=panels reqs=#stencil=panel outer=#tiles whole=yes
 pass stencil as=rows reqs=#stencil=panel.rows outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5 whole=yes
+pass stencil as=points reqs=#stencil=panel.points outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5,fma.6,fma.7 whole=yes
 pass fuse as=start a=#zero b=#tiles always=yes
 pass stencil as=copies reqs=#cache use=transpose
 pass stencil as=lanes reqs=#stencil=transpose.L1 use=transpose
 pass fuse as=epilogue a=#tiles b=#eltwise fits=L2
 pass fuse as=eltwise a=#eltwise b=#eltwise
+pass fuse as=kernels exclude=#tiles fits=L1
 pass localize
 pass scalarize
 pass constraints
@@ -74,7 +77,7 @@ usage: loopwright run FILE [options]; --help explains them
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
 --- stderr
 error: the passes of 'avx2' have no label 'tiel'
-note: there are 'flatten', 'dead', 'blocks', 'stencil', 'fuse', 'pack', 'pack.rows', 'panels', 'rows', 'start', 'copies', 'lanes', ...
+note: there are 'flatten', 'dead', 'blocks', 'stencil', 'fuse', 'pack', 'pack.rows', 'pack.points', 'panels', 'rows', 'points', 'start', ...
 --- exit 1
 $ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx51
 --- stderr

@@ -239,6 +239,36 @@ TEST(fuse_localize_scalarize) {
     tr_end(&r);
 }
 
+// Blocks with an excluded tag stay, and so do the pairs inside of them.
+TEST(fusion_excludes_tags) {
+    TreeRun r;
+    tr_begin(&r, two);
+    const char *apart = after(&r, "pass flatten\n");
+    CHECK_STR_EQ(after(&r, "pass flatten\npass fuse always=yes exclude=#eltwise\n"), apart);
+    CHECK_STR_EQ(after(&r, "pass flatten\npass fuse always=yes exclude=#no,#eltwise\n"), apart);
+    CHECK_STR_EQ(after(&r, "pass flatten\npass fuse always=yes exclude=#zero\n"),
+                 after(&r, "pass flatten\npass fuse always=yes\n"));
+    tr_end(&r);
+}
+
+// Rows of a memory with lines are fused, columns would waste lines.
+TEST(fusion_counts_lines) {
+    static const char lines[] = "memory FAR line=64\nmemory NEAR in=FAR size=1KiB line=64\n"
+                                "pass flatten\npass fuse b=#eltwise fits=NEAR\n";
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[64, 64] output C: f32[64, 64] temp s: f32[64]\n"
+                 "s: for i in 0:64, j in 0:64  s[i] max=! A[i, j]\n"
+                 "C: for i in 0:64, j in 0:64  C[i, j] = A[i, j] - s[i] }");
+    CHECK(strstr(said(&r, lines),
+                 "C: with s 36864 bytes move and 256 are kept, apart 57344 and 256"));
+    tr_end(&r);
+    tr_begin(&r, "program f { input A: f32[8, 512] output C: f32[8, 512] temp s: f32[512]\n"
+                 "s: for i in 0:8, j in 0:512  s[j] max=! A[i, j]\n"
+                 "C: for i in 0:8, j in 0:512  C[i, j] = A[i, j] - s[j] }");
+    CHECK(strstr(said(&r, lines), "C: left alone: with s"));
+    tr_end(&r);
+}
+
 TEST(fusion_matches_tiles) {
     TreeRun r;
     tr_begin(&r, mm8);
