@@ -125,10 +125,7 @@ static void load_strided(Gen *g, const Micro *m) {
     if (x86_gathers_strided(g, r)) {
         if (k == 3) x86_2(a, X86_kmovw, x86_k(2), x86_k(3)); // a gather uses up its mask
     } else {
-        if (at.index != X86_NOREG) {
-            x86_2(a, X86_lea, x86_r64(X86_RAX), at);
-            at = x86_mem(X86_RAX, 0);
-        }
+        at = x86_without_index(g, at);
         bits_of(g, m, k);
     }
     x86_load_strided(g, r, m->dst_reg, at, true);

@@ -220,11 +220,7 @@ static void store_small(Gen *g, Type t, X86Arg x, const Ref *r) {
     if (t == TYPE_BOOL) x86_2(a, X86_and, x86_r32(X86_RDX), x86_imm(1));
     X86Arg saved = x86_mem(X86_RSP, own(g)->call_area);
     x86_2(a, X86_mov, saved, x86_r32(X86_RDX));
-    X86Arg mem = x86_address(g, r, X86_RAX);
-    if (mem.index != X86_NOREG) {
-        x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
-        mem = x86_mem(X86_RAX, 0);
-    }
+    X86Arg mem = x86_without_index(g, x86_address(g, r, X86_RAX));
     x86_2(a, X86_mov, x86_r32(X86_RDX), saved);
     x86_2(a, X86_mov, mem, type_info[t].bytes == 1 ? x86_r8(X86_RDX) : x86_r16(X86_RDX));
 }

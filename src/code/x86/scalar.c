@@ -287,3 +287,9 @@ X86Arg x86_address(Gen *g, const Ref *ref, unsigned scratch) {
     x86_set(&g->a, X86_RDX, ref->disp);
     return x86_mem_index(reg, X86_RDX, 0, 0);
 }
+
+X86Arg x86_without_index(Gen *g, X86Arg mem) {
+    if (mem.index == X86_NOREG) return mem;
+    x86_2(&g->a, X86_lea, x86_r64(X86_RAX), mem);
+    return x86_mem(X86_RAX, 0);
+}

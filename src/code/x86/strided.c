@@ -447,11 +447,8 @@ void x86_gather(Gen *g, const Micro *m) {
     Asm *a = &g->a;
     const Ref *r = m->ref;
     X86Op op = x86_instr(g, gen_is64(m->from) ? USE_GATHER_64 : USE_GATHER_32, r->type);
-    X86Arg mem = x86_address(g, r, X86_RAX), d = x86_vreg(r->type, r->width, m->dst_reg);
-    if (mem.index != X86_NOREG) {
-        x86_2(a, X86_lea, x86_r64(X86_RAX), mem);
-        mem = x86_mem(X86_RAX, 0);
-    }
+    X86Arg mem = x86_without_index(g, x86_address(g, r, X86_RAX));
+    X86Arg d = x86_vreg(r->type, r->width, m->dst_reg);
     if (type_info[r->type].bytes < 4) {
         (m->value.i >= 0 ? gather_dwords : gather_elements)(g, m, mem);
         return;

@@ -95,6 +95,8 @@ static inline X86Arg x86_item(Item it) {
 void x86_load_item(Gen *g, unsigned gpr, Item it);
 // A memory operand for ref, through `scratch_gpr` where the pointer is in a slot.
 X86Arg x86_address(Gen *g, const Ref *ref, unsigned scratch_gpr);
+// [reg + disp]: an address with an index is computed into rax.
+X86Arg x86_without_index(Gen *g, X86Arg mem);
 void x86_move(Gen *g, GenArg to, GenArg from);
 void x86_op(Gen *g, GenOp op, GenArg to, GenArg by, bool checked);
 void x86_choose(Gen *g, bool larger, GenArg x, GenArg y);
