@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 Range declared(const lw_function *f, int t) { return f->program->tensors.at[t].range; }
 
 // --- Values from arguments -----------------------------------------------------------------------

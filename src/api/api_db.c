@@ -6,8 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-static const Range nowhere = {0, 0};
-
 // The context's database, or an error.
 static Db *database(Call *call) {
     if (!call->ctx->db) {

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 typedef struct DeviceCall {
     const char *name;
     lw_machine_options options;

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 // --- One argument --------------------------------------------------------------------------------
 
 static bool complain(Call *call, const lw_function *f, int t, Diag *d) {

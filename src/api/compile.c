@@ -11,8 +11,6 @@
 
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 // --- Running -----------------------------------------------------------------------------------
 
 static lw_status cc_failed(Call *call, CcResult result, const char *message) {

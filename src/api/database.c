@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-static const Range nowhere = {0, 0};
-
 const char *const origin_name[] = {"given", "chosen", "tuned", "nearest", "hand"};
 
 void database_complain(Call *call, Db *db) {

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 // --- The machine ---------------------------------------------------------------------------------
 
 // Multiply-adds per SM and cycle; of an architecture that is not known, the most of all.

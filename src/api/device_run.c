@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 // --- Arguments -----------------------------------------------------------------------------------
 
 typedef struct DeviceArgument {

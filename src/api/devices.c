@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 // --- The devices of a context --------------------------------------------------------------------
 
 Devices *context_devices(Call *call) {

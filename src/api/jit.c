@@ -9,8 +9,6 @@
 #include "code/code.h"
 #include "run/timing.h"
 
-static const Range nowhere = {0, 0};
-
 typedef struct Jit {
     Compilation *c;
     const KernelCode *code;

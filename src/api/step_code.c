@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-static const Range nowhere = {0, 0};
-
 // --- Machines ------------------------------------------------------------------------------------
 
 bool machine_named(Call *call) {

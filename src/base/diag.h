@@ -26,10 +26,12 @@ typedef struct Source {
     uint32_t len;
 } Source;
 
-// Bytes [from, to) of the current source; {0,0} means no location.
+// Bytes [from, to) of the current source.
 typedef struct Range {
     uint32_t from, to;
 } Range;
+
+static const Range nowhere = {0, 0}; // no location
 
 static inline Range range_join(Range a, Range b) {
     return (Range){a.from < b.from ? a.from : b.from, a.to > b.to ? a.to : b.to};

@@ -52,7 +52,6 @@ const char *nearest(const char *word, Candidate *candidate, const void *of) {
 
 void diag_suggest(DiagList *diags, Diag *d, const char *word, Candidate *nth, const void *of) {
     enum { MOST_NAMES = 12 };
-    const Range nowhere = {0, 0};
     const char *near = nearest(word, nth, of);
     if (near && strcmp(near, word) != 0) {
         diag_note(diags, d, nowhere, DIAG_DID_YOU_MEAN, near);

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const Range nowhere = {0, 0};
 static const double default_seconds = 5;
 // Shares of the time that the reference and the last measurement may take, and their limits.
 static const double reference_share = 0.05, final_share = 0.1, final_seconds = 0.5,

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const Range nowhere = {0, 0};
-
 const char *const *lw_tune_strategies(void) { return search_strategy_name; }
 
 // Reports the valid words, and the one that may have been meant.
