@@ -13,6 +13,7 @@
 
 #include "unit/check.h"
 #include "lang/lang.h"
+#include "support/files.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -27,13 +28,10 @@ typedef struct TcRun {
     View *views;
 } TcRun;
 
-static inline char *tc_read_file(Arena *arena, const char *name, uint32_t *len) {
-    const char *root = getenv("LW_ROOT");
-    FILE *file = fopen(arena_printf(arena, "%s/examples/tc/%s", root ? root : ".", name), "rb");
-    char *text = arena_alloc(arena, 1 << 16);
-    *len = file ? (uint32_t)fread(text, 1, (1 << 16) - 1, file) : 0;
-    if (file) fclose(file);
-    return text;
+static inline const char *tc_read_file(Arena *arena, const char *name, uint32_t *len) {
+    const char *text = project_file(arena, arena_printf(arena, "examples/tc/%s", name));
+    *len = text ? (uint32_t)strlen(text) : 0;
+    return text ? text : "";
 }
 
 static inline void tc_run_show(TcRun *r) {

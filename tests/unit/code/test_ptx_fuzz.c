@@ -65,9 +65,10 @@ static bool try_chosen(Lab *lab, const Program *p, uint64_t seed) {
     return false;
 }
 
-static void try_all(PairProgram *make, int64_t rounds, bool chosen) {
-    if (!CHECK(gpulab_open(&lab_gpu))) return;
-    declined = 0;
+typedef bool Trial(Lab *lab, const Program *p, uint64_t seed);
+
+// Tries `rounds` programs, each of a seed of its own, up to the first that fails; their number.
+static int64_t try_programs(PairProgram *make, int64_t rounds, Trial *trial) {
     bool ok = true;
     int64_t n = check_long_rounds(rounds);
     for (int64_t i = 0; i < n && ok; i++) {
@@ -75,24 +76,29 @@ static void try_all(PairProgram *make, int64_t rounds, bool chosen) {
         lab_begin(&lab);
         uint64_t seed = (uint64_t)i + (uint64_t)check_first_seed();
         const Program *p = make(&lab, seed);
-        if (CHECK(p)) ok = chosen ? try_chosen(&lab, p, seed) : try_pair(&lab, p, seed);
+        if (CHECK(p)) ok = trial(&lab, p, seed);
         lab_end(&lab);
     }
+    return n;
+}
+
+static void run_all(PairProgram *make, int64_t rounds, Trial *trial) {
+    if (!CHECK(gpulab_open(&lab_gpu))) return;
+    declined = 0;
+    int64_t n = try_programs(make, rounds, trial);
     printf("%lld pairs, %lld declined\n", (long long)n, (long long)declined);
     CHECK(declined * 20 <= n); // functions that GPUs do not have
     gpulab_close(&lab_gpu);
 }
 
-static void try_pairs(PairProgram *make, int64_t rounds) { try_all(make, rounds, false); }
-
-TEST(chosen_shapes) { try_all(pair_shape, 100, true); }
-TEST(chosen_large_shapes) { try_all(pair_large_shape, 60, true); }
-TEST(chosen_composed) { try_all(pair_composed, 100, true); }
-TEST(chosen_random) { try_all(pair_random, 100, true); }
-TEST(ptx_shapes) { try_pairs(pair_shape, 150); }
-TEST(ptx_random) { try_pairs(pair_random, 300); }
-TEST(ptx_lanes) { try_pairs(pair_lanes, 100); }
-TEST(ptx_composed) { try_pairs(pair_composed, 100); }
+TEST(chosen_shapes) { run_all(pair_shape, 100, try_chosen); }
+TEST(chosen_large_shapes) { run_all(pair_large_shape, 60, try_chosen); }
+TEST(chosen_composed) { run_all(pair_composed, 100, try_chosen); }
+TEST(chosen_random) { run_all(pair_random, 100, try_chosen); }
+TEST(ptx_shapes) { run_all(pair_shape, 150, try_pair); }
+TEST(ptx_random) { run_all(pair_random, 300, try_pair); }
+TEST(ptx_lanes) { run_all(pair_lanes, 100, try_pair); }
+TEST(ptx_composed) { run_all(pair_composed, 100, try_pair); }
 
 // --- ptxas ---------------------------------------------------------------------------------------
 
@@ -115,21 +121,16 @@ static bool assembles(Lab *lab, const Program *p, uint64_t seed, bool chosen) {
     return false;
 }
 
+static bool both_assemble(Lab *lab, const Program *p, uint64_t seed) {
+    return assembles(lab, p, seed, false) && assembles(lab, p, seed, true);
+}
+
 static void assemble_all(PairProgram *make, int64_t rounds) {
     if (!gpulab_has_ptxas()) {
         printf("SKIPPED: there is no ptxas; LW_PTXAS names one\n");
         return;
     }
-    bool ok = true;
-    int64_t n = check_long_rounds(rounds);
-    for (int64_t i = 0; i < n && ok; i++) {
-        Lab lab;
-        lab_begin(&lab);
-        uint64_t seed = (uint64_t)i + (uint64_t)check_first_seed();
-        const Program *p = make(&lab, seed);
-        if (CHECK(p)) ok = assembles(&lab, p, seed, false) && assembles(&lab, p, seed, true);
-        lab_end(&lab);
-    }
+    int64_t n = try_programs(make, rounds, both_assemble);
     printf("%lld programs assemble\n", (long long)n);
 }
 

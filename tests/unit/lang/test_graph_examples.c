@@ -3,6 +3,7 @@
 #include "unit/lab.h"
 
 #include "lang/graph.h"
+#include "support/files.h"
 
 typedef struct Example {
     const char *name, *sizes;
@@ -24,15 +25,9 @@ static const Example examples[] = {
 enum { NEXAMPLES = sizeof examples / sizeof *examples };
 
 static const char *read_example(Lab *lab, const char *name) {
-    const char *root = getenv("LW_ROOT");
-    const char *path =
-        arena_printf(&lab->arena, "%s/examples/graphs/%s.lwg", root ? root : ".", name);
-    char *text = arena_alloc(&lab->arena, 65536);
-    FILE *f = fopen(path, "rb");
-    if (!CHECK(f)) return "";
-    text[fread(text, 1, 65535, f)] = 0;
-    fclose(f);
-    return text;
+    const char *text =
+        project_file(&lab->arena, arena_printf(&lab->arena, "examples/graphs/%s.lwg", name));
+    return CHECK(text) ? text : "";
 }
 
 static const char *printed(Lab *lab, const Graph *g) {

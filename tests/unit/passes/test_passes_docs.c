@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "passes/hardware.h"
+#include "support/files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,21 +63,10 @@ static const char *part_of(Arena *arena, const PassInfo *p) {
     return text_str(&out);
 }
 
-static char *page(Arena *arena) {
-    const char *root = getenv("LW_ROOT");
-    FILE *f = fopen(arena_printf(arena, "%s/docs/passes.md", root ? root : "."), "rb");
-    char *text = arena_alloc(arena, 1 << 20);
-    if (!f) return NULL;
-    size_t n = fread(text, 1, (1 << 20) - 1, f);
-    text[n] = 0;
-    fclose(f);
-    return text;
-}
-
 TEST(every_parameter_is_documented) {
     Arena arena;
     arena_init(&arena, &allocator_libc);
-    const char *text = page(&arena);
+    const char *text = project_file(&arena, "docs/passes.md");
     for (int i = 0; CHECK(text) && i < pass_count; i++) {
         const char *want = pass_params(&pass_info[i]) ? part_of(&arena, &pass_info[i]) : "";
         if (!CHECK(strstr(text, want))) printf("docs/passes.md should have\n\n%s\n", want);

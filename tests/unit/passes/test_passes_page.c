@@ -3,6 +3,8 @@
 // Programs of shapes that people write: products, convolutions with borders, chains, transposes.
 #include "unit/passes/passes_run.h"
 
+#include "support/files.h"
+
 #include <stdlib.h>
 
 enum { MAX_PASSES = 40, MAX_ROWS = 24, MAX_WORD = 64 };
@@ -30,17 +32,6 @@ static const char two_levels[] =
     "stencil line\n  index x size=5 out=1 in=1\n";
 
 // --- The page ------------------------------------------------------------------------------------
-
-static char *read_page(Arena *arena) {
-    const char *root = getenv("LW_ROOT");
-    FILE *f = fopen(arena_printf(arena, "%s/docs/passes.md", root ? root : "."), "rb");
-    char *text = arena_alloc(arena, 1 << 20);
-    if (!f) return NULL;
-    size_t n = fread(text, 1, (1 << 20) - 1, f);
-    text[n] = 0;
-    fclose(f);
-    return text;
-}
 
 // Column `at` of a row of a table, without backquotes.
 static void column(const char *line, int at, char *out) {
@@ -221,7 +212,7 @@ TEST(lists_by_the_page_are_right) {
     Arena arena;
     arena_init(&arena, &allocator_libc);
     Page *page = arena_new(&arena, Page);
-    const char *text = read_page(&arena);
+    const char *text = project_file(&arena, "docs/passes.md");
     int64_t rounds = check_long_rounds(150);
     int64_t *fired = arena_new_n(&arena, int64_t, pass_count);
     if (CHECK(text)) read_tables(text, page);

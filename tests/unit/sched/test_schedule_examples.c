@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lang/lang.h"
+#include "support/files.h"
 #include "support/jitlab.h"
 #include "sched/schedule.h"
 
@@ -35,13 +36,9 @@ static const Example examples[] = {
 };
 
 static Source file(Arena *arena, const char *name) {
-    const char *root = getenv("LW_ROOT");
-    const char *path = arena_printf(arena, "%s/examples/schedules/%s", root ? root : ".", name);
-    FILE *f = fopen(path, "rb");
-    char *text = arena_alloc(arena, 1 << 16);
-    uint32_t len = f ? (uint32_t)fread(text, 1, (1 << 16) - 1, f) : 0;
-    if (f) fclose(f);
-    return (Source){path, text, len};
+    const char *path = arena_printf(arena, "examples/schedules/%s", name);
+    const char *text = project_file(arena, path);
+    return (Source){path, text ? text : "", text ? (uint32_t)strlen(text) : 0};
 }
 
 static bool nearly(const Program *p, const LabData *got, const LabData *want) {

@@ -3,6 +3,7 @@
 #include "unit/check.h"
 
 #include "lang/lang.h"
+#include "support/files.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "stripe/lift.h"
@@ -27,16 +28,6 @@ static const char *printed(Lab *lab, const Tree *t) {
 
 static Tree *parsed(Lab *lab, const char *text) {
     return stripe_parse(&lab->arena, &lab->names, source_of(lab, "t.stripe", text), &lab->diags);
-}
-
-static char *read_file(Lab *lab, const char *folder, const char *name) {
-    const char *root = getenv("LW_ROOT");
-    const char *path = arena_printf(&lab->arena, "%s/%s/%s", root ? root : ".", folder, name);
-    FILE *file = fopen(path, "rb");
-    char *text = arena_alloc(&lab->arena, 1 << 16);
-    if (file) text[fread(text, 1, (1 << 16) - 1, file)] = 0;
-    if (file) fclose(file);
-    return text;
 }
 
 // --- Everything that is lowered ----------------------------------------------------------------
@@ -149,7 +140,7 @@ TEST(stripe_random_programs) {
 static void every_function(const char *file) {
     Lab lab;
     lab_begin(&lab);
-    const char *text = read_file(&lab, "examples/tc", file);
+    const char *text = project_file(&lab.arena, arena_printf(&lab.arena, "examples/tc/%s", file));
     Module *m = tc_infer(tc_parse(&lab.arena, &lab.names, source_of(&lab, file, text), &lab.diags));
     for (int i = 0; i < m->programs.n; i++) {
         lab.diags = (DiagList){.arena = &lab.arena};
@@ -452,7 +443,8 @@ TEST(stripe_loops_in_index_order_read_what_they_wrote) {
 // --- Examples ----------------------------------------------------------------------------------
 
 static LabData run_example(Lab *lab, const char *file, const Program **program) {
-    Tree *t = parsed(lab, read_file(lab, "examples/stripe", file));
+    Tree *t = parsed(
+        lab, project_file(&lab->arena, arena_printf(&lab->arena, "examples/stripe/%s", file)));
     CHECK_STR_EQ(lab_errors(lab), "");
     if (!CHECK(t)) return (LabData){0};
     const char *first = printed(lab, t);
