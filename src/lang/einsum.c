@@ -1,22 +1,22 @@
-// NumPy's einsum: a subscripts string becomes a Program.
+// NumPy's einsum: converts a subscripts string to a Program.
 //
 //     mk,kn->mn      out[m, n] +=! in0[m, k] * in1[k, n]
 //     ij,jk,kl->il   t0[i, k] +=! in0[i, j] * in1[j, k]      (where sizes make this order cheaper)
 //                    out[i, l] +=! t0[i, k] * in2[k, l]
 //
-// 1. parse    the string is cut into one Subscripts per operand and, if written, one for the output
-// 2. match    ranks are compared with labels, and every axis of every operand gets its *dimension*:
-//             a label, or the e-th dimension under the ellipsis, from the left of the widest one
-// 3. unify    sizes, where given, must agree per dimension; a 1 gives way to any other size
+// 1. parse    divide the string into one Subscripts per operand and, if written, one for the output
+// 2. match    compare ranks with labels; every axis of every operand gets its *dimension*: a label,
+//             or the e-th dimension under the ellipsis, counted from the left of the widest one
+// 3. unify    given sizes must agree per dimension; size 1 is broadcast to any other size
 // 4. output   as written, or by NumPy's rule: ellipsis first, then labels that occur once, sorted
-// 5. order    one nest of everything, or the cheapest order of contraction (einsum_path.h) where
-//             that is cheaper; labels of one operand that nothing else has are summed first
-// 6. build    a statement per step: iterators are the dimensions of its result, then the summed
-//             ones in order of appearance
+// 5. order    one nest of everything, or the cheapest order of contraction (einsum_path.h) if that
+//             is cheaper; labels that occur in a single operand are summed first
+// 6. build    a statement per step: its iterators are the dimensions of its result, then the
+//             summed ones in order of appearance
 //
-// Every dimension is a parameter N_<label>; under the ellipsis N_e0, N_e1 ..., and N_u0, N_u1 ...
-// of labels beyond the letters. An axis of size 1 that gives way is stored with the constant size 1
-// and always subscripted by 0.
+// Every dimension is a parameter N_<label>; dimensions under the ellipsis are N_e0, N_e1 ..., and
+// labels beyond the letters give N_u0, N_u1 ... A broadcast axis of size 1 is stored with the
+// constant size 1 and always has subscript 0.
 #include "lang/lang.h"
 
 #include <string.h>
@@ -24,10 +24,10 @@
 enum {
     MAX_OPERANDS = PATH_MAX,
     FIRST_MORE =
-        0xC0,   // the labels after Z and z: this character and the next ones, as in opt_einsum
-    MORE = 'A', // their number
+        0xC0,   // labels after Z and z: this character and the following ones, as in opt_einsum
+    MORE = 'A', // number of these labels
     FIRST_BROADCAST = 128,
-    // Labels are their character codes; the further ones are numbered from 0.
+    // A label is its character code; labels beyond the letters are numbered from 0.
     MAX_DIMS = FIRST_BROADCAST + PROGRAM_MAX_RANK,
     NOWHERE = -1,
 };
@@ -36,17 +36,18 @@ enum {
 typedef struct Subscripts {
     Range range;
     int nlabels;
-    char label[PROGRAM_MAX_RANK];  // the first ones, in order, without the ellipsis
-    uint32_t at[PROGRAM_MAX_RANK]; // where each stands
+    // Labels in order, without the ellipsis; longer lists are cut off.
+    char label[PROGRAM_MAX_RANK];
+    uint32_t at[PROGRAM_MAX_RANK]; // position of each label in the text
     int ellipsis;                  // number of labels before the ellipsis; NOWHERE without one
     uint32_t ellipsis_at;
 } Subscripts;
 
-// One axis of an operand: which dimension it ranges over, and where that was written.
+// One axis of an operand: its dimension, and the position of its label.
 typedef struct Axis {
     int dim;
     Range range;
-    bool one; // of size 1 while the dimension is larger: always subscripted by 0
+    bool one; // of size 1 although the dimension is larger: always subscripted by 0
 } Axis;
 
 typedef struct EinsumInput {
@@ -55,28 +56,28 @@ typedef struct EinsumInput {
     Axis axis[PROGRAM_MAX_RANK];
 } EinsumInput;
 
-// What is known of a dimension.
+// Facts about a dimension.
 typedef struct Dim {
-    int uses;          // axes that range over it
+    int uses;          // number of axes with this dimension
     int64_t size;      // -1: not given
-    int operand, axis; // which axis gave the size
-    int place;         // in `order`, NOWHERE before it has one
+    int operand, axis; // the axis that gave the size
+    int place;         // index in `order`; NOWHERE before it is assigned
 } Dim;
 
 typedef struct Einsum {
     const Source *source;
     DiagList *diags;
-    uint32_t at; // the parser's place
+    uint32_t at; // current position of the parser
     bool arrow;
-    uint32_t surplus; // where the first operand that was not given begins: at its ','
+    uint32_t surplus; // position of the ',' before the first surplus operand
     int noperands;
     EinsumInput *operand;
     Subscripts output;
-    int nbroadcast; // dimensions under the widest ellipsis
+    int nbroadcast; // number of dimensions under the widest ellipsis
     Dim dim[MAX_DIMS];
-    int nout; // dimensions of the output, in order
+    int nout; // number of dimensions of the output
     int out[PROGRAM_MAX_ITERS];
-    int ndims; // those, then the summed ones
+    int ndims; // dimensions of the output, then the summed ones
     int order[MAX_DIMS];
 } Einsum;
 
@@ -88,7 +89,8 @@ static const char *plural(int n) { return n == 1 ? "" : "s"; }
 
 // --- 1. parse ----------------------------------------------------------------------------------
 
-// The label at a place, and its bytes: a letter, or a further label in UTF-8; NOWHERE: none.
+// The label at a position and its length in bytes: a letter, or a further label in UTF-8; NOWHERE:
+// none.
 static int label_at(const Einsum *e, uint32_t at, uint32_t *bytes) {
     const unsigned char *text = (const unsigned char *)e->source->text + at;
     *bytes = 1;
@@ -147,8 +149,8 @@ static void parse_ellipsis(Einsum *e, Subscripts *s, const char *what) {
     e->at += 3;
 }
 
-// Labels, ellipsis and blanks up to what ends them: the end of the string and, for an operand, ','
-// and '->'.
+// Reads labels, ellipsis and blanks up to the end of the string or, for an operand, up to ',' or
+// '->'.
 static void parse_subscripts(Einsum *e, Subscripts *s, const char *what, bool output) {
     *s = (Subscripts){.ellipsis = NOWHERE, .range.from = e->at};
     while (e->at < e->source->len) {
@@ -183,7 +185,7 @@ static void parse_arrow(Einsum *e) {
     e->at = e->source->len;
 }
 
-// Operands past the number given are parsed and counted, but not kept.
+// Surplus operands are parsed and counted, but not kept.
 static int parse(Einsum *e) {
     Subscripts ignored;
     for (int n = 0;; e->at++) {
@@ -253,8 +255,8 @@ static void report_size(Einsum *e, int which, const Axis *a, int64_t size, const
     diag_note(e->diags, d, e->operand[dim->operand].axis[dim->axis].range, DIAG_EINSUM_SIZE_NOTE);
 }
 
-// Sizes of equal labels within one operand (a diagonal) must be equal; between operands a 1 gives
-// way.
+// Equal labels within one operand (a diagonal) must have equal sizes; between operands, size 1 is
+// broadcast.
 static void unify_operand(Einsum *e, int which, const int64_t *size) {
     EinsumInput *o = &e->operand[which];
     Dim mine[MAX_DIMS];
@@ -343,7 +345,7 @@ static void order_dims(Einsum *e) {
 
 // --- 5. order ----------------------------------------------------------------------------------
 
-// Dimensions are numbered by their places.
+// Dimensions are numbered by their positions in `order`.
 static DimSet dims_of(const Einsum *e, const EinsumInput *o) {
     DimSet has = 0;
     for (int d = 0; d < o->rank; d++)
@@ -382,7 +384,7 @@ static double sums_flops(const PathProblem *whole, const PathProblem *rest) {
     return flops;
 }
 
-// False: the given path is not a path of these operands.
+// Returns false if the given path is not valid for these operands.
 static bool choose_order(Arena *arena, const Einsum *e, const EinsumOptions *o, EinsumPlan *plan) {
     PathProblem rest;
     pose(arena, e, &plan->problem, &rest);
@@ -401,7 +403,7 @@ static bool choose_order(Arena *arena, const Einsum *e, const EinsumOptions *o, 
     }
     double flops = found.flops + sums_flops(&plan->problem, &rest);
     bool fits = path_rank(all.step[0].all) <= PROGRAM_MAX_ITERS;
-    // A little less is not worth an intermediate result.
+    // A small saving does not pay for an intermediate result.
     bool worth = flops < 0.9 * all.flops;
     if (fits && !worth && !o->path) return true;
     plan->problem = rest;
@@ -426,13 +428,13 @@ static bool check_steps(Einsum *e, const EinsumPlan *plan) {
 // A factor of a statement: an operand, or an intermediate result.
 typedef struct Factor {
     int tensor, rank;
-    int dim[PROGRAM_MAX_RANK]; // places; NOWHERE: always subscripted by 0
+    int dim[PROGRAM_MAX_RANK]; // positions in `order`; NOWHERE: always subscripted by 0
 } Factor;
 
 typedef struct EinsumBuild {
     Program *p;
     const Einsum *e;
-    Type type; // to compute in
+    Type type; // the type to compute in
     int ntemps;
 } EinsumBuild;
 
@@ -487,7 +489,8 @@ static bool has_place(const Factor *t, int place) {
     return false;
 }
 
-// An intermediate result: first the labels of all factors, then those of the first, and so on.
+// An intermediate result. Its dimensions: first labels that all factors have, then labels of the
+// first factor, and so on.
 static Factor build_temp(EinsumBuild *b, const Factor *term, int n, DimSet has) {
     const Affine *size[PROGRAM_MAX_RANK];
     Factor t = {0};
@@ -511,7 +514,7 @@ static Factor build_temp(EinsumBuild *b, const Factor *term, int n, DimSet has) 
     return t;
 }
 
-// Numbers the iterators of one statement: the result's places, then those that are summed.
+// Numbers the iterators of a statement: the dimensions of the result, then the summed ones.
 typedef struct Iters {
     int n, place[PROGRAM_MAX_ITERS], of[PATH_DIMS];
 } Iters;
@@ -599,13 +602,13 @@ static Program *build(Arena *arena, Names *names, const Einsum *e, const EinsumO
         build_steps(&b, term, plan, &out);
         return b.p;
     }
-    Factor whole = build_temp(&b, &out, 1, DIM(e->nout) - 1); // summed in a wider type
+    Factor whole = build_temp(&b, &out, 1, DIM(e->nout) - 1); // the sum is computed in a wider type
     build_steps(&b, term, plan, &whole);
     build_stmt(&b, &whole, 1, &out);
     return b.p;
 }
 
-// --- all of it ---------------------------------------------------------------------------------
+// --- The whole -----------------------------------------------------------------------------------
 
 static bool check_limits(Einsum *e, const EinsumOperand *operands) {
     Range all = everything(e);

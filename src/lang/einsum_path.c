@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { TRIALS = 24, GROUPS = 4 }; // greedy orders of a group, whose best is refined
-enum { MANY = 32 };               // operands, beyond which there are fewer of them
+enum { TRIALS = 24, GROUPS = 4 }; // greedy orders per group; the best of each group is refined
+enum { MANY = 32 };               // with more operands than this, fewer orders are tried
 
 double path_size(const PathProblem *p, DimSet set) {
     double size = 1;
@@ -72,7 +72,7 @@ typedef struct Greedy {
     PathTerm term[PATH_MAX];
     int n;
     DimSet two, three;
-    uint64_t random; // 0: no noise
+    uint64_t random; // 0: without noise
 } Greedy;
 
 static double uniform(uint64_t *state) { // in (0, 1)
@@ -82,7 +82,7 @@ static double uniform(uint64_t *state) { // in (0, 1)
     return ((double)(*state >> 12) + 0.5) * 0x1p-52;
 }
 
-// Dimensions of at least two and of at least three of the terms that are left.
+// Finds the dimensions that occur in at least two, and in at least three, of the remaining terms.
 static void count_dims(Greedy *g) {
     DimSet once = 0;
     g->two = g->three = 0;
@@ -93,7 +93,7 @@ static void count_dims(Greedy *g) {
     }
 }
 
-// The labels of two terms that remain: those of the output or of a third term.
+// The labels of two terms that remain in their product: those of the output or of a third term.
 static DimSet left_of(const Greedy *g, int a, int b) {
     DimSet x = g->term[a].has, y = g->term[b].has;
     return ((x | y) & g->p->output) | (x & y & g->three) | ((x ^ y) & g->two);
@@ -102,7 +102,7 @@ static DimSet left_of(const Greedy *g, int a, int b) {
 static double score(Greedy *g, int a, int b, DimSet result) {
     double s = path_size(g->p, result) - g->term[a].size - g->term[b].size;
     if (!(g->term[a].has & g->term[b].has))
-        s = fabs(s) + 0x1p200; // products of nothing in common last
+        s = fabs(s) + 0x1p200; // products without a common label come last
     if (g->random) s -= fmax(1, fabs(s)) * -log(-log(uniform(&g->random)));
     return s;
 }
@@ -119,7 +119,7 @@ static bool pick(Greedy *g, int *first, int *second) {
     return least < INFINITY;
 }
 
-// False: some step has too many dimensions, and no other order was found.
+// Returns false if every order found has a step with too many dimensions.
 static bool greedy(Arena *arena, const PathProblem *p, uint64_t random, Path *path) {
     Greedy g = {.p = p, .n = p->n, .random = random};
     for (int i = 0; i < p->n; i++) g.term[i] = (PathTerm){i, p->has[i], path_size(p, p->has[i])};
@@ -141,7 +141,7 @@ static bool greedy(Arena *arena, const PathProblem *p, uint64_t random, Path *pa
     return true;
 }
 
-// The best of some orders, from number `first` on; number 0 has no noise.
+// The best of `trials` orders, from number `first` on; number 0 has no noise.
 static Path search_greedy(Arena *arena, const PathProblem *p, int first, int trials) {
     Path best = path_all(arena, p);
     bool found = path_rank(best.step[0].all) <= p->max_dims;
@@ -153,20 +153,21 @@ static Path search_greedy(Arena *arena, const PathProblem *p, int first, int tri
     return best;
 }
 
-// --- The best of all -----------------------------------------------------------------------------
+// --- The optimal order ---------------------------------------------------------------------------
 
 typedef struct Best {
     double cost;
     DimSet result;
-    unsigned left; // one part of the subset; 0: none was found
+    unsigned left; // one part of the subset; 0: none found
 } Best;
 
-// Of orders that take as many operations, the one with less to write is better.
+// Among orders with equal operations, the one that writes less is better.
 static double step_cost(const PathProblem *p, const PathStep *step) {
     return step->flops + path_size(p, step->result) / 1024;
 }
 
-// The dimensions of the subset that remain once it is one tensor: those that others need.
+// The dimensions that remain when the subset is one tensor: those that other terms or the output
+// need.
 static DimSet needed(const PathProblem *p, unsigned subset) {
     DimSet inside = 0, outside = p->output;
     for (int i = 0; i < p->n; i++) *(subset >> i & 1 ? &inside : &outside) |= p->has[i];
@@ -184,7 +185,7 @@ static int emit_subset(Arena *arena, const PathProblem *p, const Best *best, uns
     return p->n + path->n - 1;
 }
 
-// Orders that cost more than the one that is known are left out early.
+// Prunes orders that cost more than the known one.
 static Path optimal(Arena *arena, const PathProblem *p, Path known) {
     unsigned whole = (1u << p->n) - 1;
     double most = 0;
@@ -210,12 +211,12 @@ static Path optimal(Arena *arena, const PathProblem *p, Path known) {
     return path;
 }
 
-// --- Better parts of a long order ----------------------------------------------------------------
-// An order of pairs is a binary tree. A part of it, a node with the nodes below it down to some
-// frontier, is a small problem of its own, whose terms are the frontier; the best order of that
-// replaces the part. This goes on until no part gets better.
+// --- Refining parts of a long order --------------------------------------------------------------
+// An order of pairs is a binary tree. A part of it is a node with the nodes below it, down to some
+// frontier. It is a small problem whose terms are the frontier; its optimal order replaces the
+// part. This is repeated until no part improves.
 
-enum { SMALL_PART = 8, PART = 11, ROUNDS = 8 }; // terms of a part; rounds over all nodes
+enum { SMALL_PART = 8, PART = 11, ROUNDS = 8 }; // sizes of a part, in terms; rounds over all nodes
 
 typedef struct PairTree {
     const PathProblem *p;
@@ -241,7 +242,8 @@ static bool tree_of(const PathProblem *p, const Path *path, PairTree *t) {
     return true;
 }
 
-// Starting from `top`, the largest node that is no operand is replaced by its two parts.
+// Starting from `top`, repeatedly replaces the largest node that is not an operand by its two
+// children.
 static Frontier frontier_of(const PairTree *t, int top, int most_terms) {
     Frontier f = {.n = 1, .node = {top}};
     while (f.n < most_terms) {
@@ -260,7 +262,7 @@ static Frontier frontier_of(const PairTree *t, int top, int most_terms) {
     return f;
 }
 
-// The order of the part below `node` as it is, as a path of the small problem.
+// The present order of the part below `node`, as a path of the small problem.
 static int part_path(Arena *arena, const PathProblem *part, const PairTree *t, const Frontier *f,
                      int node, Path *path) {
     for (int i = 0; i < f->n; i++)
@@ -273,7 +275,8 @@ static int part_path(Arena *arena, const PathProblem *part, const PairTree *t, c
     return part->n + path->n - 1;
 }
 
-// The steps of a better order take the numbers of the nodes that they replace; the last is the top.
+// The steps of a better order reuse the numbers of the nodes that they replace; the last is the
+// top.
 static void put_part(PairTree *t, const Frontier *f, const Path *better) {
     int number[2 * PART];
     for (int i = 0; i < f->n; i++) number[i] = f->node[i];
@@ -327,7 +330,7 @@ static Path refine(Arena *arena, const PathProblem *p, Path path, int most_terms
     return made;
 }
 
-// The time of a greedy order grows with the cube of the operands.
+// The time of a greedy order grows with the cube of the number of operands.
 static int trials_of(int operands) {
     int times = operands > MANY ? operands / MANY * operands / MANY * operands / MANY : 1;
     return times < TRIALS ? TRIALS / times : 1;
@@ -349,7 +352,7 @@ Path path_find(Arena *arena, const PathProblem *p) {
 
 // --- Positions -----------------------------------------------------------------------------------
 
-// The terms that are left before step `step`, in their order.
+// The terms that remain before step `step`, in order.
 static int left_before(const PathProblem *p, const Path *path, int step, int *left) {
     int n = 0;
     for (int i = 0; i < p->n; i++) left[n++] = i;
@@ -373,8 +376,8 @@ void path_positions(const PathProblem *p, const Path *path, int step, int32_t *i
             if (path->step[step].term[t] == left[i]) into[k++] = i;
 }
 
-// The terms at these positions of the `*count` that are left make room for their product, at the
-// end. A single term only moves there: labels that nothing else has were summed before.
+// The terms at these positions, out of `*count` remaining ones, are replaced by their product at
+// the end. A single term only moves to the end: labels that only it has were summed before.
 static bool take_step(Arena *arena, const PathProblem *p, const int32_t *at, int n, Path *path,
                       int *left, int *count) {
     int term[PATH_MAX], kept = 0;

@@ -1,4 +1,4 @@
-// Building a graph: every call checks its arguments, infers the type, and appends one node.
+// Builds a graph: every call checks its arguments, infers the type, and appends one node.
 #include "lang/graph_impl.h"
 
 #include <stdarg.h>
@@ -162,7 +162,7 @@ static bool type_ok(Graph *g, Type type) {
     return false;
 }
 
-// Appends; the arrays are copied.
+// Appends a node; copies the arrays.
 static int append(Graph *g, GraphNode n) {
     if (g->nodes.n == GRAPH_MAX_NODES) {
         graph_report(g, DIAG_GRAPH_LIMIT, "nodes", GRAPH_MAX_NODES);
@@ -221,7 +221,7 @@ int graph_const_int(Graph *g, Type type, int64_t value) {
                                  .value = type_convert(type, TYPE_I64, (Value){.i = value})});
 }
 
-// A copy of the caller's text as a Source, for diagnostics that come later.
+// A copy of the caller's text as a Source, for later diagnostics.
 static const Source *text_source(Graph *g, const char *name, const char *text) {
     Source *s = arena_new(g->arena, Source);
     size_t len = strlen(text);
@@ -279,7 +279,7 @@ ExprOp graph_op_find(const char *word, size_t len) {
     return OP_COUNT;
 }
 
-// All dimensions of the inputs in order of appearance; -1 when there are too many.
+// All dimensions of the inputs in order of appearance; -1: there are too many.
 static int union_dims(Graph *g, int n, const int *inputs, int *out) {
     int count = 0;
     for (int i = 0; i < n; i++) {
@@ -368,7 +368,7 @@ int graph_cast(Graph *g, Type type, int x) {
 
 // --- Views and placements ----------------------------------------------------------------------
 
-// Every bare dimension of a relation is one of the node or of an input.
+// Checks that every bare dimension of a relation belongs to the node or to an input.
 static bool relations_ok(Graph *g, const GraphNode *n) {
     for (int r = 0; r < n->nrelations; r++)
         for (int d = 0; d < g->dims.n; d++) {
@@ -487,7 +487,7 @@ bool graph_pre(Graph *g, int reduction, int start) {
     return true;
 }
 
-// Whether the result of x may be updated in place: it has storage of its own.
+// May the result of the node be updated in place? It must have storage of its own.
 static bool updatable(const GraphNode *n) {
     return n->kind == NODE_PLACE || (n->kind == NODE_OP && (n->reduce != REDUCE_ASSIGN || n->post));
 }
@@ -510,7 +510,7 @@ bool graph_post(Graph *g, int x) {
     return same;
 }
 
-// --- Questions ---------------------------------------------------------------------------------
+// --- Queries -----------------------------------------------------------------------------------
 
 static const GraphNode *node_at(const Graph *g, int x) {
     return x >= 0 && x < g->nodes.n ? &g->nodes.at[x] : NULL;

@@ -9,25 +9,26 @@
 //           that they lack. add, mul, min and max take any number of inputs, and reduce over the
 //           inputs' dimensions that the node itself lacks
 //   view    its input under other indices:  H = Ho + Kh,  K = M*size(N) + N,  Np = N + 1
-//   place   the reverse: inputs put somewhere into a larger tensor (concatenation, writing
-//           through a view)
+//   place   the reverse: copies inputs to parts of a larger tensor (concatenation, writing through
+//           a view)
 //
 // Relations are text, `left = right` separated by commas, over dimensions (their index), size(D)
-// and integers with + - * / % min max. Those without a bare dimension relate sizes. The others say
-// how indices correspond, and give sizes too: the largest index on one side is the largest on the
-// other.
+// Relations are text, `left = right` separated by commas, over dimensions (meaning their index),
+// size(D) and integers with + - * / % min max. A relation without a bare dimension relates sizes.
+// The others relate indices, and imply a relation of sizes: the largest indices of both sides are
+// equal.
 //
 // The size of a dimension is a number (graph_dim_size), or follows from relations, or becomes a
-// parameter of the Program that is bound later: first those that graph_dim_param names, then what
-// is left of the dimensions of reads.
+// parameter of the Program that is bound later. Parameters are first the dimensions given to
+// graph_dim_param, then the remaining dimensions of reads.
 //
-// graph_build makes the Program that the language would make. A view costs nothing: it becomes
-// subscripts. An op, and each input of a place, becomes a statement, except that an op used once,
-// by a reduction over the same dimensions, is computed inside it: mul, then add over k, is
-// `C[m, n] +=! A[m, k]*B[k, n]`.
+// graph_build makes the same Program as the comprehension language. A view costs nothing: it
+// becomes subscripts. Each op, and each input of a place, becomes a statement. An op that is used
+// once, by a reduction over the same dimensions, is computed inside that reduction: mul, then add
+// over k, is `C[m, n] +=! A[m, k]*B[k, n]`.
 //
-// Errors are reported to the DiagList when a call (or graph_build) finds them. A call that fails
-// gives GRAPH_BAD, which every other call takes silently: one mistake is one diagnostic.
+// A call (or graph_build) reports its errors to the DiagList. A call that fails returns GRAPH_BAD,
+// which every other call accepts silently, so that one mistake gives one diagnostic.
 #ifndef LW_LANG_GRAPH_H
 #define LW_LANG_GRAPH_H
 

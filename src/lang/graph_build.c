@@ -1,19 +1,19 @@
-// From a graph to a Program.
+// Converts a graph to a Program.
 //
-// 1. live     nodes that some write needs, and how often each is used
-// 2. fold     an element-wise op used once, by a reduction (or by an op folded into one) that
-//             ranges over the same dimensions, gets no statement: it is computed inside. So is the
-//             op a reduction starts from. Nothing is computed twice, nothing large is stored
-// 3. tensors  reads, writes, then a temporary for each op and place that no write can hold itself;
+// 1. live     find the nodes that some write needs, and count their uses
+// 2. fold     an element-wise op gets no statement if its only user is a reduction (or an op folded
+//             into one) over the same dimensions: it is computed inside. So is the op that a
+//             reduction starts from. Nothing is computed twice, and nothing large is stored
+// 3. tensors  reads, writes, then a temporary for each op and place that no write can hold;
 //             a post-operation shares the tensor that it updates
-// 4. stmts    node by node; a view becomes subscripts of whoever reads it
+// 4. stmts    node by node; a view becomes subscripts of its readers
 //
-// Outside of a view's input stands its border. In a reduction of that view alone, or a sum of
-// products with it, instances that would read there do not exist (constraints of the statement);
-// elsewhere the read becomes select(inside, read, border).
+// Outside its input, a view has the value of its border. In a reduction of that view alone, or in a
+// sum of products with it, iterations that would read there are excluded by constraints of the
+// statement. Elsewhere the read becomes select(inside, read, border).
 //
-// Types: arithmetic folded into a reduction is computed in the type that the reduction accumulates
-// in, as in the language.
+// Arithmetic folded into a reduction is computed in the type in which the reduction accumulates, as
+// in the comprehension language.
 #include "lang/graph_impl.h"
 
 #include <string.h>
@@ -24,18 +24,18 @@ typedef struct GraphBuild {
     Graph *g;
     Program *p;
     Exprs *x; // the Program's pool
-    // per dimension:
+    // Per dimension:
     const Affine **size;  // in the Program's pool
-    const Affine **param; // of those that stay free
+    const Affine **param; // of the dimensions that stay free
     Name *iter_name;
-    // per node:
+    // Per node:
     bool *live, *folded;
     int *uses;
     int *user;          // the last live node that uses it
     int *tensor;        // -1: none
     const int **layout; // the order of dimensions in the tensor
-    ViewMapping **view; // of views, once solved
-    // of the statement in progress:
+    ViewMapping **view; // of a view, once solved
+    // Of the current statement:
     const Affine **at; // per dimension: its iterator
     int niters;
     Iter *iter;
@@ -66,7 +66,7 @@ static bool find_live(GraphBuild *b) {
     return writes;
 }
 
-// The dimensions an op iterates over: its own, then those it reduces.
+// The dimensions that an op iterates over: its own, then those that it reduces.
 static int op_dims(const GraphBuild *b, const GraphNode *n, int *out) {
     int count = n->ndims;
     memcpy(out, n->dim, (size_t)count * sizeof(int));
@@ -99,7 +99,7 @@ static void find_folded(GraphBuild *b) {
 
 // --- 3. tensors --------------------------------------------------------------------------------
 
-// The node whose tensor holds x: x itself, or the one that a chain of post-operations updates.
+// The node whose tensor holds x: x itself, or the node that a chain of post-operations updates.
 static int root_of(const GraphBuild *b, int x) {
     while (node(b, x)->post) x = node(b, x)->input[0];
     return x;
@@ -125,7 +125,7 @@ static bool iter_taken(const GraphBuild *b, int before, Name name) {
     return graph_find_dim(b->g, name) >= 0;
 }
 
-// A temporary, and so its statement, has the name of its node; a numbered node has none.
+// A temporary and its statement have the name of their node; a numbered node has no name.
 static Name temp_name(GraphBuild *b, int x) {
     const char *label = node(b, x)->label;
     bool named = label && (*label < '0' || *label > '9');
@@ -146,7 +146,7 @@ static bool check_posts(GraphBuild *b) {
     return true;
 }
 
-// A write becomes the storage of its operand if that has none yet and fits.
+// A write becomes the storage of its operand if that has none yet and the shapes agree.
 static void claim(GraphBuild *b, int w) {
     const GraphNode *n = node(b, w);
     b->tensor[w] = add_tensor(b, n->name, n, ROLE_OUTPUT, n->ndims, n->dim);
@@ -226,16 +226,16 @@ static const Expr *identity_of(GraphBuild *b, Reduce op, Type type) {
 
 // --- Values ------------------------------------------------------------------------------------
 
-// The value of a view with border `identity` outside of its input.
+// The value that replaces elements of a view with border `identity` outside its input.
 typedef struct Outside {
-    bool skip;     // the instance does not exist
+    bool skip;     // the iteration is excluded
     bool products; // also for the operands of a product
-    Reduce op;     // ASSIGN: 0, else the identity of this
+    Reduce op;     // ASSIGN: the value is 0; otherwise the identity of this reduction
 } Outside;
 
 static const Expr *value(GraphBuild *b, int x, const Affine *const *at, Type want, Outside outside);
 
-// Whether e >= 0 for all iterations and all sizes; false when that is not evident.
+// Is e >= 0 for all iterations and all sizes? False if that is not obvious.
 static bool evident(GraphBuild *b, const Affine *e) {
     const Affine *least = affine_const(b->x, e->constant);
     for (int i = 0; i < e->n; i++) {
@@ -284,7 +284,8 @@ static const Expr *view_border(GraphBuild *b, const GraphNode *n, Type want, Out
     return zero_of(b, want);
 }
 
-// The conditions, each >= 0, under which the element of the view exists, and its input's indices.
+// The conditions, each >= 0, under which the element of the view exists, and the indices of its
+// input.
 static Guards view_guards(GraphBuild *b, int x, const ViewMapping *m, const Affine *const *at,
                           const Affine **inner) {
     const GraphNode *n = node(b, x), *in = node(b, n->input[0]);
@@ -319,7 +320,7 @@ static const Expr *view_value(GraphBuild *b, int x, const Affine *const *at, Typ
         for (int i = 0; i < guards.n; i++) vec_push(b->p->arena, &b->constraints, guards.at[i]);
         guards.n = 0;
     }
-    if (guards.n) outside.skip = false; // of a view below, only where this one is inside
+    if (guards.n) outside.skip = false; // views below apply only where this one is inside
     const Expr *e = value(b, n->input[0], inner, want, outside);
     if (!guards.n) return e;
     return expr_select(b->x, inside_test(b, &guards), e, view_border(b, n, want, outside));
@@ -331,7 +332,7 @@ static Type common_type(const GraphBuild *b, const GraphNode *n, int from) {
     return t;
 }
 
-// Type of the operands of an op computed in `want`.
+// The type of the operands of an op that is computed in `want`.
 static Type operand_type(const GraphBuild *b, const GraphNode *n, Type want) {
     switch (op_info[n->op].class) {
     case OP_COMPARE: return common_type(b, n, 0);
@@ -350,7 +351,7 @@ static const Expr *joined(GraphBuild *b, ExprOp op, int n, const Expr *const *ar
     return e;
 }
 
-// An element-wise op on values, operands joined two by two where there are more.
+// An element-wise op on values; more than two operands are combined pair by pair.
 static const Expr *op_value(GraphBuild *b, const GraphNode *n, const Affine *const *at, Type want,
                             Outside outside) {
     if (n->op == OP_CAST) {
@@ -506,7 +507,7 @@ static bool add_sizes(GraphBuild *b) {
         } else if (dim_needed(b, d)) {
             Diag *diag = graph_report_at(g, g->source, dim->range, DIAG_GRAPH_SIZE_OPEN, dim->name);
             diag_note(g->diags, diag, (Range){0}, DIAG_GRAPH_SIZE_OPEN_NOTE, dim->name);
-            return false; // one size often settles others
+            return false; // one size often determines others
         }
     }
     for (int i = 0; i < g->requires.n; i++) {
@@ -517,8 +518,8 @@ static bool add_sizes(GraphBuild *b) {
     return true;
 }
 
-// Iterators are named after their dimension in lower case, where that is no dimension itself;
-// otherwise with an `i` before it.
+// An iterator has the name of its dimension in lower case, or, if that is a dimension too, with an
+// `i` in front.
 static void name_iters(GraphBuild *b) {
     Graph *g = b->g;
     for (int d = 0; d < g->dims.n; d++) {

@@ -1,12 +1,15 @@
-// What the files of the graph share; graph.h is the interface.
+// Declarations shared by the files of the graph; graph.h is the interface.
 //
 //   graph.c        building nodes: checks and types
 //   graph_index.c  relations and index expressions: text, linear forms, solving a view for its
-//   input's indices graph_size.c   sizes from relations graph_build.c  the Program graph_text.c
-//   text and Graphviz graph_nn.c     compositions
+//                  input's indices
+//   graph_size.c   sizes from relations
+//   graph_build.c  conversion to a Program
+//   graph_text.c   text and Graphviz
+//   graph_nn.c     compositions
 //
-// Index expressions are Affines in the graph's own pool: iterator number d stands for the index of
-// dimension d, and parameter number d for its size.
+// Index expressions are Affines in the graph's own pool: iterator d is the index of dimension d,
+// and parameter d is its size.
 #ifndef LW_LANG_GRAPH_IMPL_H
 #define LW_LANG_GRAPH_IMPL_H
 

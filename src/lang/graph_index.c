@@ -1,14 +1,16 @@
-// Relations between indices and sizes: their text, their linear forms, and solving them.
+// Relations between indices and sizes: parsing, printing, linear forms, and solving them.
 //
-//     relations := relation { "," relation }          relation := sum "=" sum
-//     sum := product { ("+" | "-") product }          product := factor { ("*" | "/" | "%") factor
-//     } factor := INTEGER | DIM | "size" "(" DIM ")" | ("min" | "max") "(" sum "," sum ")"
-//             | "(" sum ")" | "-" factor
+//     relations := relation { "," relation }
+//     relation  := sum "=" sum
+//     sum       := product { ("+" | "-") product }
+//     product   := factor { ("*" | "/" | "%") factor }
+//     factor    := INTEGER | DIM | "size" "(" DIM ")" | ("min" | "max") "(" sum "," sum ")"
+//                | "(" sum ")" | "-" factor
 //
-// Solving a view: its input's dimensions are the unknowns, its own are known. A relation with one
-// unknown u says a·u + b = 0, so u = -b/a, and where a is not ±1 the element exists only if the
-// division is exact. Relations with several unknowns are mixed-radix numbers: in
-// K = M*size(N) + N the strides 1 and size(N) chain, so N = K % size(N) and M = K / size(N).
+// To solve a view, the indices of its input's dimensions are the unknowns and its own are known. A
+// relation with one unknown u has the form a·u + b = 0, so u = -b/a; if a is not ±1, the element
+// exists only if the division is exact. A relation with several unknowns is a mixed-radix number:
+// in K = M*size(N) + N the strides are 1 and size(N), so N = K % size(N) and M = K / size(N).
 #include "lang/graph_impl.h"
 
 #include "base/nearest.h"
@@ -92,7 +94,7 @@ static const char *nth_dim(const void *graph, size_t i) {
     return i < (size_t)g->dims.n ? g->dims.at[i].name : NULL;
 }
 
-// It is missed once: a dimension that was not there is there from then on.
+// An unknown dimension is reported once: it is then added to the graph.
 bool cursor_dim(Cursor *c, const char *word, size_t len, int *out) {
     Name name = name_intern(c->g->names, word, len);
     *out = graph_find_dim(c->g, name);
@@ -113,7 +115,7 @@ static bool same_word(const char *word, size_t len, const char *keyword) {
     return strlen(keyword) == len && !memcmp(word, keyword, len);
 }
 
-// size(D), min(a, b), max(a, b); the word and the parenthesis are behind the cursor.
+// size(D), min(a, b), max(a, b), after the word and the parenthesis.
 static bool parse_call(Cursor *c, const char *word, size_t len, const Affine **out) {
     if (same_word(word, len, "size")) {
         const char *name;
@@ -239,7 +241,7 @@ void index_print(Text *out, const Graph *g, const Affine *a) {
     Text t = {.arena = arena};
     affine_print(&t, a, &(PrintNames){.iters = iters, .params = params});
     for (const char *s = text_str(&t); *s; s++)
-        if (*s != '`') text_char(out, *s); // names that Program text has to quote are plain here
+        if (*s != '`') text_char(out, *s); // Program text quotes some names; here they are plain
 }
 
 void relations_print(Text *out, const Graph *g, int n, const Relation *r) {
@@ -313,10 +315,10 @@ typedef struct ViewSolver {
     const GraphNode *node;
     int nwanted;
     const int *wanted;
-    bool *unknown;             // per dimension: wanted, not known, not solved
-    const Affine **solved;     // per dimension; known ones stand for themselves
+    bool *unknown;             // per dimension: wanted, and neither known nor solved
+    const Affine **solved;     // per dimension; known ones are themselves
     const Affine **size;       // per dimension
-    const Affine **difference; // per relation: left - right; NULL when used up
+    const Affine **difference; // per relation: left - right; NULL: already used
     ViewMapping *out;
 } ViewSolver;
 
@@ -343,7 +345,7 @@ static void settle(ViewSolver *s, int dim, const Affine *index, bool inside) {
     s->out->inside[at] = inside;
 }
 
-// a·u + b = 0; only where a is ±1 when `unit` asks so.
+// Solves a·u + b = 0; with `unit`, only if a is ±1.
 static bool solve_one(ViewSolver *s, const Affine *e, int u, bool unit) {
     const Affine *a, *b;
     if (!index_split(s->x, e, ATOM_ITER, u, &a, &b)) return false;
@@ -361,8 +363,9 @@ static bool solve_one(ViewSolver *s, const Affine *e, int u, bool unit) {
     return true;
 }
 
-// Σ stride·u = e over several unknowns: takes off the unknown with the smallest stride, again and
-// again. Among equal strides, dimensions of size 1 come first: they do not change it.
+// Solves Σ stride·u = e for several unknowns by repeatedly splitting off the unknown with the
+// smallest stride. Among equal strides, dimensions of size 1 come first, because they do not change
+// the stride.
 static bool solve_radix(ViewSolver *s, const Affine *e, int n) {
     const Affine **stride = arena_new_n(s->g->arena, const Affine *, s->g->dims.n);
     int sign = 0;
@@ -393,7 +396,7 @@ static bool solve_radix(ViewSolver *s, const Affine *e, int n) {
     return true;
 }
 
-// One step: the first relation that gives something, simplest kind first.
+// One step: uses the first relation that gives a solution, simplest kind first.
 static bool solve_step(ViewSolver *s) {
     for (int pass = 0; pass < 3; pass++)
         for (int r = 0; r < s->node->nrelations; r++) {
@@ -412,7 +415,7 @@ static bool solve_step(ViewSolver *s) {
     return false;
 }
 
-// A relation over known dimensions alone would hold for some elements only.
+// A remaining relation between known dimensions would hold for some elements only.
 static bool check_left_over(ViewSolver *s) {
     for (int r = 0; r < s->node->nrelations; r++) {
         if (!s->difference[r]) continue;
@@ -423,7 +426,7 @@ static bool check_left_over(ViewSolver *s) {
     return true;
 }
 
-// Relations of sizes alone, and those that are about another input, take no part.
+// Relations of sizes, and relations about another input, are ignored.
 static bool takes_part(const ViewSolver *s, const Affine *e, int nknown, const int *known) {
     if (!e->has_iter) return false;
     for (int d = 0; d < s->g->dims.n; d++) {

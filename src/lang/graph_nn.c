@@ -1,4 +1,4 @@
-// Compositions: the operations of LoopTool's tensors and nn module, each a few nodes of the graph.
+// Compositions: the operations of LoopTool's tensors and nn module, each built from a few nodes.
 #include "lang/graph_impl.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static Dims dims_of(const Graph *g, int x) {
     return d;
 }
 
-// Puts `to` where `from` was.
+// Replaces dimension `from` by `to`.
 static void replace_dim(Dims *d, int from, int to) {
     for (int i = 0; i < d->n; i++)
         if (d->at[i] == from) d->at[i] = to;
@@ -43,7 +43,7 @@ static bool there(const Graph *g, int x, int dim) {
     return x >= 0 && x < g->nodes.n && dim >= 0 && dim < g->dims.n;
 }
 
-// A dimension that is asked for and is not one of x.
+// Reports a requested dimension that x does not have.
 static bool lacks(Graph *g, int x, int dim) {
     if (graph_has_dim(&g->nodes.at[x], dim)) return false;
     graph_report(g, DIAG_GRAPH_LACKS_DIM, g->dims.at[dim].name);
@@ -116,7 +116,7 @@ int graph_pad(Graph *g, int x, int from, int to, int64_t before, int64_t after, 
     return graph_view(g, x, d.n, d.at, r, border);
 }
 
-// Inputs that are joined along the same dimension get it under other names: each needs its own.
+// Inputs concatenated along the same dimension get it renamed, because each needs its own.
 static int own_dimension(Graph *g, int x, int i, const int *dims, int *dim) {
     *dim = dims[i];
     for (int k = 0; k < i; k++)
@@ -180,7 +180,7 @@ int graph_split(Graph *g, int x, int from, int outer, int inner, int64_t inner_s
 
 // --- Windows -----------------------------------------------------------------------------------
 
-// Positions replace the dimension, taps follow at the end. The number of positions counts the
+// Positions replace the dimension; taps follow at the end. The number of positions includes the
 // padding at both ends.
 int graph_window(Graph *g, int x, int n, const GraphWindow *w, int border) {
     Dims d = dims_of(g, x);
@@ -208,7 +208,7 @@ int graph_conv(Graph *g, int x, int weights, int n, const GraphWindow *w, int ns
     int windows = graph_window(g, x, n, w, GRAPH_BORDER_IDENTITY);
     int product = graph_binary(g, OP_MUL, windows, weights);
     if (product < 0) return GRAPH_BAD;
-    // The dimensions of x in order, with the summed ones replaced by those that only the weights
+    // The dimensions of x in order; the summed ones are replaced by those that only the weights
     // have.
     Dims keep = {0}, of_x = dims_of(g, windows), of_w = dims_of(g, weights), gone = {0};
     for (int i = 0; i < n; i++) add_dim(&gone, w[i].taps);

@@ -1,33 +1,33 @@
-// Sizes of dimensions from relations, in any direction.
+// Computes the sizes of dimensions from relations, in any direction.
 //
 // Every relation gives an equation over sizes, E = 0:
-//   explicit   size(B) = size(A) + 2: as it stands. It must hold exactly.
-//   derived    H = 2*Ho + Kh: the largest index on the left is the largest on the right, so
-//              size(H) - 1 = 2*(size(Ho) - 1) + size(Kh) - 1. It only proposes sizes, rounding
-//              down: an input may be larger than what a view reads of it.
-// An equation with one unknown left, in which it is linear, is solved for it. Explicit equations go
-// first, and a dimension that one defines, size(u) = ..., waits for it. All derived equations that
-// propose a size for the same unknown must propose the same. When nothing can be solved any more
-// the next dimension of a read becomes a parameter, and it goes on.
+//   explicit   size(B) = size(A) + 2: as written. It must hold exactly.
+//   derived    H = 2*Ho + Kh: the largest indices of both sides are equal, so
+//              size(H) - 1 = 2*(size(Ho) - 1) + size(Kh) - 1. It only proposes a size, rounded
+//              down: an input may be larger than the part that a view reads.
+// An equation with one remaining unknown, in which it is linear, is solved for that unknown.
+// Explicit equations come first, and a dimension defined by one, size(u) = ..., waits for it. All
+// derived equations for the same unknown must propose the same size. If nothing more can be solved,
+// the next dimension of a read becomes a parameter, and solving continues.
 //
-// What cannot be decided now, because parameters occur, becomes a Require of the Program: explicit
-// equations, proposals that must agree, sizes that must not be negative.
+// Conditions that depend on parameters become Requires of the Program: explicit equations,
+// proposals that must agree, sizes that must not be negative.
 #include "lang/graph_impl.h"
 
 #include "base/checked.h"
 
 typedef struct SizeEquation {
-    const Affine *zero; // over sizes
+    const Affine *zero; // in terms of sizes
     const Relation *from;
     bool derived;
-    bool done; // nothing in it is unknown any more
+    bool done; // all its sizes are known
 } SizeEquation;
 
 typedef struct GraphSizes {
     Graph *g;
     Exprs *x;
     const Affine **known; // per dimension
-    const Relation **by;  // per dimension: the relation it was solved from
+    const Relation **by;  // per dimension: the relation that gave its size
     VEC(SizeEquation) equations;
     bool failed;
 } GraphSizes;
@@ -38,8 +38,8 @@ static void add_equation(GraphSizes *s, const Affine *zero, const Relation *from
     vec_push(s->g->arena, &s->equations, ((SizeEquation){zero, from, derived, false}));
 }
 
-// The equation that the largest index of `x` is reached:  x = rest  with `rest` linear in indices,
-// those with a negative factor standing at 0.
+// The equation that x reaches its largest index, where x = rest and `rest` is linear in indices.
+// Indices with a negative factor are 0 there.
 static const Affine *largest(GraphSizes *s, int x, const Affine *rest) {
     Exprs *e = s->x;
     const Affine *sum = affine_add_const(e, affine_param(e, x), -1);
@@ -54,7 +54,8 @@ static const Affine *largest(GraphSizes *s, int x, const Affine *rest) {
     return affine_sub(e, sum, rest);
 }
 
-// How many dimensions have a positive and a negative factor; the last of each with factor ±1.
+// The numbers of dimensions with a positive and with a negative factor, and the last of each with
+// factor ±1.
 typedef struct Sides {
     int positive, negative, unit_positive, unit_negative;
 } Sides;
@@ -76,8 +77,8 @@ static bool find_sides(GraphSizes *s, const Affine *e, Sides *out) {
     return true;
 }
 
-// x on one side, alone and with factor 1; everything else on the other. Without such an x, or with
-// nothing but x (a slice at a constant), sizes do not follow.
+// Puts x, alone and with factor 1, on one side and everything else on the other. Without such an x,
+// or with nothing else (a slice at a constant), the relation does not determine sizes.
 static void add_derived(GraphSizes *s, const Relation *r) {
     const Affine *e = affine_sub(s->x, r->left, r->right), *factor, *rest;
     Sides sides;
@@ -104,7 +105,7 @@ static void add_relation(GraphSizes *s, const Relation *r) {
 
 enum { NONE = -1, SEVERAL = -2 };
 
-// The unknown size that occurs, or NONE, or SEVERAL.
+// The only unknown size in the expression, or NONE, or SEVERAL.
 static int unknown_of(const GraphSizes *s, const Affine *e) {
     int found = NONE;
     for (int i = 0; i < e->n && found != SEVERAL; i++) {
@@ -146,7 +147,7 @@ static void require_zero(GraphSizes *s, const Affine *e, const Relation *from, c
     add_require(s, affine_scale(s->x, e, -1), from, why);
 }
 
-// a·u + b = 0
+// Solves a·u + b = 0 for u.
 static const Affine *proposal(GraphSizes *s, const SizeEquation *eq, int u) {
     const Affine *a, *b;
     if (!index_split(s->x, eq->zero, ATOM_PARAM, u, &a, &b)) return NULL;
@@ -209,7 +210,7 @@ static bool is_size_of(const Affine *e, int u) {
            e->term[0].atom->kind == ATOM_PARAM && e->term[0].atom->index == u;
 }
 
-// Whether an explicit equation size(u) = ... will give u once more is known.
+// Will an explicit equation size(u) = ... give u once more sizes are known?
 static bool explicit_pending(const GraphSizes *s, int u) {
     for (int i = 0; i < s->equations.n; i++) {
         const SizeEquation *eq = &s->equations.at[i];
@@ -219,7 +220,7 @@ static bool explicit_pending(const GraphSizes *s, int u) {
     return false;
 }
 
-// Takes the first proposal for some unknown and compares it with all others for the same one.
+// Takes the first proposal for some unknown and compares it with all others for the same unknown.
 static bool solve_derived(GraphSizes *s, bool wait) {
     int unknown = -1;
     const Affine *size = NULL;
@@ -238,7 +239,7 @@ static bool solve_derived(GraphSizes *s, bool wait) {
     return size != NULL;
 }
 
-// The next dimension of a read that is not known; those that an explicit equation defines come
+// The next dimension of a read that is not known. Dimensions defined by an explicit equation come
 // last.
 static bool next_parameter(GraphSizes *s) {
     Graph *g = s->g;
@@ -259,7 +260,7 @@ static bool next_parameter(GraphSizes *s) {
     return dim != NONE;
 }
 
-// Explicit equations hold exactly: now, or when the parameters are bound.
+// Explicit equations must hold exactly: now, or when the parameters are bound.
 static void verify(GraphSizes *s) {
     for (int i = 0; i < s->equations.n; i++) {
         SizeEquation *eq = &s->equations.at[i];

@@ -1,13 +1,21 @@
-// A graph as text, one line each:
+// Prints and parses a graph as text, one line per dimension, relation or node:
 //
 //     graph conv
-//     dim N                           a dimension; `dim Kh = 3`: of that size; `param Ho`: a
-//     parameter relate size(B) = size(A) + 2 %0 = read I f32 [N, C, H, W] %1 = const f32 0.5 %2 =
-//     index i64 [i, j] i - j %3 = view %0 [N, C, Ho, Kh] where H = Ho + Kh border identity %4 = mul
-//     %3 %1 [N, C, Ho, Kh] %5 = add %4 [N, Ho] pre %9 %6 = relu %5 [N, Ho] post %7 = cast f16 %6 %8
-//     = place add %6 %7 [M] where M = N, M = K + size(N) border %1 %9 = write O %6 [N, Ho]
+//     dim N                      a dimension; `dim Kh = 3` has that size; `param Ho` is a parameter
+//     relate size(B) = size(A) + 2
+//     %0 = read I f32 [N, C, H, W]
+//     %1 = const f32 0.5
+//     %2 = index i64 [i, j] i - j
+//     %3 = view %0 [N, C, Ho, Kh] where H = Ho + Kh border identity
+//     %4 = mul %3 %1 [N, C, Ho, Kh]
+//     %5 = add %4 [N, Ho] pre %9
+//     %6 = relu %5 [N, Ho] post
+//     %7 = cast f16 %6
+//     %8 = place add %6 %7 [M] where M = N, M = K + size(N) border %1
+//     %9 = write O %6 [N, Ho]
 //
-// `#` begins a comment. Nodes may have any name after the %; printing numbers them.
+// `#` begins a comment. A node may have any name after the %; printing numbers nodes without a
+// name.
 #include "lang/graph_impl.h"
 
 #include "base/nearest.h"
@@ -43,7 +51,7 @@ static bool is_word(const char *c) {
     return !*c;
 }
 
-// A node by its name, or by its number where it has none of its own.
+// Prints a node's name, or its number if it has no name.
 static void print_ref(Text *out, const Graph *g, int x) {
     Name label = g->nodes.at[x].label;
     bool named = label && (*label < '0' || *label > '9') && is_word(label);
@@ -124,7 +132,7 @@ void graph_print(Text *out, const Graph *g) {
     }
 }
 
-// Reads and writes are boxes, views dashed, the rest ellipses.
+// Reads and writes are boxes, views are dashed, other nodes are ellipses.
 void graph_dot(Text *out, const Graph *g) {
     text_printf(out, "digraph %s {\n    rankdir=TB;\n    node [fontname=\"monospace\"];\n",
                 g->name);
@@ -152,12 +160,12 @@ void graph_dot(Text *out, const Graph *g) {
 
 typedef struct TextLabel {
     Name name;
-    int node; // GRAPH_BAD when its line was wrong
+    int node; // GRAPH_BAD if its line had an error
 } TextLabel;
 
 typedef struct GraphParser {
     Graph *g;
-    Cursor c; // on the line in progress
+    Cursor c; // on the current line
     bool named;
     VEC(TextLabel) labels;
 } GraphParser;
@@ -239,7 +247,7 @@ static bool parse_node(GraphParser *p, int *out) {
     return true;
 }
 
-// Node references up to something else; -1 after a report.
+// Node references, up to another token; -1 after a report.
 static int parse_nodes(GraphParser *p, int *out) {
     int n = 0;
     for (;; n++) {
@@ -423,7 +431,7 @@ static bool parse_right(GraphParser *p, int *out) {
     return true;
 }
 
-// "%name = ...". A line that is wrong still defines its name, so that uses of it are not reported.
+// "%name = ...". A line with an error still defines its name, so that its uses are not reported.
 static bool parse_definition(GraphParser *p) {
     const char *word;
     size_t len;

@@ -6,11 +6,11 @@
 
 enum { // declared limits, beside those of program.h
     TC_MAX_SOURCE = 1 << 20,
-    TC_MAX_BAD = 8,           // bytes that mean nothing, before the rest is not looked at
-    TC_MAX_NESTING = 256,     // of parentheses, operators and calls in one expression
+    TC_MAX_BAD = 8,           // invalid bytes to report before the rest is ignored
+    TC_MAX_NESTING = 256,     // depth of parentheses, operators and calls in one expression
     TC_MAX_WHERE = 1024,      // clauses of one `where`
-    TC_MAX_CALL_DEPTH = 64,   // functions calling functions
-    TC_MAX_INLINED = 1 << 14, // statements and calls brought in by calls, over the whole file
+    TC_MAX_CALL_DEPTH = 64,   // depth of functions that call functions
+    TC_MAX_INLINED = 1 << 14, // statements and calls that calls bring in, over the whole file
 };
 
 // --- Tokens --------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ typedef enum TcTok {
 
 typedef struct TcToken {
     TcTok kind;
-    bool first; // of its line
+    bool first; // it is the first token of its line
     bool init;
     uint8_t op; // ExprOp of TOK_OP, Reduce of TOK_ASSIGN
     char c;
@@ -50,7 +50,7 @@ typedef struct TcLexer {
     DiagList *diags;
     const char *text;
     uint32_t at, len;
-    int nbad; // bytes that mean nothing
+    int nbad; // number of invalid bytes
     Name name_def, name_where;
 } TcLexer;
 
@@ -74,7 +74,7 @@ struct TcNode {
     uint8_t kind, op;
     uint16_t height;
     int n;
-    Range range, head; // head: the operator, the name
+    Range range, head; // `head` is the operator or the name
     union {
         int64_t i;
         double f;
@@ -87,9 +87,9 @@ typedef struct TcParam {
     Name name;
     Type type; // NONE: to be inferred (results only)
     bool shaped;
-    int rank; // when shaped
+    int rank; // if it has a shape
     TcNode **dim;
-    Range range, name_range; // the whole of it, its name
+    Range range, name_range; // of the whole parameter, and of its name
 } TcParam;
 
 typedef enum WhereKind { WHERE_RANGE, WHERE_LET, WHERE_EXISTS } WhereKind;
@@ -112,8 +112,8 @@ struct TcFor {
     Name name;
     Range range; // of the name
     TcNode *a, *b;
-    const TcFor *up; // the one around it
-    int depth;       // of those around it
+    const TcFor *up; // the surrounding `for`
+    int depth;       // number of surrounding `for`s
 };
 
 typedef struct TcStmt TcStmt;
@@ -152,17 +152,17 @@ struct TcFunc {
     TcStmt *stmts;
     FuncState state;
     bool broken;   // had syntax errors
-    bool headless; // even its header had: nothing is known about its names
-    int depth;     // of calls below it
+    bool headless; // its header has errors: nothing is known about its names
+    int depth;     // depth of the calls below it
     VEC(TcFunc *) calls;
-    struct TcChecker *checker; // of a checked function: what inference needs
+    struct TcChecker *checker; // of a checked function, for inference
 };
 
 typedef struct TcFile {
     VEC(TcFunc *) funcs;
     Set by_name;
     VEC(TcFunc *) checked; // callees before their callers
-    int inlined;           // statements of callees, in all functions
+    int inlined;           // statements of callees in all functions
 } TcFile;
 
 void tc_parse_file(TcFile *file, Arena *arena, Names *names, const Source *source, DiagList *diags);
@@ -176,7 +176,7 @@ typedef enum TcBuiltinKind {
     BUILTIN_CLAMP,
     BUILTIN_MIRROR,
     BUILTIN_CONCAT,
-    BUILTIN_NONE, // known elsewhere, not here: `instead` says what to write
+    BUILTIN_NONE, // known in other languages only: `instead` says what to write
 } TcBuiltinKind;
 
 typedef struct TcBuiltin {
@@ -189,14 +189,14 @@ typedef struct TcBuiltin {
 const TcBuiltin *tc_builtin(const char *name, size_t len); // NULL
 const char *tc_type_name_at(int i);                        // likewise
 const TcBuiltin *tc_builtin_at(int i);                     // the table in order; NULL past its end
-Type tc_type_name(const char *name, size_t len);           // NONE when it is no type
+Type tc_type_name(const char *name, size_t len);           // NONE if it is not a type
 
 // --- Hints ---------------------------------------------------------------------------------------
-// What to write instead of a statement's word, or of a function, of another language; NULL.
+// The suggested replacement for a statement word or a function of another language; NULL: none.
 const char *tc_word_hint(const char *word);
 const char *tc_function_hint(const char *word);
 const char *tc_range_hint(const char *word);
-// The same of a sign at text[at], or of two from the one before it.
+// The same for the sign at text[at], or for two signs of which it is the second.
 const char *tc_sign_hint(const char *text, uint32_t len, uint32_t at);
 
 #endif

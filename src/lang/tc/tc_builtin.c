@@ -1,6 +1,6 @@
-// The tables of names: types, under the paper's and the sized spellings, and builtin functions.
-// Both are sorted and searched by halving; test_tc checks the order and that no operation of
-// expr.def is missing.
+// The tables of names: types, with the paper's and the sized spellings, and builtin functions. Both
+// are sorted for binary search; test_tc checks the order and that no operation of expr.def is
+// missing.
 #include "lang/tc/tc.h"
 
 #include <string.h>

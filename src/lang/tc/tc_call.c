@@ -2,9 +2,9 @@
 //
 //     (O2, O3) = f(A, B, 2)      O = f(A)      O = concat(A, B)      O = concat(A, B, axis = 0)
 //
-// A call is inlined: the callee's statements are checked once more in a TcFrame of their own, where
-// its parameters name the caller's tensors, its sizes the extents of the arguments, its results the
-// tensors on the left; its temporaries become temporaries of the caller. Sizes that must agree
+// A call is inlined: the callee's statements are checked again in their own TcFrame, in which its
+// parameters name the caller's tensors, its sizes the extents of the arguments, and its results the
+// tensors on the left. Its temporaries become temporaries of the caller. Sizes that must agree
 // become preconditions.
 //
 // concat writes each operand into its part of the result, with one statement per operand.
@@ -14,7 +14,7 @@
 
 #include "base/nearest.h"
 
-// The results of something that failed: known by name, silent from here on.
+// The results of a failed call: they are defined, and no more errors about them are reported.
 static void poison_targets(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     ck->poisoned = true;
     for (int i = 0; i < s->ntargets; i++) {
@@ -47,7 +47,7 @@ static int tensor_argument(TcChecker *ck, TcFrame *frame, const TcNode *n, const
     return -1;
 }
 
-// Whether a result is also an argument (or a result twice): it would change while it is read.
+// Is a result also an argument, or a result twice? It would change while it is read.
 static bool is_aliased(TcChecker *ck, const TcStmt *s) {
     const TcNode *call = s->value;
     for (int i = 0; i < s->ntargets; i++) {
@@ -221,7 +221,7 @@ static void bind_scalar(TcInlining *c, const TcParam *p, const TcNode *arg) {
     s->value = a;
 }
 
-// A float (or bool) scalar given as an expression: computed into a temporary first.
+// A float (or bool) scalar given as an expression is computed into a temporary first.
 static void bind_value(TcInlining *c, const TcParam *p, const TcNode *arg) {
     TcChecker *ck = c->ck;
     ck->reads.n = ck->uses.n = 0;
@@ -249,7 +249,7 @@ static void bind_value(TcInlining *c, const TcParam *p, const TcNode *arg) {
     tc_put_work(ck, &w);
 }
 
-// A dimension that is a name takes the extent of the first argument that has it.
+// A dimension that is a name gets the extent of the first argument that has it.
 static void bind_sizes(TcInlining *c, const TcParam *p, int tensor) {
     TcChecker *ck = c->ck;
     for (int d = 0; d < p->rank; d++) {
@@ -273,7 +273,8 @@ static bool names_known(TcInlining *c, const TcNode *n) {
     return known;
 }
 
-// A dimension of the callee's signature in the caller's sizes; NULL when a name in it has no value.
+// A dimension of the callee's signature in terms of the caller's sizes; NULL if a name in it has no
+// value.
 static const Affine *dimension(TcInlining *c, const TcNode *n) {
     TcChecker *ck = c->ck;
     if (!names_known(c, n)) return NULL;
@@ -285,7 +286,7 @@ static const Affine *dimension(TcInlining *c, const TcNode *n) {
     return a;
 }
 
-// Dimensions that were bound by another argument, or are numbers or expressions, must agree.
+// Dimensions that another argument has bound, or that are numbers or expressions, must agree.
 static void require_sizes(TcInlining *c, const TcParam *p, int tensor, const TcNode *arg) {
     TcChecker *ck = c->ck;
     for (int d = 0; d < p->rank; d++) {
@@ -312,8 +313,7 @@ static int bind_tensor(TcInlining *c, const TcParam *p, const TcNode *arg) {
     c->ok = c->ok && t >= 0;
     if (t < 0) return -1;
     const Ten *ten = &ck->tens.at[t];
-    if (ten->weak &&
-        tc_type_fits(p->type, ten->type, ten->weak)) // literals take the type asked for
+    if (ten->weak && tc_type_fits(p->type, ten->type, ten->weak)) // literals take the expected type
         tc_join_type(ck, t, p->type, WEAK_NOT, arg->range);
     Type type = tc_tensor_type(ck, t);
     if (ten->rank != p->rank) {
@@ -363,14 +363,13 @@ static void bind_arguments(TcInlining *c) {
         if (tensor[i] >= 0) require_sizes(c, &c->func->input[i], tensor[i], call->arg[i]);
 }
 
-// The declared shape of a result, in the caller's sizes: it fixes the shape of the tensor on the
-// left.
+// The declared shape of a result, in the caller's sizes, fixes the shape of the tensor on the left.
 static void bind_shape(TcInlining *c, const TcParam *p, int tensor, Range range) {
     TcChecker *ck = c->ck;
     const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
     Ten *t = &ck->tens.at[tensor];
     bool shaped = t->size || t->defs > 0 || t->size_param;
-    if (shaped && t->rank == p->rank) bind_sizes(c, p, tensor); // names that no argument has
+    if (shaped && t->rank == p->rank) bind_sizes(c, p, tensor); // binds names that no argument has
     for (int d = 0; d < p->rank && c->ok; d++) {
         size[d] = dimension(c, p->dim[d]);
         c->ok = size[d] != NULL;
@@ -419,7 +418,7 @@ static bool counts_agree(TcChecker *ck, const TcStmt *s, const TcFunc *f) {
     return false;
 }
 
-// The callee itself must be fine; it is checked first if it was not yet.
+// The callee must be correct; it is checked first if it was not checked yet.
 static bool callee_is_sound(TcChecker *ck, const TcStmt *s, TcFunc *f) {
     if (f->state == FUNC_BUSY) {
         Diag *d = diag_report(ck->diags, s->value->range, DIAG_TC_RECURSION, f->name);
@@ -472,8 +471,8 @@ static bool report_form(TcChecker *ck, TcFrame *frame, const TcStmt *s, DiagId i
     return true;
 }
 
-// Whether an unknown name on the right is meant as a function: it has results on the left or
-// tensors as arguments.
+// Is an unknown name on the right meant as a function? It then has results on the left or tensors
+// as arguments.
 static bool calls_unknown(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     const TcNode *v = s->value;
     if (s->tuple) return true;
@@ -494,7 +493,7 @@ bool tc_call_stmt(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     bool is_call = v->kind == NODE_CALL && !tc_find(ck, frame, v->name);
     TcFunc *f = is_call ? tc_find_func(ck->file, ck->arena, v->name) : NULL;
     const TcBuiltin *b = is_call ? tc_builtin(v->name, strlen(v->name)) : NULL;
-    if (f && b && s->subscripts) f = NULL; // O(i) = clamp(A(i)) is the builtin's
+    if (f && b && s->subscripts) f = NULL; // O(i) = clamp(A(i)) means the builtin
     if (f) b = NULL;
     bool joins = b && b->kind == BUILTIN_CONCAT;
     if (is_call && !f && !b && calls_unknown(ck, frame, s)) {

@@ -1,11 +1,11 @@
-// Functions and statements: names, types of tensors, and the Program that comes out.
+// Checks functions and statements: names, types of tensors, and the resulting Program.
 //
 // One round checks all statements in order and keeps each as a TcWork. The type of a tensor is the
-// common type of all its definitions, so a type may still grow after it was read; then the round is
-// repeated with what was learnt (types only grow, so that ends). After that the statements are
-// emitted with conversions to the final types. Inference runs after all functions are checked: it
-// finds ranges, and replaces stand-ins for inferred extents (A.0 of a tensor that is itself
-// computed).
+// common type of all its definitions, so it may still grow after it was read. In that case the
+// round is repeated with the types found so far; types only grow, so this ends. Then the statements
+// are emitted with conversions to the final types. Inference runs after all functions are checked:
+// it finds ranges, and replaces the placeholders for inferred extents (A.0 of a tensor that is
+// itself computed).
 #include "lang/tc/tc.h"
 
 #include "base/nearest.h"
@@ -37,8 +37,8 @@ Sym *tc_add_sym(TcChecker *ck, TcFrame *frame, Name name, SymKind kind, Range ra
     return s;
 }
 
-// Not where a function is inlined, nor in one of which something could not be read: that may be
-// what a warning misses.
+// There are no warnings for an inlined function, nor for a function with a syntax error, which may
+// be the cause of the warning.
 Diag *tc_warn(TcChecker *ck, Range range, DiagId id, ...) {
     if (ck->frame->caller || ck->func->broken || diag_was_reported(ck->diags, range, id))
         return NULL;
@@ -54,7 +54,7 @@ bool tc_is_reserved(Name name) {
     return tc_builtin(name, len) || tc_type_name(name, len);
 }
 
-// Coordinates are called y0 and j1 more often than Bessel's functions are called at all.
+// y0 and j1 are more often names of coordinates than calls of Bessel functions.
 bool tc_is_coordinate(Name name) {
     return (name[0] == 'j' || name[0] == 'y') && (name[1] == '0' || name[1] == '1') && !name[2];
 }
@@ -71,7 +71,7 @@ static bool is_input(const TcFunc *f, Name name) {
     return false;
 }
 
-// Whether the name may be given to a parameter or tensor; reports when not.
+// May a parameter or tensor have this name? Reports if not.
 bool tc_can_define(TcChecker *ck, TcFrame *frame, Name name, Range range) {
     const Sym *old = tc_find(ck, frame, name);
     if (old) {
@@ -89,7 +89,7 @@ bool tc_can_define(TcChecker *ck, TcFrame *frame, Name name, Range range) {
 
 // --- Tensors -------------------------------------------------------------------------------------
 
-// Names of tensors and parameters in use, and how often each served as the base of a fresh one.
+// A name of a tensor or parameter in use, with the count of names derived from it.
 static Used *used_name(TcChecker *ck, Name name) {
     void **slot = set_find(ck->arena, &ck->used, name_hash(name), name, same_used);
     return *slot;
@@ -136,7 +136,7 @@ Type tc_tensor_type(TcChecker *ck, int tensor) {
     return t->weak == WEAK_INT ? TYPE_I32 : t->weak == WEAK_FLOAT ? TYPE_F32 : t->type;
 }
 
-// One definition's type joins those of the others; a change after a use asks for another round.
+// Combines the type of one definition with the others; a change after a use requires another round.
 static void grow_type(TcChecker *ck, Ten *t, Type type, Weak weak) {
     Type old = t->type;
     Weak old_weak = t->weak;
@@ -179,7 +179,7 @@ bool tc_join_type(TcChecker *ck, int tensor, Type type, Weak weak, Range range) 
 
 // --- Extents -------------------------------------------------------------------------------------
 
-// A parameter that stands for an extent until inference has found it.
+// A parameter that represents an extent until inference has found it.
 static const Affine *stand_in(TcChecker *ck, int tensor, int dim, bool origin) {
     Ten *t = &ck->tens.at[tensor];
     if (!t->size_param) {
@@ -229,7 +229,7 @@ void tc_require_equal(TcChecker *ck, const Affine *a, const Affine *b, Range ran
     require(ck, affine_sub(ck->x, b, a), text, range);
 }
 
-// A name no tensor or parameter has yet.
+// A name that no tensor or parameter has.
 Name tc_fresh_name(TcChecker *ck, const char *prefix, Name base) {
     Name name = *prefix ? name_of(ck->names, arena_printf(ck->arena, "%s_%s", prefix, base)) : base;
     Used *first = used_name(ck, name);
@@ -255,7 +255,7 @@ static int add_param(TcChecker *ck, Name name, ParamKind kind, Type type, Range 
     return i;
 }
 
-// Sizes named by the dimensions of a parameter: any name in them that is not known yet.
+// Declares the sizes that the dimensions of a parameter name: all names that are not known yet.
 static void declare_sizes(TcChecker *ck, TcFrame *frame, const TcNode *n) {
     if (n->kind == NODE_NAME) {
         const Sym *old = tc_find(ck, frame, n->name);
@@ -279,7 +279,7 @@ bool tc_rank_fits(TcChecker *ck, int rank, Range range) {
     return false;
 }
 
-// The dimensions of a parameter as sizes; NULL when something was reported.
+// The dimensions of a parameter as sizes; NULL after a report.
 static const Affine **sizes(TcChecker *ck, const TcParam *p) {
     const Affine **size = arena_new_n(ck->arena, const Affine *, p->rank);
     bool ok = tc_rank_fits(ck, p->rank, p->range);
@@ -314,7 +314,7 @@ static Sym *tensor_sym(TcChecker *ck, TcFrame *frame, const TcParam *p) {
 
 static bool is_parameter(const TcParam *p) { return !p->shaped && type_is_integer(p->type); }
 
-// An integer argument: a parameter of the Program.
+// Adds an integer argument as a parameter of the Program.
 static void add_scalar(TcChecker *ck, TcFrame *frame, const TcParam *p) {
     if (!tc_can_define(ck, frame, p->name, p->name_range)) return;
     int i = add_param(ck, p->name, PARAM_SCALAR, p->type, p->name_range);
@@ -367,7 +367,7 @@ static void signature(TcChecker *ck, TcFrame *frame, const TcFunc *f) {
 
 // --- Functions -----------------------------------------------------------------------------------
 
-// Temporaries that statements define.
+// The temporaries that statements define.
 static const char *nth_temporary(const void *of, size_t i) {
     const TcChecker *ck = of;
     for (int t = 0; t < ck->tens.n; t++)
@@ -464,7 +464,7 @@ Module *tc_parse(Arena *arena, Names *names, const Source *source, DiagList *dia
     return m;
 }
 
-// A function fails silently if one that it calls has failed: the cause is reported there.
+// A function fails silently if a function that it calls has failed: the cause is reported there.
 static bool infer_func(TcFunc *f) {
     const DiagList *diags = f->checker->diags;
     int errors = diags->errors;

@@ -1,6 +1,6 @@
-// From checked statements to the Program: conversions to the final types and temporaries for narrow
-// accumulators (tc_emit); then range inference, and extents put in where stand-ins held their place
-// (tc_infer_func).
+// Converts checked statements to the Program: with conversions to the final types, and temporaries
+// for narrow accumulators (tc_emit). Then infers ranges, and replaces placeholders by the inferred
+// extents (tc_infer_func).
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -25,8 +25,8 @@ static bool is_narrow_sum(const TcChecker *ck, const TcWork *w) {
     return sum && type != type_compute(type) && (w->niters > w->nlhs || w->meets);
 }
 
-// What a statement accumulates or assigns, in the type of its tensor. Sums widen before they
-// multiply.
+// The value that a statement accumulates or assigns, in the type of its tensor. Operands of sums
+// are widened before they are multiplied.
 static const Expr *final_value(TcChecker *ck, const TcWork *w, Type type) {
     const Expr *e = tc_coerce(ck, w->value, w->value.weak ? type : w->value.e->type);
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
@@ -57,7 +57,7 @@ static void put_stmt(TcChecker *ck, const TcWork *w, const Access *write, Reduce
     vec_push(ck->arena, &ck->infos, info);
 }
 
-// Indices over all elements of a tensor.
+// Iterators over all elements of a tensor.
 static Iter *element_iters(TcChecker *ck, const TcWork *w, int tensor, int rank) {
     Iter *all = arena_new_n(ck->arena, Iter, w->serial + rank), *iter = all + w->serial;
     for (int i = 0; i < w->serial; i++) all[i] = w->iter[i];
@@ -69,11 +69,10 @@ static Iter *element_iters(TcChecker *ck, const TcWork *w, int tensor, int rank)
     return all;
 }
 
-// A sum into a tensor declared f16 or bf16: an f32 temporary over the indices of the left side
-// takes the sum, and another statement converts it (and adds what was there before).
+// A sum into a tensor declared f16 or bf16. An f32 temporary over the indices of the left side
+// accumulates the sum, and another statement converts it (and adds the old value):
 //     O(2*i) += v      O_sum(i) +=! v                            O(2*i) = O(2*i) + O_sum(i)
-// When several indices meet in one element, as in a scatter, the temporary has the shape of O
-// itself.
+// If several indices write one element, as in a scatter, the temporary has the shape of O itself:
 //     O(I(i)) += v     O_sum(d) = 0    O_sum(I(i)) += v          O(d) = O(d) + O_sum(d)
 static void put_narrow_sum(TcChecker *ck, const TcWork *w) {
     const Access *write = w->write;
@@ -100,7 +99,8 @@ static void put_narrow_sum(TcChecker *ck, const TcWork *w) {
         over.iter = element_iters(ck, w, tensor, rank);
     }
     TcWork sum = *w;
-    sum.nreads -= !w->init; // the last one, of the element itself: the statement below does that
+    // Without the last read, of the element itself; the second statement does that.
+    sum.nreads -= !w->init;
     put_stmt(ck, &sum, apart ? from : access_make(ck->x, temp, rank, write->sub), w->op, apart,
              final_value(ck, w, TYPE_F32));
 
@@ -125,12 +125,12 @@ static void put_tensors(TcChecker *ck) {
     }
 }
 
-// --- Stand-ins -----------------------------------------------------------------------------------
+// --- Placeholders --------------------------------------------------------------------------------
 
 typedef struct Extents {
     TcChecker *ck;
-    const Affine **param; // per parameter: its replacement, NULL: keep
-    uint8_t *state;       // per stand-in: 0 new, 1 at work, 2 done
+    const Affine **param; // per parameter: its replacement; NULL: keep it
+    uint8_t *state;       // per placeholder: 0 new, 1 being resolved, 2 done
 } Extents;
 
 static const Affine *put_in(Extents *x, const Affine *a) {
@@ -139,7 +139,7 @@ static const Affine *put_in(Extents *x, const Affine *a) {
 
 static bool resolve(Extents *x, int k, int depth);
 
-// Resolves the stand-ins that occur in an extent.
+// Resolves the placeholders that occur in an extent.
 static bool resolve_inside(Extents *x, const Affine *a, int depth) {
     if (!a->has_param) return true;
     for (int i = 0; i < a->n; i++) {
@@ -153,7 +153,7 @@ static bool resolve_inside(Extents *x, const Affine *a, int depth) {
     return true;
 }
 
-// The extent a stand-in stands for, free of stand-ins itself; false when it depends on itself.
+// Finds the extent of a placeholder, in terms without placeholders; false if it depends on itself.
 static bool resolve(Extents *x, int k, int depth) {
     TcChecker *ck = x->ck;
     const InferExtent *s = &ck->standins.at[k];
@@ -210,7 +210,7 @@ static void warn_narrowed(TcChecker *ck, const Require *r, int *warned) {
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_BIND_NARROWED_NOTE);
 }
 
-// Preconditions that turned out to be constants: dropped when they hold, reported when they do not.
+// Drops preconditions that are constants. A false one is an error, or only a warning if it says so.
 static bool settle_requires(TcChecker *ck) {
     Program *p = ck->p;
     int n = 0, warned = 0;
@@ -231,8 +231,7 @@ static bool settle_requires(TcChecker *ck) {
     return ok;
 }
 
-// Padding that turned out never to matter leaves no constraint behind: at the far end of every
-// index it still holds.
+// Does a padding constraint hold even at the extreme value of every index? It is then dropped.
 static bool always_holds(Exprs *x, const Affine *c, const Stmt *s) {
     const Affine *least = affine_const(x, c->constant);
     for (int i = 0; i < c->n; i++) {

@@ -1,10 +1,9 @@
-// Expressions, elaborated in two ways: as values (tc_value: typed Exprs, conversions put in) and as
-// subscripts and bounds (tc_affine: 64-bit index arithmetic). Names mean, in this order: an index
-// of the statement, a `where` definition, a name of the function; any other bare name becomes an
-// index.
+// Expressions have two forms: values (tc_value: typed Exprs with conversions) and subscripts or
+// bounds (tc_affine: 64-bit index arithmetic). A name is, in this order, an index of the statement,
+// a `where` definition, or a name of the function; any other bare name becomes an index.
 //
-// Literals are weak: they take the type of what they meet. A weak value is kept in i64 or f64 until
-// then.
+// Literals are weak: they take the type of the other operand. Until then a weak value is kept in
+// i64 or f64.
 #include "lang/tc/tc.h"
 
 #include <math.h>
@@ -26,8 +25,9 @@ Type tc_value_type(TcVal v) {
     return v.weak == WEAK_INT ? TYPE_I32 : v.weak == WEAK_FLOAT ? TYPE_F32 : v.e->type;
 }
 
-// A weak value in its type. Sums of integer literals stay integer arithmetic; the literals of float
-// arithmetic and both branches of a ternary take the type themselves, so that each rounds once.
+// Gives a weak value its type. Sums of integer literals stay integer arithmetic. The literals of
+// float arithmetic and of both branches of a ternary take the type themselves, so that each rounds
+// once.
 static const Expr *coerce_weak(TcChecker *ck, const Expr *e, Type type) {
     if (e->kind == EXPR_CONST)
         return expr_const(ck->x, type, type_convert(type, e->type, e->value));
@@ -47,13 +47,13 @@ static const char *source_text(TcChecker *ck, const TcNode *n) {
     return arena_strndup(ck->arena, ck->source->text + n->range.from, len);
 }
 
-// 1/2 becomes a float, but is 0 already.
+// 1/2 becomes a float, but its value is 0 already.
 static void warn_rounded(TcChecker *ck, const TcNode *n) {
     Diag *d = tc_warn(ck, n->range, DIAG_TC_INTEGER_DIVISION, source_text(ck, n));
     if (d) diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_INTEGER_DIVISION_NOTE);
 }
 
-// Whether a literal keeps its value in a type, up to the rounding of floats.
+// Does a literal keep its value in a type, up to the rounding of floats?
 static bool keeps_value(Type type, const Expr *literal, Value in_type) {
     Value was = literal->value;
     if (!type_is_float(type)) return in_type.i == was.i && (type != TYPE_U64 || was.i >= 0);
@@ -61,7 +61,7 @@ static bool keeps_value(Type type, const Expr *literal, Value in_type) {
     return isinf(in_type.f) == isinf(f) && (in_type.f == 0) == (f == 0);
 }
 
-// 300 in u8 is 44, 1e40 in f32 is infinite.
+// 300 in u8 is 44, and 1e40 in f32 is infinite.
 static void warn_lost(TcChecker *ck, TcVal v, Type type) {
     Value value = type_convert(type, v.e->type, v.e->value);
     if (keeps_value(type, v.e, value)) return;
@@ -85,7 +85,7 @@ typedef struct CommonType {
     Weak weak;
 } CommonType;
 
-// The common type of two operands: type_promote, but a weak one gives way.
+// The common type of two operands: type_promote, or the type of the other operand if one is weak.
 static CommonType common(TcVal a, TcVal b) {
     if (a.weak && b.weak) {
         bool f = a.weak == WEAK_FLOAT || b.weak == WEAK_FLOAT;
@@ -109,9 +109,9 @@ static TcVal as_bool(TcChecker *ck, const TcNode *n, TcVal v) {
     return v;
 }
 
-// Pushes a conversion to a wider type down to the operands, so that arithmetic on narrow types
-// happens in the wide one. Used for what a reduction accumulates: i8 products do not wrap before
-// they are added up, and a product of f16 stays a product that fuses.
+// Moves a conversion to a wider type down to the operands, so that arithmetic on narrow types
+// happens in the wide type. It is used for values that a reduction accumulates: products of i8 do
+// not wrap before they are added, and a product of f16 remains a product that can be fused.
 typedef struct Widened {
     const Expr *from, *to;
 } Widened;
@@ -159,7 +159,7 @@ void tc_add_read(TcChecker *ck, const Access *a, ReadMode mode, Range range, con
 const InferRead *tc_take_reads(TcChecker *ck, int *n) {
     enum { UNUSED, GUARDED, PLAIN };
     uint8_t *state = arena_new_n(ck->arena, uint8_t, ck->lets.n);
-    for (int i = ck->uses.n - 1; i >= 0; i--) { // a definition uses earlier ones only
+    for (int i = ck->uses.n - 1; i >= 0; i--) { // a definition only uses earlier ones
         const LetUse *u = &ck->uses.at[i];
         int from = u->owner < 0 ? PLAIN : state[u->owner];
         uint8_t now = (uint8_t)(u->guarded && from == PLAIN ? GUARDED : from);
@@ -215,7 +215,7 @@ static TcVal use_let(TcChecker *ck, const Let *let) {
     return let->val;
 }
 
-// A bare name that nothing defines: a constant, or a mistake; false: an index.
+// A bare name without a definition: a constant, or a mistake; false: it is an index.
 static bool constant_name(TcChecker *ck, const TcNode *n, TcVal *out) {
     Name name = n->name;
     if (name == ck->name_true || name == ck->name_false) {
@@ -257,12 +257,12 @@ static bool fits_rank(TcChecker *ck, int tensor, int n, Range range) {
     return false;
 }
 
-// Whether the tensor can be read here with n subscripts.
+// Can the tensor be read here with n subscripts?
 bool tc_readable(TcChecker *ck, int tensor, int n, Range range) {
     return is_defined(ck, tensor, range) && fits_rank(ck, tensor, n, range);
 }
 
-// A read of other elements of the statement's own tensor is a mistake with a message of its own.
+// Reading other elements of the statement's own tensor is a mistake with its own message.
 const Access *tc_access(TcChecker *ck, const TcNode *n, int tensor, const Range **subs) {
     const Affine *sub[PROGRAM_MAX_RANK];
     bool ok = fits_rank(ck, tensor, n->n, n->range);
@@ -286,7 +286,7 @@ static TcVal read_tensor(TcChecker *ck, const TcNode *n, int tensor) {
     if (a) tc_add_read(ck, a, READ_PLAIN, n->range, subs);
     if (!a) return poison;
     if (type != TYPE_NONE) return strong(expr_read(ck->x, type, a));
-    ck->untyped = true; // takes the type of the other operand; another round knows it
+    ck->untyped = true; // takes the type of the other operand; the next round knows it
     return weak(expr_int(ck->x, TYPE_I64, 0), WEAK_INT, NULL);
 }
 
@@ -314,7 +314,7 @@ static TcVal name_value(TcChecker *ck, const TcNode *n) {
     return read_tensor(ck, n, s->tensor);
 }
 
-// The tensor that a call-like node reads; -1: it is not one, or was reported (*bad).
+// The tensor that a node of the form name(...) reads; -1: none, or an error was reported (*bad).
 static int called_tensor(TcChecker *ck, const TcNode *n, bool *bad) {
     const char *what = find_iter(ck, n->name) >= 0 ? "an index" : NULL;
     if (!what && find_let(ck, n->name)) what = "a 'where' definition";
@@ -413,8 +413,8 @@ static const Affine *small_index(TcChecker *ck, const Expr *e) {
                                                             : affine_const(ck->x, e->value.i);
 }
 
-// Index arithmetic in a value stays index arithmetic: guards such as  h + kh - 1 < H  remain
-// affine.
+// Index arithmetic in a value stays index arithmetic, so that guards such as  h + kh - 1 < H
+// remain affine.
 static const Expr *index_arith(TcChecker *ck, ExprOp op, const Expr *a, const Expr *b) {
     if (a->type != TYPE_I64 || b->type != TYPE_I64) return NULL;
     const Affine *l = small_index(ck, a), *r = small_index(ck, b);
@@ -433,7 +433,7 @@ static bool is_bitwise(ExprOp op) {
     return op == OP_BITAND || op == OP_BITOR || op == OP_BITXOR || op == OP_SHL || op == OP_SHR;
 }
 
-// Masks are taken by their bits: 0xff is one of i8, and -2 one of u8.
+// Masks are converted by their bits: 0xff is a mask of i8, and -2 one of u8.
 static TcVal mask(TcVal v, Type type) {
     int bits = 8 * type_info[type].bytes;
     if (!v.weak || v.e->kind != EXPR_CONST || bits == 64) return v;
@@ -442,8 +442,8 @@ static TcVal mask(TcVal v, Type type) {
     return v;
 }
 
-// i64 is what u64 and a signed type have in common, in which half of the values of u64 are
-// negative. Sums and products do not mind.
+// The common type of u64 and a signed type is i64, in which half of the values of u64 are negative.
+// Sums and products are not affected.
 static void warn_signed(TcChecker *ck, ExprOp op, const TcNode *n, TcVal a, TcVal b) {
     if (a.weak || b.weak || op == OP_ADD || op == OP_SUB || op == OP_MUL || is_bitwise(op)) return;
     Type s = a.e->type, u = b.e->type;

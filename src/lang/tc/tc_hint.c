@@ -1,6 +1,5 @@
-// What to write here instead of a word or a sign of another language. None of these is reserved: a
-// program that uses one as a name is right, so they are looked up only when something is wrong
-// already.
+// Suggests replacements for words and signs of other languages. None of these words is reserved: a
+// program may use them as names, so they are looked up only after an error.
 #include "lang/tc/tc.h"
 
 #include <string.h>

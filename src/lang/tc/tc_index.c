@@ -1,11 +1,11 @@
-// Index arithmetic: subscripts, bounds and sizes as Affines. Everything is 64-bit; what a tensor
-// holds enters as a READ atom (gather). Divisors must not depend on indices, and what has no affine
-// form (a ternary, a float) is refused with the way out: compute it into an integer tensor first.
+// Index arithmetic: subscripts, bounds and sizes as Affines, all in 64 bits. An element of a tensor
+// becomes a READ atom (gather). Divisors must not depend on indices. An expression without an
+// affine form (a ternary, a float) is refused with a fix: compute it into an integer tensor first.
 #include "lang/tc/tc.h"
 
 #include <string.h>
 
-// The way out: a subscript can be read from a tensor, a bound or a size cannot.
+// The fix: a subscript can be read from a tensor, a bound or a size cannot.
 static void add_note(TcChecker *ck, Diag *d, const char *what) {
     bool subscript = !strcmp(what, "a subscript");
     diag_note(ck->diags, d, (Range){0, 0},
@@ -25,7 +25,7 @@ static const Affine *not_integer(TcChecker *ck, const TcNode *n, const char *wha
 
 static const Affine *expr_affine(TcChecker *ck, const Expr *e);
 
-// Only where no bit can be lost: data may be anything, indices are not that large.
+// Only conversions that lose no bits: data may have any value, but indices are never that large.
 static const Affine *cast_affine(TcChecker *ck, const Expr *e) {
     const Expr *from = e->arg[0];
     const Affine *a = expr_affine(ck, from);
@@ -33,8 +33,8 @@ static const Affine *cast_affine(TcChecker *ck, const Expr *e) {
     return a && (kept || (!a->has_read && type_info[e->type].bits >= 32)) ? a : NULL;
 }
 
-// A value that is nothing but index arithmetic or an integer read, as an Affine; NULL when it is
-// not. Narrow arithmetic wraps, so it is not taken apart.
+// Converts a value that is only index arithmetic or an integer read to an Affine; NULL otherwise.
+// Narrow arithmetic wraps, so its operands cannot be used.
 static const Affine *expr_affine(TcChecker *ck, const Expr *e) {
     if (!type_is_integer(e->type)) return NULL;
     switch (e->kind) {
@@ -64,7 +64,7 @@ static const Affine *expr_affine(TcChecker *ck, const Expr *e) {
 //
 //     Z(i) = X(int(F(i)))     becomes     Z_index(i) = int(F(i))     Z(i) = X(Z_index(i))
 //
-// Under conditions it is computed where these hold, as far as they speak of the same indices:
+// Under conditions it is computed where these hold, if they only use the same indices:
 //
 //     i > 0 ? X(F(i-1) & 3) : 0     Z_index(i) = i > 0 ? F(i-1) & 3 : 0
 
@@ -90,8 +90,9 @@ static void find_gather(void *user, const Access *a, bool guarded) {
     *(bool *)user |= a->has_read;
 }
 
-// Puts the guard, its conjunctions taken apart, before those that a value needs. One that speaks of
-// other indices is left out. False: the value gathers, and perhaps not where that one fails.
+// Prepends the guard, divided into its conjuncts, to the guards that a value needs. Guards on other
+// indices are omitted. Returns false if the value gathers, because it may be out of range where an
+// omitted guard fails.
 static bool add_guard(TcChecker *ck, const Expr *e, const Expr *cond, bool holds,
                       const InferGuard **guards) {
     if (cond->kind == EXPR_OP && cond->op == (holds ? OP_AND : OP_OR))
@@ -108,7 +109,8 @@ static bool add_guard(TcChecker *ck, const Expr *e, const Expr *cond, bool holds
     return true;
 }
 
-// The facts that hold where e is computed, outermost first; false: it cannot be computed elsewhere.
+// The conditions that hold where e is computed, outermost first; false: it cannot be computed
+// elsewhere.
 static bool guards_of(TcChecker *ck, const Expr *e, const InferGuard *g,
                       const InferGuard **guards) {
     if (!g) return true;
@@ -163,7 +165,8 @@ static void hoist_read(void *user, const Access *a, bool guarded) {
     vec_push(r->ck->arena, &r->list, read);
 }
 
-// The reads of each guard, under those before it; returns the guards in the indices `to`.
+// Collects the reads of each guard, under the guards before it; returns the guards in the indices
+// `to`.
 static const InferGuard *guard_reads(HoistReads *r, const InferGuard *g, const Affine *const *to) {
     if (!g) return NULL;
     InferGuard *own = arena_new(r->ck->arena, InferGuard);
@@ -199,7 +202,7 @@ void tc_put_hoists(TcChecker *ck) {
     }
 }
 
-// Names, reads and the like: their value, if that has an affine form.
+// Converts names, reads and the like through their value, if that has an affine form.
 static const Affine *through_value(TcChecker *ck, const TcNode *n, const char *what) {
     TcVal v = tc_value(ck, n);
     if (!v.e) return NULL;
@@ -270,13 +273,13 @@ const Affine *tc_affine(TcChecker *ck, const TcNode *n, const char *what) {
 //
 // The meaning of a read outside its tensor:
 //
-//     pad(A(i+k-1))      in a reduction: instances outside do not exist, its identity counts
+//     pad(A(i+k-1))      in a reduction: iterations outside are excluded (its identity counts)
 //     pad(A(i+k-1), v)   v:                         inside ? A(i+k-1) : v
 //     clamp(A(i+k-1))    the nearest element:       A(max(0, min(i+k-1, N-1)))
 //     mirror(A(i+k-1))   reflected, the edge once:  A(min(m, P - m)), P = 2*(N-1), m = (i+k-1) % P
 //
-// A subscript that is just an index whose range is inferred stays inside by that inference and is
-// left alone.
+// A subscript that is a bare index with an inferred range stays inside by inference and is not
+// changed.
 
 static const TcVal poison = {.weak = WEAK_NOT};
 
@@ -288,8 +291,8 @@ static bool has_range(const TcChecker *ck, Name name) {
     return false;
 }
 
-// Whether subscript d of the read is an index that cannot leave the tensor: inference keeps it
-// inside, unless its range comes from a `where` or from a declared result of another size.
+// Is subscript d of the read an index that cannot leave the tensor? Inference keeps it inside,
+// unless its range comes from a `where` or from a declared result of another size.
 static bool stays_inside(TcChecker *ck, const Access *a, int d) {
     int i = affine_as_iter(a->sub[d]);
     if (i < 0 || has_range(ck, ck->iters.at[i].name)) return false;
@@ -300,7 +303,7 @@ static bool stays_inside(TcChecker *ck, const Access *a, int d) {
     return true;
 }
 
-// Distance from the lower edge, and from the upper one; both are >= 0 inside.
+// The distance from the lower edge, and from the upper edge; both are >= 0 inside.
 static const Affine *above(TcChecker *ck, const Access *a, int d) {
     return affine_sub(ck->x, a->sub[d], tc_origin(ck, a->tensor, d));
 }
@@ -319,7 +322,7 @@ static void add_constraint(TcChecker *ck, const Affine *c) {
     vec_push(ck->arena, &ck->constraints, c);
 }
 
-// Leaves out the instances that read outside.
+// Excludes the iterations that read outside.
 static bool leave_out(TcChecker *ck, const TcNode *n, const Access *a) {
     DiagId id = ck->guard ? DIAG_TC_PAD_GUARDED : DIAG_TC_PAD_COMPUTED;
     bool bad = ck->guard > 0;
@@ -342,7 +345,7 @@ static const Expr *not_negative(TcChecker *ck, const Affine *a) {
     return expr_binary(ck->x, OP_GE, expr_index(ck->x, TYPE_I64, a), expr_int(ck->x, TYPE_I64, 0));
 }
 
-// Whether the read lies inside, as a condition; NULL when it always does.
+// The condition that the read is inside; NULL if it always is.
 static const Expr *inside(TcChecker *ck, const Access *a) {
     const Expr *all = NULL;
     for (int d = 0; d < a->rank; d++) {
@@ -376,7 +379,7 @@ static const Access *moved(TcChecker *ck, const Access *a, TcBuiltinKind kind) {
     return access_make(ck->x, a->tensor, a->rank, sub);
 }
 
-// The read that a border function is given.
+// The read that is the argument of a border function.
 static const Access *border_read(TcChecker *ck, const TcNode *n, Type *type) {
     const TcNode *arg = n->arg[0];
     const Sym *s = arg->kind == NODE_CALL ? tc_find(ck, ck->frame, arg->name) : NULL;

@@ -1,10 +1,10 @@
-// Bytes to tokens, on demand. The only state is a position; a token is a byte range, and a name is
-// interned once.
+// Converts bytes to tokens, on demand. The only state is a position; a token is a byte range, and a
+// name is interned once.
 //
-// Blanks and line ends mean nothing, except that a token knows whether it is the first of its line
-// (the parser recovers there). `#` starts a comment. A word (letters, digits, _) is a number when
-// it reads as a C literal from end to end, otherwise a name: 2LUT and 1st are names, 1e5 and 0x1f
-// are numbers. A name followed at once by `.` and digits is one token, the extent A.0.
+// Blanks and line ends have no meaning, except that a token records whether it is the first of its
+// line (the parser recovers there). `#` starts a comment. A word (letters, digits, _) is a number
+// if it is a complete C literal, otherwise a name: 2LUT and 1st are names, 1e5 and 0x1f are
+// numbers. A name directly followed by `.` and digits is one token, the extent A.0.
 #define _GNU_SOURCE
 #include "lang/tc/tc.h"
 
@@ -38,8 +38,9 @@ void tc_lex_init(TcLexer *lx, Arena *arena, Names *names, const Source *source, 
 
 // --- Numbers -------------------------------------------------------------------------------------
 
-// The value of a float literal whatever the locale of the process. Up to 15 digits and powers of
-// ten up to 22 are exact in a double, so one operation rounds once; the rest is the C library's.
+// The value of a float literal, independent of the locale of the process. Numbers of up to 15
+// digits and powers of ten up to 22 are exact in a double, so one operation rounds once; the C
+// library converts other literals.
 static double float_value(TcLexer *lx, const char *s, uint32_t len) {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
@@ -109,7 +110,7 @@ static uint32_t skip_hex(const TcLexer *lx, uint32_t at) {
     return at;
 }
 
-// The exponent that starts at `at`, marked by `letter`; `at` when there is none.
+// The end of the exponent that starts at `at` with `letter`; `at` if there is none.
 static uint32_t skip_exponent(const TcLexer *lx, uint32_t at, char letter) {
     if ((peek(lx, at) | 32) != letter) return at;
     uint32_t sign = peek(lx, at + 1) == '+' || peek(lx, at + 1) == '-';
@@ -124,7 +125,7 @@ static uint32_t skip_int_suffix(const TcLexer *lx, uint32_t at) {
     return at;
 }
 
-// A literal at the position; false when the word that stands here is a name (2LUT).
+// A literal at the current position; false if the word here is a name (2LUT).
 static bool lex_number(TcLexer *lx, TcToken *t) {
     bool hex = peek(lx, 0) == '0' && (peek(lx, 1) | 32) == 'x' && skip_hex(lx, 2) > 2;
     uint32_t whole = hex ? skip_hex(lx, 2) : skip_class(lx, 0, C_DIGIT), end = whole;
@@ -159,7 +160,7 @@ static void lex_word(TcLexer *lx, TcToken *t) {
     const char *s = lx->text + lx->at;
     uint32_t len = skip_class(lx, 0, C_WORD);
     unsigned char next = peek(lx, len);
-    // min= and max= are one token, but  x == max==y  does not mean an assignment
+    // min= and max= are one token, but  x == max==y  is not an assignment.
     if (len == 3 && next == '=' && peek(lx, 4) != '=' && s[0] == 'm' &&
         (!memcmp(s, "min", 3) || !memcmp(s, "max", 3))) {
         t->kind = TOK_ASSIGN;

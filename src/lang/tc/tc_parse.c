@@ -1,9 +1,9 @@
-// Tokens to syntax: recursive descent, operators by precedence climbing.
+// Converts tokens to syntax by recursive descent; operators by precedence climbing.
 //
-// A statement ends where its expression ends, so a line end is never needed; it only helps
-// recovery. After a mistake the parser goes on at the next token that starts a line outside
-// parentheses and could start a statement, or at `}` or `def`. What was reported leaves NODE_BAD or
-// a function marked broken behind, and later steps stay silent about it.
+// A statement ends where its expression ends, so line ends are never needed; they only help
+// recovery. After an error the parser continues at the next token that starts a line outside
+// parentheses and could start a statement, or at `}` or `def`. A reported error leaves a NODE_BAD
+// or a function marked broken, about which later steps stay silent.
 #include "lang/tc/tc.h"
 
 #include <string.h>
@@ -13,14 +13,14 @@
 typedef struct TcParser {
     TcLexer lx;
     TcToken t;      // the current token
-    uint32_t ended; // where the token before it ended
+    uint32_t ended; // the end of the previous token
     Arena *arena;
     DiagList *diags;
     int depth;
-    bool failed;         // of the current statement or header: one report each
+    bool failed;         // the current statement or header has an error; one report each
     bool recovered;      // the rest was guessed to be a statement: report nothing if it is not
     TcToken before;      // the token before the current one
-    Diag *report;        // the last of fail_expected
+    Diag *report;        // the last report of fail_expected
     VEC(TcNode *) stack; // lists being parsed
     Name name_in, name_exists, name_for;
     const TcFor *steps; // the innermost open `for`
@@ -46,7 +46,7 @@ static bool at_name(const TcParser *ps, Name name) {
 
 static bool at_op(const TcParser *ps, ExprOp op) { return ps->t.kind == TOK_OP && ps->t.op == op; }
 
-// The current token as a message shows it.
+// The current token as messages show it.
 static const char *found(TcParser *ps) {
     if (ps->t.kind == TOK_END) return "the end of the file";
     uint32_t len = ps->t.range.to - ps->t.range.from;
@@ -54,14 +54,14 @@ static const char *found(TcParser *ps) {
                         ps->lx.text + ps->t.range.from);
 }
 
-// The place of the current token; the end of the file points at its last byte.
+// The range of the current token; the end of the file is its last byte.
 static Range here(const TcParser *ps) {
     Range r = ps->t.range;
     if (ps->t.kind == TOK_END) r = (Range){ps->ended ? ps->ended - 1 : 0, ps->ended};
     return r;
 }
 
-// Whether the current token is part of these two characters, written without a blank.
+// Is the current token part of these two characters, written without a blank?
 static bool within(const TcParser *ps, const char pair[2]) {
     uint32_t from = ps->t.range.from;
     const char *s = ps->lx.text + from;
@@ -120,7 +120,7 @@ static void too_deep(TcParser *ps, Range range) {
     diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_TOO_DEEP_NOTE);
 }
 
-// Later steps walk the syntax recursively, so its height is limited, however it came about.
+// Later steps walk the syntax recursively, so its height is limited.
 static void measure(TcParser *ps, TcNode *node) {
     int height = 0;
     for (int i = 0; i < node->n; i++)
@@ -139,8 +139,8 @@ static TcNode *op_node(TcParser *ps, ExprOp op, Range head, int n, TcNode *const
     return node;
 }
 
-// Whether the current parenthesis, after a name inside an expression, starts `(a, b) = f(x)`, the
-// next statement, rather than subscripts: a read is never followed by `=`.
+// Does the current parenthesis, after a name inside an expression, start the next statement `(a, b)
+// = f(x)` rather than subscripts? A read is never followed by `=`.
 static bool starts_tuple(const TcParser *ps) {
     const char *s = ps->lx.text, *end = s + ps->lx.len;
     const char *p = s + ps->t.range.to;
@@ -153,7 +153,7 @@ static bool starts_tuple(const TcParser *ps) {
     return p < end && *p == '=' && (p + 1 == end || p[1] != '=');
 }
 
-// A list up to `)`, pushed on the stack; the number of its elements.
+// Parses a list up to `)`, pushes it on the stack, and returns the number of its elements.
 static int list(TcParser *ps, bool named) {
     int n = 0;
     bool more = !at(ps, ')');
@@ -254,12 +254,12 @@ static TcNode *unary(TcParser *ps) {
     return op_node(ps, t.op == OP_SUB ? OP_NEG : OP_NOT, t.range, 1, &a);
 }
 
-// Binding strength of the current operator; 0: none.
+// The precedence of the current operator; 0: none.
 static int strength(const TcParser *ps) {
     return ps->t.kind == TOK_OP ? op_info[ps->t.op].tc_binds : 0;
 }
 
-// Operators that bind at least as strongly as `least`, grouping to the left.
+// Parses operators with a precedence of at least `least`, left-associative.
 static TcNode *binary(TcParser *ps, int least) {
     TcNode *a = unary(ps);
     for (int s; !ps->failed && (s = strength(ps)) >= least && s > 0;) {
@@ -390,11 +390,11 @@ static void left_side(TcParser *ps, TcStmt *s) {
     s->write_range = (Range){s->range.from, ps->ended};
 }
 
-// A word of another language where the statement went wrong: before it (`O(i) = if A(i) > 0`), as
-// its first word (`for i in`), or where an assignment should be (`A(i) else 0`).
+// Finds a word of another language at the point of the error: before it (`O(i) = if A(i) > 0`), as
+// the first word (`for i in`), or in place of an assignment (`A(i) else 0`).
 static bool foreign_word(TcParser *ps, const TcToken *before, const TcToken *first) {
     const TcToken *word[] = {before, first, &ps->t};
-    for (int i = first->first; i < 3; i++) { // what stands on the line above is another matter
+    for (int i = first->first; i < 3; i++) { // ignore words on the line above
         const char *hint = word[i]->kind == TOK_NAME ? tc_word_hint(word[i]->name) : NULL;
         if (!hint) continue;
         Diag *d = diag_report(ps->diags, word[i]->range, DIAG_TC_FOREIGN, word[i]->name);
@@ -443,8 +443,8 @@ static TcStmt *statement(TcParser *ps) {
     return s;
 }
 
-// Goes on at what could start a statement: the first token of a line outside parentheses, and
-// outside braces of other languages.
+// Continues at a token that could start a statement: the first token of a line, outside parentheses
+// and outside braces of other languages.
 static void recover(TcParser *ps) {
     int open = 0, braces = 0;
     ps->failed = false;
@@ -463,7 +463,7 @@ static void recover(TcParser *ps) {
 
 // --- Steps ---------------------------------------------------------------------------------------
 
-// `for` is an ordinary name unless another one follows.
+// `for` is an ordinary name unless another name follows.
 static bool at_for(const TcParser *ps) {
     uint32_t at = ps->t.range.to, len = ps->lx.len;
     if (!at_name(ps, ps->name_for)) return false;
@@ -543,7 +543,7 @@ static void statements(TcParser *ps, TcFunc *f, TcStmt ***last) {
             bool same_line = !ps->t.first;
             TcStmt *s = statement(ps), *previous = same_line ? latest : NULL;
             if (ps->failed) s->value = bad(ps, s->range), s->nwhere = 0;
-            if (ps->failed && previous) // perhaps it was meant to go on
+            if (ps->failed && previous) // perhaps the previous statement was meant to continue
                 previous->value = bad(ps, previous->range), previous->nwhere = 0;
             latest = s;
             if (s->ntargets) **last = s, *last = &s->next;
@@ -717,7 +717,7 @@ static void function(TcParser *ps, TcFile *file) {
     advance(ps); // def
     header(ps, f);
     f->broken = f->headless = ps->failed;
-    if (f->broken) // look for the body, so that its mistakes are found too
+    if (f->broken) // parse the body anyway, to find its errors
         while (!at(ps, '{') && ps->t.kind != TOK_DEF && ps->t.kind != TOK_END) advance(ps);
     if (at(ps, '{')) body(ps, f, errors);
     if (f->name) add_func(ps, file, f);

@@ -1,18 +1,19 @@
-// Results with a declared shape that statements define in parts: is all of it written, and is what
-// is read written before? Otherwise the result is in-out and starts from the caller's content.
+// Results with a declared shape that statements define in parts. Is every element written, and is
+// every element that is read written before? Otherwise the result is in-out and starts from the
+// caller's content.
 //
 //     KC(pos,d) = k(d)                                   a part: in-out
 //     O(i) = A(i)      O(i + N) = B(i)                   all of O(2*N)
 //     O(2*i) = A(i)    O(2*i + 1) = B(i)                 all of O(2*N)
 //
-// A part is a box of elements in sizes and integers that are read, in each dimension every step-th
-// one. Steps go by taking the elements apart by their remainders, which leaves boxes. Boxes cover a
-// region if one holds its first corner and the others cover what is left behind it, dimension by
-// dimension. A statement whose elements are no box for all sizes (a diagonal, a stride that is an
-// argument, a position from data) adds nothing, unless it is boxes for each of the few values of an
-// iterator. The result is plain only where all of it is proven to be written, for all sizes of at
-// least 1. Where a subscript is beyond these means (a product, a minimum) a warning says that this
-// was not decided.
+// A part is a box of elements whose bounds are sizes and scalar arguments; in each dimension it has
+// every step-th element. Dividing elements into classes by their remainders removes the steps and
+// leaves boxes. Boxes cover a region if one contains its first corner and the others cover the rest
+// behind it, dimension by dimension. A statement whose elements are not a box for all sizes (a
+// diagonal, a stride that is an argument, a data-dependent position) adds nothing, unless its
+// elements are boxes for each of the few values of an iterator. The result is plain only if all of
+// it is proven to be written, for all sizes of at least 1. If a subscript is too complex (a
+// product, a minimum), a warning says that this was not decided.
 #include "lang/tc/tc.h"
 
 enum { MAX_CLASSES = 256, MAX_PARTS = 64, MAX_VALUES = 32, BUDGET = 3000 };
@@ -28,10 +29,10 @@ typedef struct TcParts {
     int tensor;
     const Stmt *st;
     VEC(TcPart) part;
-    bool written;   // by an earlier statement
-    bool undecided; // elements may be written that are in no part
+    bool written;   // an earlier statement writes the tensor
+    bool undecided; // elements outside all parts may be written
     bool old;       // the caller's content is read
-    int budget;     // of proofs, for one question
+    int budget;     // number of proofs for one question
 } TcParts;
 
 static const Tensor *tensor_of(const TcParts *k) { return &k->p->tensors.at[k->tensor]; }
@@ -46,10 +47,10 @@ static bool is_le(TcParts *k, const Affine *a, const Affine *b) {
 
 // --- Parts of accesses ---------------------------------------------------------------------------
 
-// A subscript as  rest + Σ coef·(iterator - its first value),  no coef negative.
+// A subscript as  rest + Σ coef·(iterator - its first value)  without negative coefficients.
 typedef struct Linear {
     const Affine *rest;
-    bool strided; // it is none because a coefficient may be negative
+    bool strided; // it has no such form, because a coefficient may be negative
     int n;
     const Affine *coef[PROGRAM_MAX_ITERS], *count[PROGRAM_MAX_ITERS];
 } Linear;
@@ -106,14 +107,15 @@ static void drop(Linear *l, int i) {
 
 typedef enum PartKind { PART_BOX, PART_NONE, PART_UNKNOWN } PartKind;
 
-// Does the iterator with this coefficient go on where those before it, up to `reach`, end?
+// Does the iterator with this coefficient continue where the previous ones, up to `reach`, end?
 static bool goes_on(TcParts *k, const Affine *coef, const Affine *reach, int64_t step) {
     if (coef == reach) return true;
     bool whole = step == 1 || (affine_is_const(coef) && coef->constant % step == 0);
     return whole && is_le(k, coef, reach);
 }
 
-// Every step-th element of an interval: each further iterator goes on where those before end.
+// Every step-th element of an interval: each further iterator continues where the previous ones
+// end.
 static bool interval_of(TcParts *k, Linear *l, int d, TcPart *out) {
     Exprs *x = k->p->exprs;
     int i = least_coef(l);
@@ -136,13 +138,14 @@ static bool interval_of(TcParts *k, Linear *l, int d, TcPart *out) {
     return true;
 }
 
-// The quotient or remainder that a subscript is; NULL: it is something else.
+// The quotient or remainder that the subscript consists of; NULL: it has another form.
 static const Atom *lone(const Affine *sub, AtomKind kind) {
     bool one = sub->n == 1 && sub->constant == 0 && sub->term[0].coef == 1;
     return one && sub->term[0].atom->kind == kind ? sub->term[0].atom : NULL;
 }
 
-// a/b where a takes all values of an interval does so itself, and so does a%b if these are b.
+// If a takes all values of an interval, so does a/b; a%b takes all b values if the interval has
+// enough.
 static PartKind quotient_of(TcParts *k, const Affine *sub, int d, TcPart *out) {
     Exprs *x = k->p->exprs;
     const Atom *div = lone(sub, ATOM_DIV), *t = div ? div : lone(sub, ATOM_MOD);
@@ -171,7 +174,7 @@ static PartKind dimension_of(TcParts *k, const Affine *sub, int d, TcPart *out) 
     return quotient_of(k, sub, d, out);
 }
 
-// O(a/b, a%b): all of those rows that an interval of a fills.
+// O(a/b, a%b): all rows that an interval of a fills.
 static bool rows_of(TcParts *k, const Access *w, int row, int column, TcPart *out) {
     Exprs *x = k->p->exprs;
     const Atom *div = lone(w->sub[row], ATOM_DIV), *mod = lone(w->sub[column], ATOM_MOD);
@@ -193,7 +196,7 @@ static bool share_iterator(const Affine *a, const Affine *b) {
     return affine_iter_mask(a) & affine_iter_mask(b);
 }
 
-// An iterator that moves in two dimensions writes less than a box, but for rows and columns.
+// An iterator that occurs in two dimensions writes less than a box, except for rows and columns.
 static PartKind part_of(TcParts *k, const Access *a, TcPart *out) {
     PartKind kind = PART_BOX;
     bool paired[PROGRAM_MAX_RANK] = {false};
@@ -224,7 +227,7 @@ typedef struct Boxes {
 
 static bool covered(Boxes *b, TcPart region, uint64_t used);
 
-// The part of the region that `by` leaves: in each dimension, the elements behind it.
+// The part of the region that `by` does not cover: in each dimension, the elements behind it.
 static bool rest_covered(Boxes *b, TcPart region, int by, uint64_t used) {
     for (int d = 0; d < b->rank; d++) {
         TcPart behind = region;
@@ -253,8 +256,8 @@ static const Affine *quotient(Exprs *x, const Affine *a, int64_t r, int64_t s) {
     return s == 1 ? a : affine_div(x, affine_add_const(x, a, s - 1 - r), affine_const(x, s));
 }
 
-// The elements of a part whose remainders by `modulus` are `r`, numbered from 0; false when it has
-// none or that is not known.
+// The elements of a part whose remainders modulo `modulus` are `r`, numbered from 0; false if there
+// are none or this is not known.
 static bool class_of(Exprs *x, const TcPart *p, int rank, const int64_t *modulus, const int64_t *r,
                      TcPart *out) {
     for (int d = 0; d < rank; d++) {
@@ -333,7 +336,7 @@ static TcPart whole(const TcParts *k) {
     return all;
 }
 
-// The same elements as those that a statement defined?
+// Are these the elements that a statement defined?
 static bool was_defined(const TcParts *k, const TcPart *r) {
     for (int i = 0; i < k->part.n; i++) {
         bool same = true;
@@ -368,8 +371,8 @@ static int few_values(const TcParts *k, const Access *w) {
     return -1;
 }
 
-// A set that is not a box may be several boxes:  O(20*i + j), j in 1:20  is every 20th element, 19
-// times.
+// A set that is not a box may be several boxes: O(20*i + j), j in 1:20, consists of 19 sets of
+// every 20th element.
 static PartKind add_boxes(TcParts *k, const Access *w) {
     TcPart box;
     PartKind kind = k->part.n < MAX_PARTS ? part_of(k, w, &box) : PART_UNKNOWN;
@@ -408,7 +411,7 @@ static void look_at_stmt(TcParts *k, const Stmt *st) {
     if (!st->serial && (st->op == REDUCE_ASSIGN || st->init)) add_part(k, st);
 }
 
-// Elements that any step writes count as written: program_bind decides whether that step comes
+// Elements that any step writes count as written; program_bind decides whether that step comes
 // first.
 static void look_at_group(TcParts *k, int first) {
     for (int s = first; s < group_end(k->p, first); s++) {

@@ -1,12 +1,12 @@
-// Statements: the written element, its value, and the indices.
+// Checks statements: the written element, its value, and the indices.
 //
-// The left side is checked first, so its indices come first; then the definitions of the `where`
-// that are used, the value, `exists` clauses and ranges. Any index beyond those of the left side is
-// reduced over.
+// The left side is checked first, so its indices come first; then the used definitions of the
+// `where`, the value, `exists` clauses and ranges. Any index that does not occur on the left side
+// is reduced over.
 //
-// What is certain about a write before sizes are known is said here: `=` cannot scatter, and the
-// element that is written may be read, others not. What depends on sizes (whether `=` writes an
-// element twice, whether parts overlap) program_bind decides exactly.
+// Errors in writes that are certain before sizes are known are reported here: `=` cannot scatter,
+// and a statement may read the element that it writes but no other one. Questions that depend on
+// sizes (does `=` write an element twice, do parts overlap) are decided exactly by program_bind.
 #include "lang/tc/tc.h"
 
 #include "program/stmt_facts.h"
@@ -15,7 +15,7 @@
 
 // --- Statements ----------------------------------------------------------------------------------
 
-// The tensor that a statement defines, made when it is a new temporary; -1: reported.
+// The tensor that a statement defines; a new temporary is created. Returns -1 after a report.
 int tc_target(TcChecker *ck, TcFrame *frame, const TcTarget *target, int rank, Range range) {
     Sym *s = tc_find(ck, frame, target->name);
     if (!s) {
@@ -55,7 +55,7 @@ const Affine *tc_own_subscript(TcChecker *ck, Name name, int d, const Affine *su
     return affine_add(ck->x, sub, tc_origin(ck, s->tensor, d));
 }
 
-// The written element; iterators that occur come first.
+// The written element; its iterators come first.
 static const Access *left_side(TcChecker *ck, const TcStmt *s, int tensor, const Range **ranges) {
     const Affine *sub[PROGRAM_MAX_RANK];
     Range *r = arena_new_n(ck->arena, Range, s->nsubs);
@@ -78,7 +78,7 @@ static const Access *left_side(TcChecker *ck, const TcStmt *s, int tensor, const
     return ok ? access_make(ck->x, tensor, s->nsubs, sub) : NULL;
 }
 
-// Whether a definition may have its name; reports when not.
+// May a definition have this name? Reports if not.
 static bool let_is_free(TcChecker *ck, const TcWhere *w) {
     const char *taken = NULL;
     for (int i = 0; i < ck->iters.n; i++)
@@ -158,7 +158,7 @@ static void add_range(TcChecker *ck, const TcWhere *w) {
     ck->iters.at[it].hi = hi;
 }
 
-// --- Definitions that are used -------------------------------------------------------------------
+// --- Used definitions ----------------------------------------------------------------------------
 
 static void mark_names(const TcStmt *s, const TcNode *n, bool *used) {
     if (n->kind == NODE_NAME || n->kind == NODE_CALL)
@@ -167,7 +167,7 @@ static void mark_names(const TcStmt *s, const TcNode *n, bool *used) {
     for (int i = 0; i < n->n; i++) mark_names(s, n->arg[i], used);
 }
 
-// A definition that nothing uses must not bring in indices, so it is left out.
+// An unused definition must not introduce indices, so it is omitted.
 static void check_lets(TcChecker *ck, const TcStmt *s) {
     bool any = false;
     for (int i = 0; i < s->nwhere; i++) any |= s->where[i].kind == WHERE_LET;
@@ -211,7 +211,7 @@ static void names_list(TcChecker *ck, Text *t, int from) {
                     ck->iters.at[i].name);
 }
 
-// `=` with indices that only the right side has: a sum, with a warning.
+// `=` with indices that only the right side has is a sum, with a warning.
 static void assign_reduces(TcChecker *ck, const TcStmt *s, TcWork *w) {
     Text names = {.arena = ck->arena};
     names_list(ck, &names, w->nlhs);
@@ -221,7 +221,7 @@ static void assign_reduces(TcChecker *ck, const TcStmt *s, TcWork *w) {
     w->init = true;
 }
 
-// `op=` without `!` on a tensor that nothing defined before.
+// `op=` without `!` on a tensor that no statement has defined before.
 static void check_initialised(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) {
     const Ten *t = &ck->tens.at[tensor];
     if (w->op == REDUCE_ASSIGN || w->init || t->defs > 0) return;
@@ -240,9 +240,9 @@ static void check_padding(TcChecker *ck, const TcWork *w) {
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_PAD_VALUE_NOTE);
 }
 
-// Whether each index of the left side can be told from a subscript of its own.
+// Does each index of the left side have a subscript that determines it?
 static bool tells_indices(const TcWork *w) {
-    uint32_t told = (UINT32_C(1) << w->serial) - 1; // a step is one value of these
+    uint32_t told = (UINT32_C(1) << w->serial) - 1; // a step has one value of each of these
     for (int d = 0; d < w->write->rank; d++) {
         const Affine *a = w->write->sub[d];
         if (a->n == 1 && a->term[0].atom->kind == ATOM_ITER)
@@ -258,7 +258,7 @@ static void define(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) 
         if (!t->declared) t->weak = WEAK_NOT;
         return;
     }
-    if (ck->untyped && w->value.weak) return; // nothing else in it tells the type
+    if (ck->untyped && w->value.weak) return; // nothing else in it determines the type
     Type type = w->value.e->type;
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
     bool reduces = w->niters > w->nlhs || w->meets;
@@ -300,12 +300,13 @@ static bool room_for_stmt(TcChecker *ck, const TcStmt *s) {
 typedef struct SelfRead {
     const TcChecker *ck;
     const Access *write;
-    const Access *other; // a read of another element than the one written, for certain
-    bool shifted;        // at a constant distance
+    const Access *other; // a read that certainly is of another element than the written one
+    bool shifted;        // it is at a constant distance
     bool any;
 } SelfRead;
 
-// Does an index in it have a constant range? Then parts may be disjoint: program_bind decides.
+// Does the expression use an index with a constant range? Parts may then be disjoint, and
+// program_bind decides.
 static bool is_given(const TcChecker *ck, const Affine *a) {
     for (int i = 0; i < ck->iters.n; i++) {
         const Iter *it = &ck->iters.at[i];
@@ -315,14 +316,15 @@ static bool is_given(const TcChecker *ck, const Affine *a) {
     return false;
 }
 
-// Bare indices or constants in other places than on the left, or at a constant distance from it:
-// some instance surely reads what another one writes (unless there is one instance only).
+// Bare indices or constants in other positions than on the left, or at a constant distance: some
+// iteration certainly reads an element that another one writes (unless there is only one
+// iteration).
 static bool surely_other(const TcChecker *ck, const Access *write, const Access *read,
                          bool *shifted) {
     bool bare = true, shift = true;
     for (int d = 0; d < write->rank; d++) {
         const Affine *a = write->sub[d], *b = read->sub[d];
-        uint32_t steps = (UINT32_C(1) << ck->steps.n) - 1; // program_bind decides about those
+        uint32_t steps = (UINT32_C(1) << ck->steps.n) - 1; // program_bind decides about these
         if (a != b && (affine_iter_mask(a) | affine_iter_mask(b)) & steps) return *shifted = false;
         if (a != b && (is_given(ck, a) || is_given(ck, b))) return *shifted = false;
         bare = bare && affine_as_iter(a) >= 0 && affine_as_iter(b) >= 0;
@@ -353,7 +355,7 @@ static void check_in_place(TcChecker *ck, const TcStmt *s, const TcWork *w) {
     SelfRead self = {.ck = ck, .write = w->write};
     const Ten *t = &ck->tens.at[w->write->tensor];
     if (w->value.e) expr_visit_accesses(w->value.e, self_read, &self);
-    bool untyped = !w->value.e || ck->untyped; // made of itself alone?
+    bool untyped = !w->value.e || ck->untyped; // is it defined only in terms of itself?
     for (int i = 0; untyped && i < ck->reads.n; i++) {
         const Access *a = ck->reads.at[i].read.access;
         self_read(&self, a, false);
@@ -385,7 +387,7 @@ static void check_write(TcChecker *ck, const TcStmt *s, const TcWork *w, int err
     if (w->value.e || ck->diags->errors == errors) check_in_place(ck, s, w);
 }
 
-// --- All of it -----------------------------------------------------------------------------------
+// --- Whole statements ----------------------------------------------------------------------------
 
 static void check_stmt(TcChecker *ck, TcFrame *frame, const TcStmt *s) {
     int errors = ck->diags->errors;
@@ -457,8 +459,8 @@ static void enter_for(TcChecker *ck, TcFrame *frame, const TcFor *f) {
     vec_push(ck->arena, &ck->steps, s);
 }
 
-// Leaves the `for` of this function that do not enclose the statement and enters those that do. The
-// first `outer` belong to its callers, whose indices it does not see.
+// Leaves the `for`s of this function that do not enclose the statement, and enters those that do.
+// The first `outer` belong to its callers, whose indices it does not see.
 static void steps_around(TcChecker *ck, TcFrame *frame, const TcFor *f, int outer) {
     int depth = f ? f->depth + 1 : 0;
     const TcFor *path[PROGRAM_MAX_ITERS];
@@ -472,7 +474,7 @@ static void steps_around(TcChecker *ck, TcFrame *frame, const TcFor *f, int oute
         enter_for(ck, frame, path[same]);
 }
 
-// A name that no program can write.
+// Renames steps so that no program can refer to them.
 static void hide_steps(TcChecker *ck) {
     for (int i = 0; i < ck->steps.n; i++) {
         Name *name = &ck->steps.at[i].iter.name;

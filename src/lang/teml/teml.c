@@ -1,5 +1,5 @@
-// Runs a TeML program: each statement is a built-in applied to values of the store (equations 10,
-// 11, 17, 18, 26). A statement that fails leaves a BAD value, of which nothing more is said.
+// Runs a TeML program: each statement applies a built-in to values of the store (equations 10, 11,
+// 17, 18, 26). A statement that fails leaves a BAD value; no more errors are reported about it.
 #include "lang/teml/teml.h"
 
 #include <string.h>
@@ -185,7 +185,7 @@ static const TemlBuiltin *check_statement(Teml *t, const TemlStmt *s) {
     return check_arity(t, s, b) ? b : NULL;
 }
 
-// The result of a call under the name that the caller gives it.
+// The result of a call, under the name that the caller gives it.
 static TemlValue *alias(Teml *t, const TemlStmt *s) {
     const TemlValue *v = teml_operand(t, s, 0);
     return v ? arena_copy(t->arena, v, sizeof *v) : NULL;
@@ -213,8 +213,8 @@ static void run_statement(Teml *t, const TemlStmt *s) {
     teml_note_calls(t, s->call, before);
 }
 
-// Every name that a tensor may have gets its number now, so that arguments come before what
-// nests allocate.
+// Numbers every name that may become a tensor, so that arguments have lower numbers than the
+// buffers that nests allocate.
 static void number_tensors(Teml *t, const TemlStmts *list) {
     for (int i = 0; i < list->n; i++) {
         const TemlStmt *s = &list->at[i];

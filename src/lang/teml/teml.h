@@ -2,25 +2,25 @@
 // values (docs/teml.md; equation numbers are the paper's). lang.h has the entry point.
 //
 //   teml_parse.c                text to statements
-//   teml_expand.c               functions, parameters, loops and modules of the meta-language: they
-//                               expand to a list of statements that each apply one built-in
-//   teml.c                      runs these on the store; the table of built-ins
+//   teml_expand.c               expands functions, parameters, loops and modules to a list of
+//                               statements, each of which applies one built-in
+//   teml.c                      runs these statements on the store; the table of built-ins
 //   teml_tensor.c               tensor expressions: scalar ... outerproduct, init
-//   teml_range.c                ranges of iterators and shapes from how tensors are indexed
-//   teml_build.c                build: an assignment becomes a loop nest
-//   teml_loop.c                 loop transformations, over those of transform/transform.h
-//   teml_judge.c                is a loop value still right? Its order against the definitions
-//   teml_near.c                 the nearest legal alternatives of a step that is not
+//   teml_range.c                ranges of iterators and shapes, from the indexing of tensors
+//   teml_build.c                build: converts an assignment to a loop nest
+//   teml_loop.c                 loop transformations, based on transform/transform.h
+//   teml_judge.c                checks a loop value: its order against the definitions
+//   teml_near.c                 the nearest legal alternatives to an illegal step
 //   teml_codegen.c              functions: arguments, initial values, the final Tree
 //   teml_store.c                the store as text
-//   teml_path.c                 a Tree as the TeML program that makes it
+//   teml_path.c                 the TeML program that makes a given Tree
 //
-// Tensor expressions are Exprs of one pool: iterators are numbered by name in that pool, tensors
-// by their place in Teml.tensors. A virtual contraction is a read of a tensor whose number is
+// Tensor expressions are Exprs of one pool; iterators are numbered by name in that pool, tensors by
+// their position in Teml.tensors. A virtual contraction is a read of a tensor whose number is
 // VIRTUAL or more, subscripted by its result dimensions. Loop nests are nodes of Trees whose
-// buffers are numbered by Teml.tensors too; every index has an id of its own in the whole program,
-// so that nests can be put together without renaming. A leaf knows by its statement number which
-// leaf of an untransformed nest it is, and by its iterators at which values of those loops.
+// buffers are also numbered by Teml.tensors. Every index has a unique id in the whole program, so
+// that nests can be combined without renaming. The statement number of a leaf identifies the leaf
+// of the untransformed nest, and its iterators give the values of those loops.
 #ifndef LW_LANG_TEML_TEML_H
 #define LW_LANG_TEML_TEML_H
 
@@ -29,19 +29,19 @@
 
 enum { // declared limits, beside those of program.h and tree.h
     TEML_MAX_SOURCE = 1 << 20,
-    TEML_MAX_NESTING = 16,    // of brackets
-    TEML_MAX_BAD = 8,         // bytes that mean nothing, before the rest is not looked at
+    TEML_MAX_NESTING = 16,    // depth of brackets
+    TEML_MAX_BAD = 8,         // invalid bytes to report before the rest is ignored
     TEML_MAX_LEAVES = 1024,   // statements of one loop value
-    TEML_MAX_ELEMENTS = 1024, // that init lists
+    TEML_MAX_ELEMENTS = 1024, // elements in the list of an init
     TEML_MAX_ARGUMENTS = 64,
-    TEML_MAX_CALLS = 32,   // functions that call each other
+    TEML_MAX_CALLS = 32,   // depth of calls of functions
     TEML_MAX_MODULES = 64, // files that a program imports
     VIRTUAL = 1 << 20,
 };
 
 // --- Syntax, teml_parse.c ----------------------------------------------------------------------
 typedef enum SynKind {
-    SYN_NONE,    // left out, as in [[i1], ]
+    SYN_NONE,    // omitted, as in [[i1], ]
     SYN_INT,     // i
     SYN_FLOAT,   // f
     SYN_NAME,    // name
@@ -51,7 +51,7 @@ typedef enum SynKind {
     SYN_DIVISOR, // / at[0]
     SYN_LIST,    // [at[0], ...]
     SYN_ARROW,   // at[0] -> at[1]
-    SYN_SPAN,    // at[0]:at[1], the numbers from the first up to, not including, the second
+    SYN_SPAN,    // at[0]:at[1], the numbers from the first up to but not including the second
 } SynKind;
 
 typedef struct Syn Syn;
@@ -72,8 +72,8 @@ typedef enum TemlStmtKind {
     TEML_FOR,    // for target in arg[0] { body }
     TEML_RETURN, // return arg[0]
     TEML_IMPORT, // import "builtin"
-    TEML_ALIAS,  // target = arg[0]: the result of a call, made by expansion only
-    TEML_BROKEN, // an argument has no value, which was reported: neither has the target
+    TEML_ALIAS,  // target = arg[0]: the result of a call; only expansion makes it
+    TEML_BROKEN, // an argument has no value, which was reported; so the target has none
 } TemlStmtKind;
 
 typedef struct TemlStmt TemlStmt;
@@ -99,26 +99,26 @@ struct TemlStmt {
     const TemlCall *call; // NULL: none
 };
 
-// Mistakes are reported, and parsing continues.
+// Reports errors and continues parsing.
 TemlStmts teml_syntax(Arena *arena, Names *names, const Source *source, DiagList *diags);
 
 // --- Expansion, teml_expand.c ------------------------------------------------------------------
-// Statements of kinds TEML_APPLY, TEML_ALIAS and TEML_BROKEN, in the order in which they run. Every
-// parameter has its value in place of its name.
+// A list of statements of kinds TEML_APPLY, TEML_ALIAS and TEML_BROKEN, in the order in which they
+// run. Parameters are replaced by their values.
 typedef struct Teml Teml;
 TemlStmts teml_expand(Teml *t, const TemlStmts *list);
 bool teml_is_builtin(const char *name);
-// Tells of every diagnostic from number `from` on through which calls its statement was reached.
+// Adds to every diagnostic from number `from` on the calls through which its statement was reached.
 void teml_note_calls(Teml *t, const TemlCall *call, int from);
 
 // --- Values ------------------------------------------------------------------------------------
 typedef struct TemlTensor {
     Name name;
     Type type;
-    int rank; // -1: a name that may become a tensor, and has not
+    int rank; // -1: a name that may become a tensor, but is none yet
     int64_t size[PROGRAM_MAX_RANK];
     Range range;
-    bool scalar;     // by scalar(): takes no iterators
+    bool scalar;     // made by scalar(): takes no iterators
     const Syn *init; // a number or a list of them; NULL: none
 } TemlTensor;
 
@@ -127,28 +127,28 @@ typedef struct TemlSum {
     Type type;
     int rank, nreduced;
     int64_t size[PROGRAM_MAX_RANK];
-    int result[PROGRAM_MAX_RANK]; // iterators that stand for the dimensions in `body`
+    int result[PROGRAM_MAX_RANK]; // iterators that represent the dimensions in `body`
     int reduced[PROGRAM_MAX_RANK];
-    int64_t extent[PROGRAM_MAX_RANK]; // of those
+    int64_t extent[PROGRAM_MAX_RANK]; // of these dimensions
     const Expr *body;
 } TemlSum;
 
 typedef struct TemlBuilt TemlBuilt;
 
-// tensor[sub] = value, and what running it takes.
+// tensor[sub] = value, with the data needed to run it.
 typedef struct TemlAssign {
     int number; // in order of definition
     int tensor;
     const Access *left;
     const Expr *value;
     int niters;
-    int iter[PROGRAM_MAX_ITERS]; // by level
+    int iter[PROGRAM_MAX_ITERS]; // ordered by level
     int64_t extent[PROGRAM_MAX_ITERS];
     Range range;
-    TemlBuilt *built; // NULL: not yet
+    TemlBuilt *built; // NULL: not built yet
 } TemlAssign;
 
-// The nest of an assignment as `build` makes it.
+// The nest of an assignment, as `build` makes it.
 struct TemlBuilt {
     TemlAssign *of;
     const Node *nest;
@@ -165,8 +165,8 @@ typedef struct TemlLoop {
 typedef enum ValueKind {
     VALUE_BAD,     // an error was reported
     VALUE_TENSOR,  // declared
-    VALUE_EXPR,    // by vop: its iterators are fixed
-    VALUE_VIRTUAL, // by a virtual operation of Section 4: indexed by its result dimensions
+    VALUE_EXPR,    // made by vop: its iterators are fixed
+    VALUE_VIRTUAL, // made by a virtual operation of Section 4: indexed by its result dimensions
     VALUE_ASSIGN,
     VALUE_LOOP,
 } TemlKind;
@@ -175,14 +175,14 @@ typedef struct TemlValue {
     TemlKind kind;
     int tensor; // TENSOR
     const Expr *expr;
-    int rank; // VIRTUAL: of the result
+    int rank; // VIRTUAL: rank of the result
     int64_t size[PROGRAM_MAX_RANK];
-    int result[PROGRAM_MAX_RANK]; // iterators of `expr` that stand for the dimensions
+    int result[PROGRAM_MAX_RANK]; // iterators of `expr` that represent the dimensions
     TemlAssign *assign;
     const TemlLoop *loop;
-    Name from;     // what vcontract and the like is shown as
+    Name from;     // the operation that the store shows, such as vcontract
     Range range;   // its statement
-    bool consumed; // a loop that another value was made of
+    bool consumed; // a loop from which another value was made
 } TemlValue;
 
 typedef struct TemlBinding {
@@ -191,30 +191,30 @@ typedef struct TemlBinding {
 } TemlBinding;
 
 struct Teml {
-    Arena *arena; // all of it lives as long as the evaluation
+    Arena *arena; // its contents live as long as the evaluation
     Names *names;
     const Source *source;
     DiagList *diags;
     const TemlOptions *options;
     VEC(TemlParam) params;
     Exprs *x;
-    VEC(TemlBinding) store;    // newest value of each name, in order of first assignment
-    VEC(TemlTensor) tensors;   // the first buffers of every Tree here; all names assigned to
-    int nreal;                 // of them; accumulators are numbered behind
+    VEC(TemlBinding) store;    // latest value of each name, in order of first assignment
+    VEC(TemlTensor) tensors;   // the first buffers of every Tree; all names that are assigned to
+    int nreal;                 // number of these; accumulators have higher numbers
     VEC(TemlSum) sums;         // number VIRTUAL + k
     VEC(Name) iters;           // iterator names by number
     VEC(TemlAssign *) assigns; // in order of definition
-    Tree *base;                // buffers and the number of indices so far
-    Program *parts;            // statement k: a leaf of a nest as built
+    Tree *base;                // the buffers and the number of indices so far
+    Program *parts;            // statement k is a leaf of a nest as built
     Module *module;            // the functions
-    Arena *out;                // where they live
+    Arena *out;                // the arena of the functions
     VEC(Name) generated;       // names that codegen has used
-    bool probing;              // a step is tried out, and what is wrong with it not explained
-    int tried;                 // steps that were
+    bool probing;              // a step is only tried: its errors are not explained
+    int tried;                 // number of steps tried
 };
 
 // --- Reporting ---------------------------------------------------------------------------------
-// Each gives NULL: the value of what went wrong.
+// Each returns NULL, the value of a failed statement.
 TemlValue *teml_argument(Teml *t, const TemlStmt *s, int arg, const char *wanted);
 const char *teml_found(Teml *t, const Syn *s); // "a list", "'x'"
 
@@ -223,14 +223,15 @@ TemlValue *teml_find(const Teml *t, Name name); // NULL: never assigned
 TemlValue *teml_value(Teml *t, TemlKind kind);
 int teml_iter(Teml *t, Name name);
 int teml_level_iter(Teml *t, int level); // i1, i2, ...
-// The value that an argument names, reported if there is none; a BAD value is NULL too, silently.
+// The value that an argument names; reports if there is none. Returns NULL silently for a BAD
+// value.
 TemlValue *teml_operand(Teml *t, const TemlStmt *s, int arg);
 const TemlLoop *teml_loop_argument(Teml *t, const TemlStmt *s, int arg);
 bool teml_int_argument(Teml *t, const TemlStmt *s, int arg, const char *what, int64_t *out);
 const char *teml_shape_text(Teml *t, int rank, const int64_t *size);
 
 typedef TemlValue *TemlEval(Teml *t, const TemlStmt *s, int op);
-// Applies a built-in without binding its value to a name; NULL: it was refused.
+// Applies a built-in without assigning its value to a name; NULL: it was refused.
 TemlValue *teml_apply(Teml *t, const TemlStmt *s);
 
 // --- teml_tensor.c -----------------------------------------------------------------------------
@@ -247,16 +248,17 @@ typedef struct TemlRange {
 int64_t teml_size(const Teml *t, int tensor, int dim);
 int teml_rank(const Teml *t, int tensor);
 const char *teml_tensor_name(const Teml *t, int tensor);
-// Ranges that subscripts of a single iterator tell; false when two of them differ, reported.
+// Finds the ranges given by subscripts of a single iterator; false after a report if two differ.
 bool teml_plain_ranges(Teml *t, const Access *left, const Expr *value, Range at, TemlRange *out);
-// All ranges, by iterator number (t->iters.n of them); then every subscript is inside its tensor.
+// Finds all ranges, by iterator number (t->iters.n of them), such that every subscript is inside
+// its tensor.
 bool teml_ranges(Teml *t, const Access *left, const Expr *value, Range at, TemlRange *out);
-// The iterators that occur, by level.
+// The iterators that occur, ordered by level.
 int teml_levels(Teml *t, const Access *left, const Expr *value, int *out, int most);
 
 // --- teml_build.c ------------------------------------------------------------------------------
 TemlBuilt *teml_build_nest(Teml *t, TemlAssign *a);
-// Whether it combines into its element: `T[s] = T[s] + e`, with e.
+// Does the assignment combine into its element, as `T[s] = T[s] + e`? Returns e.
 bool teml_accumulates(const Teml *t, const TemlAssign *a, Reduce *op, const Expr **e);
 
 // --- teml_loop.c -------------------------------------------------------------------------------
@@ -265,22 +267,24 @@ TemlEval teml_build, teml_stripmine, teml_interchange, teml_fuse_outer, teml_fus
 Tree *teml_tree(Teml *t, const Node *const *node, int n);
 
 // --- teml_judge.c ------------------------------------------------------------------------------
-// Does it run what its assignments say, in an order that gives the same? Else `why` has a text.
-// An unproven step passes where it is trusted.
+// Does the loop run its assignments in an order that gives the same result? If not, `why` says why.
+// An unproven step is accepted if the caller trusts it.
 bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **why);
 
 // --- teml_near.c -------------------------------------------------------------------------------
-// Notes for a refused step: the loops of its argument and of its result, side by side, and up to
-// three steps like it that are legal.
+// Adds notes to a refused step: the loops before and after it, side by side, and up to three
+// similar steps that are legal.
 void teml_explain(Teml *t, const TemlStmt *s, const TemlLoop *after, Diag *d);
 
 // --- teml_codegen.c ----------------------------------------------------------------------------
 TemlEval teml_codegen;
-// Without any codegen: one function of the loops that nothing was made of.
+// Without any codegen in the program: makes one function of the loops from which no other value was
+// made.
 void teml_codegen_rest(Teml *t);
 
 // --- teml_store.c ------------------------------------------------------------------------------
-// Removes quotes behind a place: Program text quotes names such as i8, which mean something there.
+// Removes quotes from position `from` on. Program text quotes names such as i8, which have a
+// meaning there.
 void teml_unquote(Text *out, size_t from);
 void teml_store_print(Text *out, Teml *t);
 void teml_loop_print(Text *out, Teml *t, const TemlLoop *loop); // one line for each loop, indented

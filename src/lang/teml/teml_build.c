@@ -1,12 +1,11 @@
-// build (equation 19): an assignment becomes the perfect nest of its iterators.
+// build (equation 19): converts an assignment to the perfect nest of its iterators.
 //
-//     C[i1, i2] = C[i1, i2] + A[i1, i3]*B[i3, i2]     for i1, i2, i3: C[i1, i2] += A*B
-//     C = S*vcontract(A, B)                           for i1, i2, k: { if k = 0: C = 0; C += S*A*B
-//     } C = S + vcontract(A, B)                         for i1, i2: { T = 0; for k: T += A*B; C = S
-//     + T }
+//     C[i1, i2] = C[i1, i2] + A[i1, i3]*B[i3, i2]  for i1, i2, i3: C[i1, i2] += A*B
+//     C = S*vcontract(A, B)                        for i1, i2, k: {if k = 0: C = 0; C += S*A*B}
+//     C = S + vcontract(A, B)                      for i1, i2: {T = 0; for k: T += A*B; C = S + T}
 //
-// A contraction that only products stand above is summed in place, its loops innermost; any other
-// gets an accumulator.
+// A contraction that is only a factor of products is summed in place, with its loops innermost; any
+// other contraction gets an accumulator.
 #include "lang/teml/teml.h"
 
 typedef VEC(const Node *) Nodes;
@@ -15,8 +14,8 @@ typedef VEC(Index) Indices;
 typedef struct TemlNest {
     Teml *t;
     TemlAssign *a;
-    Indices path;        // the loops around what is made now
-    const Affine **iter; // per iterator number its value
+    Indices path;        // the loops around the current node
+    const Affine **iter; // per iterator number: its value
     VEC(int) alloc;      // accumulators
 } TemlNest;
 
@@ -50,7 +49,7 @@ static const Affine *const *path_iters(TemlNest *n) {
     return at;
 }
 
-// A leaf with a number of its own, by which it is known after transformations.
+// A leaf with a unique number, which identifies it after transformations.
 static const Node *make_leaf(TemlNest *n, LeafRole role, Reduce op, const Access *write,
                              const Expr *value) {
     Teml *t = n->t;
@@ -72,7 +71,7 @@ static Index push_loop(TemlNest *n, int iter, int64_t extent) {
     return x;
 }
 
-// The nodes inside the loops path[from ...].
+// Wraps the nodes in the loops path[from ...].
 static const Node *wrap(TemlNest *n, int from, const Nodes *body, bool allocates) {
     Nodes inside = *body;
     for (int i = n->path.n - 1; i >= from; i--) {
@@ -89,7 +88,7 @@ static const Node *wrap(TemlNest *n, int from, const Nodes *body, bool allocates
 
 static const Expr *expand(TemlNest *n, const Expr *e, bool product, Nodes *before);
 
-// The body of a contraction at these subscripts, its reduced iterators now loops of the path.
+// The body of a contraction at these subscripts; its reduced iterators become loops of the path.
 static const Expr *inlined(TemlNest *n, const Access *a) {
     Teml *t = n->t;
     TemlSum sum = t->sums.at[a->tensor - VIRTUAL];
@@ -119,8 +118,9 @@ static const Expr *accumulated(TemlNest *n, const Expr *e, Nodes *before) {
     return expr_read(t->x, e->type, place);
 }
 
-// The expression without contractions: loops are added to the path where only products stand
-// above one (`product`), else nodes that sum it to `before`.
+// The expression without contractions. Where a contraction is only a factor of products
+// (`product`), its loops are added to the path; otherwise nodes that compute the sum are added to
+// `before`.
 static const Expr *expand(TemlNest *n, const Expr *e, bool product, Nodes *before) {
     if (e->kind == EXPR_READ && e->access->tensor >= VIRTUAL)
         return product ? expand(n, inlined(n, e->access), true, before) : accumulated(n, e, before);
@@ -141,7 +141,7 @@ static bool has_factor(const Expr *e) {
 
 // --- Nests -------------------------------------------------------------------------------------
 
-// C = 0 in the first iteration of the loops path[from ...].
+// C = 0, guarded to run in the first iteration of the loops path[from ...].
 static const Node *first_time(TemlNest *n, int from, const Access *left, Type type) {
     Teml *t = n->t;
     const Affine **first = arena_new_n(t->arena, const Affine *, n->path.n - from + 1);

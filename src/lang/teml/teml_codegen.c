@@ -1,10 +1,11 @@
-// codegen: loop values become a function, which is a Program of arguments and a Tree of its own.
+// codegen: converts loop values to a function, which consists of a Program with arguments and a
+// Tree.
 //
-//     [fill what init names]; the loops
+//     [initial values of init]; the loops
 //
-// What the function reads and does not write is an input, what it writes a result: in-out where
-// its old content matters, which the verifier decides. A tensor that init fills starts from that;
-// one that is only read then exists inside only.
+// A tensor that the function only reads is an input; one that it writes is a result, and in-out if
+// its old content matters, which the verifier decides. A tensor with an init starts from that
+// value; if the function only reads it, it is local.
 #include "lang/teml/teml.h"
 
 #include <string.h>
@@ -16,11 +17,11 @@ typedef struct Function {
     Arena *arena;
     Program *p;
     Exprs *x;
-    int *buffer;          // per buffer of the evaluation, its own; -1: not used
+    int *buffer;          // per buffer of the evaluation: its number in the function; -1: not used
     bool *read, *written; // per real tensor
-    bool parallel;        // some loop is
+    bool parallel;        // some loop is parallel
     const Affine **index; // per index id of the evaluation
-    Tree *tree;           // in the making
+    Tree *tree;           // under construction
 } Function;
 
 typedef VEC(const Node *) Nodes;
@@ -76,7 +77,7 @@ static int import_buffer(Function *f, int number) {
 
 static void begin_tree(Function *f) {
     for (int i = 0; i < f->t->base->buffers.n; i++)
-        if (f->buffer[i] >= f->p->tensors.n) f->buffer[i] = -1; // allocations are each Tree's own
+        if (f->buffer[i] >= f->p->tensors.n) f->buffer[i] = -1; // each Tree has its own allocations
     f->tree = tree_new(f->arena, f->x, f->t->names);
     f->tree->program = f->p;
     for (int i = 0; i < f->p->tensors.n; i++) {
@@ -144,8 +145,8 @@ static bool leaf_uses(const Leaf *leaf, int id) {
     return s.found;
 }
 
-// for k: { if k = 0: A; B }  ->  A; for k: B, where A says nothing of k. False: there is no such
-// guard.
+// for k: { if k = 0: A; B }  ->  A; for k: B, if A does not depend on k. Returns false if there is
+// no such guard.
 static bool hoist_first(Function *f, const Block *loop, Nodes *body, Nodes *out) {
     const Block *guard = body->n > 1 ? as_block(body->at[0]) : NULL;
     if (!guard || guard->nindex || loop->nindex != 1 || loop->kind != KIND_SERIAL) return false;
@@ -206,7 +207,7 @@ static const Node *fill_leaf(Function *f, int tensor, const Affine *const *sub, 
     return &tree_leaf(f->tree, &leaf)->node;
 }
 
-// In lanes, and in threads if the loops of the function run in threads.
+// The fill is a vector loop, and parallel if the loops of the function are.
 static const Node *fill_all(Function *f, int tensor, const Syn *to) {
     const TemlTensor *of = &f->t->tensors.at[tensor];
     const Affine *sub[PROGRAM_MAX_RANK];
@@ -265,7 +266,7 @@ static const Tree *make_tree(Function *f, const Node *const *node, int n) {
 
 // --- Functions ---------------------------------------------------------------------------------
 
-// A result that nothing reads before it is written starts empty.
+// A result that is not read before it is written starts uninitialised.
 static void find_roles(Function *f, const Tree *reference) {
     for (int i = 0; i < f->t->nreal; i++) {
         if (!f->written[i]) continue;
@@ -300,7 +301,7 @@ static void make_function(Teml *t, Name name, const TemlLoop *loop) {
     vec_push(t->out, &t->module->trees, make_tree(f, loop->node, loop->n));
 }
 
-// Loops one after the other; NULL: one assignment is in two of them.
+// The loops one after the other; NULL: two of them contain the same assignment.
 static const TemlLoop *joined(Teml *t, TemlValue *const *v, int n, Range at) {
     TemlLoop *l = arena_new(t->arena, TemlLoop);
     Nodes nodes = {0};

@@ -1,5 +1,5 @@
-// The meta-language around the core of the paper: parameters, functions, loops and modules expand
-// to a flat list of built-ins applied to names and numbers.
+// Expands the meta-language around the core of the paper: parameters, functions, loops and modules
+// become a flat list of built-ins applied to names and numbers.
 //
 //     param T = 4                         l = build(C)
 //     def blocked(l, r) {                 blocked.s = stripmine(l, 1, 4)
@@ -12,8 +12,8 @@
 //
 // A name inside a function is, in this order: a loop variable, a parameter of the function, a name
 // that the function assigns (a new name per call), a parameter of the program, or a name of the
-// program. The name that a function returns becomes the target of the call, so that a tensor that
-// a function makes is called as its caller calls it.
+// program. The name that a function returns becomes the target of the call, so that a tensor made
+// by a function has the name that its caller gives it.
 #include "lang/teml/teml.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "base/checked.h"
 #include "base/nearest.h"
 
-typedef struct NameBinding NameBinding; // a name that stands for a number, a list or another name
+typedef struct NameBinding NameBinding; // a name bound to a number, a list or another name
 struct NameBinding {
     Name name;
     const Syn *value;
@@ -77,7 +77,7 @@ static bool assigns(const TemlStmts *list, Name name) {
     return false;
 }
 
-// The name after expansion of a name that is neither bound nor a number.
+// The expanded form of a name that is neither bound nor a number.
 static Name named(Expand *e, const TemlScope *in, Name name) {
     if (!name || !in->function || !assigns(&in->function->body, name)) return name;
     if (name == in->returned && in->result) return in->result;
@@ -100,7 +100,7 @@ static Syn *syn_like(Expand *e, const Syn *like, SynKind kind) {
 
 static const Syn *evaluate(Expand *e, const TemlScope *in, const Syn *s);
 
-// A sum in the making: a number and terms of iterators.
+// A sum under construction: a number and terms of iterators.
 typedef struct SumBuild {
     int64_t constant;
     VEC(const Syn *) terms;
@@ -188,8 +188,8 @@ static const Syn *evaluate_sum(Expand *e, const TemlScope *in, const Syn *s) {
     return out;
 }
 
-// A bound name is shown where it is used: the ranges are those of the name, not of its value, which
-// may be in another file.
+// A bound name is located at its use: the range is that of the name, not of its value, which may be
+// in another file.
 static Syn *shown_at(Expand *e, const Syn *s, Range at) {
     Syn *out = syn_like(e, s, s->kind);
     out->range = at;
@@ -277,7 +277,7 @@ static void expand_param(Expand *e, const TemlStmt *s) {
         p.nchoices = choices->n;
         p.choice = list;
         check_choice(e, s, &p, set ? (Range){0, 0} : s->arg[0]->range);
-        if (t->diags->errors > errors) value->i = list[0]; // so that nothing follows from it
+        if (t->diags->errors > errors) value->i = list[0]; // avoids follow-up errors
     }
     vec_push(t->out, &t->params, p);
     NameBinding *b = arena_new(t->arena, NameBinding);
@@ -285,7 +285,7 @@ static void expand_param(Expand *e, const TemlStmt *s) {
     e->params = b;
 }
 
-// Every value that was given from outside must belong to a parameter.
+// Every value given from outside must belong to a parameter.
 static void check_settings(Expand *e) {
     const TemlOptions *o = e->t->options;
     for (int i = 0; i < o->nset; i++) {
@@ -373,8 +373,8 @@ static bool call_fits(Expand *e, const TemlScope *in, const TemlStmt *s, const T
     return false;
 }
 
-// The result gets the caller's name at once unless an argument has that name: then the function
-// would see its result instead of its argument, so it is renamed at the end.
+// The result gets the caller's name at once, unless an argument has the same name: the function
+// would then see its result instead of its argument, so the result is renamed at the end.
 static void expand_call(Expand *e, const TemlScope *in, const TemlStmt *s, const TemlStmt *f) {
     Teml *t = e->t;
     const Source *here = s->source;
@@ -493,7 +493,7 @@ static void expand_list(Expand *e, const TemlScope *in, const TemlStmts *list) {
     for (int i = 0; i < list->n && !e->full; i++) {
         int before = e->t->diags->items.n;
         expand_statement(e, in, &list->at[i]);
-        // A call inside has noted itself already.
+        // A call inside has already added its note.
         if (!find_function(e, list->at[i].builtin) || list->at[i].kind != TEML_APPLY)
             teml_note_calls(e->t, in->call, before);
     }
@@ -501,7 +501,7 @@ static void expand_list(Expand *e, const TemlScope *in, const TemlStmts *list) {
 
 // --- Modules -----------------------------------------------------------------------------------
 
-// Definitions of another file, read once however often it is imported.
+// The definitions of another file, which is read once even if it is imported several times.
 static void expand_module(Expand *e, const TemlStmt *s) {
     Teml *t = e->t;
     const TemlOptions *o = t->options;

@@ -1,8 +1,7 @@
-// Is a loop value still right? Transformations are applied as asked; then the order in which the
-// result runs its statements is compared, at once, with the order in which the program defined
-// them (tree_agrees), and loops that were marked must allow any order (tree_verify). So a path
-// may lead through a nest that would be wrong only if nothing judges it there: composites such as
-// tile are judged at their end.
+// Checks loop values. Transformations are applied without checks. Then the order in which the
+// result runs its statements is compared with the order in which the program defined them
+// (tree_agrees), and marked loops must allow any order (tree_verify). A composite step such as tile
+// is checked only at its end, so its intermediate nests may be wrong.
 #include "lang/teml/teml.h"
 
 #include <string.h>
@@ -17,7 +16,7 @@ static const Tree *as_defined(Teml *t, const TemlLoop *loop) {
     return teml_tree(t, nest, loop->nbuilt);
 }
 
-// The first thing that is wrong, or not proven where that matters; NULL: nothing.
+// The first error, or the first unproven property if `unproven` is set; NULL: none.
 static const char *first_fault(const Teml *t, const DiagList *found, bool unproven) {
     if (unproven && t->options->trust == TEML_UNPROVEN) return NULL;
     return found->items.n ? found->items.at[0]->text : "it is not proven";
@@ -28,7 +27,7 @@ bool teml_right(Teml *t, const TemlLoop *loop, const char *verb, const char **wh
     TreeEdit e = {.diags = &found};
     const Tree *now = teml_tree(t, loop->node, loop->n);
     Tree *alone = teml_tree(t, loop->node, loop->n);
-    alone->program = NULL; // initial contents are known to functions only
+    alone->program = NULL; // only functions know the initial contents
     *why = NULL;
     VerifyAnswer answer = tree_verify(t->arena, alone, NULL, &found);
     if (answer != VERIFY_OK) *why = first_fault(t, &found, answer == VERIFY_UNPROVEN);

@@ -1,9 +1,8 @@
-// Loop transformations (equations 19 to 29). Each finds the loops at the levels that it is given,
-// lets transform/transform.h rewrite them unchecked, and has the result judged as a whole.
+// Loop transformations (equations 19 to 29). Each finds the loops at the given levels, applies
+// transform/transform.h without checks, and then checks the result as a whole.
 //
-// Level r is reached by going through loops with one child each, as the patterns of the paper
-// have it. A strip keeps its bounds inside the loop over strips: 4*o <= i < 4*o + 4 has no meaning
-// outside of o.
+// Level r is reached through loops with one child each, as in the patterns of the paper. A strip
+// keeps its bounds inside the loop over strips: 4*o <= i < 4*o + 4 has no meaning outside of o.
 #include "lang/teml/teml.h"
 
 #include "base/checked.h"
@@ -25,7 +24,7 @@ static const Block *as_loop(const Node *node) {
     return b && b->nindex == 1 ? b : NULL;
 }
 
-// The loop at a level of a nest; NULL: there is none. *reached is the last level there is.
+// The loop at a level of a nest; NULL: there is none. *reached is the last existing level.
 static const Block *loop_at(const Node *node, int64_t level, int *reached) {
     const Block *b = as_loop(node);
     for (*reached = 0; b; b = b->nchildren == 1 ? as_loop(b->child[0]) : NULL)
@@ -65,7 +64,7 @@ static const Block *level_of(Teml *t, const TemlStmt *s, int arg, const TemlLoop
     return b;
 }
 
-// The number of loops of a perfect nest; 0 when it is none, reported.
+// The number of loops of a perfect nest; 0 after a report if the nest is not perfect.
 static int perfect_depth(Teml *t, const TemlStmt *s, const TemlLoop *l, const char *rule) {
     int reached = 0;
     if (!l->bare) loop_at(l->node[0], -1, &reached);
@@ -92,7 +91,7 @@ static void apply_begin(Apply *p, Teml *t, const TemlStmt *s, const char *rule,
     p->now = teml_tree(t, node, n);
 }
 
-// The Tree after the step; its new index numbers are known from here on.
+// Continues with the Tree after a step, and adopts its new index numbers.
 static bool step(Apply *p, const Tree *made) {
     p->now = made;
     if (!made) return false;
@@ -104,11 +103,11 @@ static bool step(Apply *p, const Tree *made) {
 typedef struct Leaves {
     Teml *t;
     int n;
-    bool crossed; // a strip stands outside its loop over strips
+    bool crossed; // a strip is outside its loop over strips
     const Block *path[TREE_MAX_DEPTH * 2];
 } Leaves;
 
-// Of the indices that make up an iterator, the last with factor 1 counts inside of the others.
+// Of the indices that form an iterator, the last one with factor 1 must be inside the others.
 static bool keeps_strips(const Leaves *l, const Leaf *leaf, int depth, int niters) {
     for (int k = 0; k < niters; k++) {
         const Affine *a = leaf->iter[k];
@@ -160,7 +159,7 @@ static TemlValue *judged(Teml *t, const TemlStmt *s, const TemlLoop *loop) {
     return v;
 }
 
-// The loop value of what was made from loops that run `built`.
+// The loop value of the result, which runs the assignments `built`.
 static TemlValue *apply_end(Apply *p, int nbuilt, TemlBuilt *const *built) {
     Teml *t = p->t;
     if (!p->now) {
@@ -220,7 +219,7 @@ static bool check_strip(Teml *t, const TemlStmt *s, const Syn *size, const Block
     return false;
 }
 
-// A strip longer than the loop is the loop.
+// A strip longer than the loop is the whole loop.
 static bool split(Apply *p, const Block *b, const Syn *size) {
     if (!check_strip(p->t, p->s, size, b)) return false;
     int64_t inner = min_i64(size->i, max_i64(b->index[0].extent, 1));
@@ -243,7 +242,7 @@ TemlValue *teml_stripmine(Teml *t, const TemlStmt *s, int op) {
 
 static int loop_id(const Block *b) { return b->index[0].id; }
 
-// Levels a < b change places: the former moves in through all that is between, the latter out.
+// Exchanges levels a < b: the former moves in through the levels between, the latter moves out.
 static void swap_levels(Apply *p, const Node *nest, int a, int b) {
     int reached;
     int first = loop_id(loop_at(nest, a, &reached));
@@ -252,7 +251,7 @@ static void swap_levels(Apply *p, const Node *nest, int a, int b) {
         step(p, tree_interchange(p->now, loop_id(loop_at(nest, k, &reached)), &p->edit));
 }
 
-// interchange(l, 2, 3), or interchange(l, [2, 3]) as a listing of the paper has it.
+// interchange(l, 2, 3), or interchange(l, [2, 3]) as in a listing of the paper.
 static bool take_levels(Teml *t, const TemlStmt *s, const Syn *level[2]) {
     const Syn *list = s->arg[1];
     bool pair = s->n == 2 && list->kind == SYN_LIST && list->n == 2;
@@ -280,7 +279,7 @@ TemlValue *teml_interchange(Teml *t, const TemlStmt *s, int op) {
     return apply_end(&p, l->nbuilt, l->built);
 }
 
-// Level r moves in through the next n.
+// Moves level r in through the next n levels.
 static void move_in(Apply *p, const Block *b, int64_t n) {
     for (int64_t k = 0; k < n && p->now; k++)
         step(p, tree_interchange(p->now, loop_id(b), &p->edit));
@@ -304,7 +303,7 @@ TemlValue *teml_interchange_n(Teml *t, const TemlStmt *s, int op) {
     return apply_end(&p, l->nbuilt, l->built);
 }
 
-// Strips of the first n levels. size[k], or the one size of all.
+// Strip-mines the first n levels, by size[k] or by one size for all.
 static bool split_all(Apply *p, const TemlLoop *l, int n, const Syn *size) {
     int reached;
     for (int k = 1; k <= n && p->now; k++) {
@@ -335,7 +334,7 @@ static bool take_tile(Teml *t, const TemlStmt *s, int depth) {
     return false;
 }
 
-// Loops over strips and strips alternate after the split; strip k moves in behind all others.
+// After the split, loops over strips and strips alternate; strip k moves inside all others.
 TemlValue *teml_tile(Teml *t, const TemlStmt *s, int op) {
     int reached;
     Apply p;
@@ -352,7 +351,8 @@ TemlValue *teml_tile(Teml *t, const TemlStmt *s, int op) {
 
 // --- Fusion ------------------------------------------------------------------------------------
 
-// Level and range are the same: extents, and guards once the iterators of `b` are those of `a`.
+// Are level and range the same? Compares extents, and guards after renaming the iterators of `b` to
+// those of `a`.
 static bool same_range(Teml *t, const Block *a, const Block *b, const Affine **of) {
     of[loop_id(b)] = affine_iter(t->x, loop_id(a));
     if (a->index[0].extent != b->index[0].extent || a->nconstraints != b->nconstraints)
@@ -376,7 +376,7 @@ static bool can_fuse(Teml *t, const TemlStmt *s, const Block *a, const Block *b,
     return false;
 }
 
-// Both loops' assignments, in order of definition; NULL when one is in both, reported.
+// The assignments of both loops, in order of definition; NULL after a report if one is in both.
 static TemlBuilt *const *merged(Teml *t, const TemlStmt *s, const TemlLoop *a, const TemlLoop *b) {
     TemlBuilt **out = arena_new_n(t->arena, TemlBuilt *, a->nbuilt + b->nbuilt);
     int i = 0, k = 0;
@@ -450,7 +450,7 @@ static bool few_iterations(Teml *t, const TemlStmt *s, const Block *b, int64_t n
     return false;
 }
 
-// With a third argument in part: strips of that size, unrolled.
+// With a third argument it unrolls partially: strips of that size.
 TemlValue *teml_unroll(Teml *t, const TemlStmt *s, int op) {
     int64_t r, v = 0;
     Apply p;
@@ -469,7 +469,7 @@ TemlValue *teml_unroll(Teml *t, const TemlStmt *s, int op) {
     return apply_end(&p, l->nbuilt, l->built);
 }
 
-// Strips of level r, moved innermost and unrolled there.
+// Strip-mines level r, moves the strips innermost and unrolls them.
 TemlValue *teml_jam(Teml *t, const TemlStmt *s, int op) {
     int64_t r, v;
     Apply p;
@@ -487,7 +487,7 @@ TemlValue *teml_jam(Teml *t, const TemlStmt *s, int op) {
     return apply_end(&p, l->nbuilt, l->built);
 }
 
-// Level q runs ahead by level r, or a multiple of it: i2 becomes i2 + f*i1.
+// Skews level q by level r, or by a multiple of it: i2 becomes i2 + f*i1.
 TemlValue *teml_skew(Teml *t, const TemlStmt *s, int op) {
     int64_t r, q, f = 1;
     Apply p;

@@ -1,7 +1,7 @@
-// What else could be written? A refused step is explained by its loops before and after, and by
-// the nearest steps of its kind that are legal: other levels, fewer levels, other strips, the
-// loops in the other order, or the step behind a skew. Each is applied and judged before it is
-// named; most are found within a millisecond.
+// Suggests alternatives to a refused step. It shows the loops before and after the step, and the
+// nearest legal steps of its kind: other levels, fewer levels, other strips, the loops in the other
+// order, or the step after a skew. Each suggestion is applied and checked first; most are found
+// within a millisecond.
 #include "lang/teml/teml.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ enum { MOST_NAMED = 3, MOST_TRIED = 64, MOST_OF_ALL = 256, MOST_LINES = 16, MOST
 
 typedef struct Near {
     Teml *t;
-    const TemlStmt *s; // the refused one
+    const TemlStmt *s; // the refused statement
     Text out;
     int tried, named;
 } Near;
@@ -24,7 +24,7 @@ static const Syn *number(Teml *t, int64_t i) {
     return syn;
 }
 
-// Its value, without a word if it is refused (NULL).
+// The value of a step; NULL, without a diagnostic, if it is refused.
 static TemlValue *applied(Teml *t, const TemlStmt *s) {
     DiagList *diags = t->diags, found = {.arena = diags->arena};
     found.source = diags->source;
@@ -39,7 +39,7 @@ static TemlValue *applied(Teml *t, const TemlStmt *s) {
     return v;
 }
 
-// Is it legal? Whatever it made is forgotten.
+// Is the step legal? Its results are discarded.
 static bool is_legal(Teml *t, const TemlStmt *s) {
     Tree base = *t->base;
     bool legal = applied(t, s) != NULL;
@@ -47,7 +47,7 @@ static bool is_legal(Teml *t, const TemlStmt *s) {
     return legal;
 }
 
-// A name of a function's own is written there without the function's name.
+// Inside a function, its local names are written without the name of the function.
 static const char *own_name(const char *name) {
     const char *dot = strrchr(name, '.');
     return dot ? dot + 1 : name;
@@ -81,7 +81,7 @@ static TemlStmt step_like(Near *near, const char *builtin, int n, const Syn *con
     return s;
 }
 
-// One more step to try? A program of many refused steps ends soon.
+// May another step be tried? The limit keeps programs with many refused steps fast.
 static bool tries_more(Near *near) {
     if (near->named == MOST_NAMED || near->tried == MOST_TRIED) return false;
     if (near->t->tried == MOST_OF_ALL) return false;
@@ -90,7 +90,7 @@ static bool tries_more(Near *near) {
     return true;
 }
 
-// Names the step if it is legal. False: enough is known.
+// Suggests the step if it is legal. Returns false if there are enough suggestions.
 static bool try(Near *near, const char *builtin, int n, const Syn *const *arg) {
     TemlStmt s = step_like(near, builtin, n, arg);
     if (!tries_more(near)) return false;
@@ -111,9 +111,9 @@ static int depth_of_argument(Near *near) {
     return depth_of(teml_find(near->t, near->s->arg[0]->name)->loop);
 }
 
-// --- Proposals, by kind of step -----------------------------------------------------------------
+// --- Suggestions, by kind of step ---------------------------------------------------------------
 
-// The same of another level, the nearest first; a third argument stays.
+// The same step at another level, the nearest first; a third argument stays.
 static void other_levels(Near *near, const char *builtin) {
     const TemlStmt *s = near->s;
     int depth = depth_of_argument(near);
@@ -159,7 +159,7 @@ static void fused_otherwise(Near *near) {
     }
 }
 
-// Strips of one in some levels, as few as possible: those levels stay as they are.
+// Strips of one iteration in as few levels as possible, which leaves these levels unchanged.
 static void tiled_less(Near *near) {
     const TemlStmt *s = near->s;
     int depth = depth_of_argument(near);
@@ -177,7 +177,7 @@ static void tiled_less(Near *near) {
         }
 }
 
-// The step itself on a skewed loop, which has a name of its own meanwhile. True: it is legal.
+// Is the step legal on a skewed loop, which has a temporary name?
 static bool legal_after(Near *near, const TemlStmt *skew) {
     Teml *t = near->t;
     Tree base = *t->base;
@@ -203,7 +203,7 @@ static bool legal_after(Near *near, const TemlStmt *skew) {
     return true;
 }
 
-// A wavefront: an inner level runs ahead by an outer one, once or twice.
+// A wavefront: skews an inner level by an outer one, once or twice.
 static void skewed_first(Near *near) {
     const Syn *arg[4] = {near->s->arg[0]};
     int depth = depth_of_argument(near);

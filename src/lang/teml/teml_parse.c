@@ -1,4 +1,4 @@
-// TeML's text to statements.
+// Parses TeML text to statements.
 //
 //     statement   NAME = ['@' NAME ':'] NAME '(' arguments ')'
 //                 NAME '(' arguments ')'
@@ -10,9 +10,9 @@
 //     argument    nothing, a number, a list '[' argument, ... ']', a sum 2*i1 + N/2 - 1,
 //                 or one of these '->' another
 //
-// The words param, for, def, return and import are names where '=' or '(' follows.
-// A statement ends with its line unless a bracket is open; `#` and `//` begin comments. What an
-// argument must be is the built-in's business. After an error reading goes on with the next line.
+// The words param, for, def, return and import are names if '=' or '(' follows. A statement ends
+// with its line unless a bracket is open; `#` and `//` begin comments. Built-ins check the kinds of
+// their arguments. After an error, parsing continues with the next line.
 #include "lang/teml/teml.h"
 
 #include <string.h>
@@ -35,10 +35,10 @@ typedef struct TemlParser {
     const Source *source;
     const char *text;
     uint32_t at, len;
-    int depth, nbad;                     // open brackets; bytes that mean nothing
+    int depth, nbad;                     // open brackets; invalid bytes
     int blocks;                          // open braces
-    uint32_t open[TEML_MAX_NESTING + 1]; // where
-    bool failed;                         // this statement
+    uint32_t open[TEML_MAX_NESTING + 1]; // their positions
+    bool failed;                         // the current statement has an error
     TemlTok kind;                        // the token: ...
     Range range;
     char mark;
@@ -90,7 +90,7 @@ static void lex_number(TemlParser *p) {
         p->at += 1 + sign;
         while (is_digit(peek(p, 0))) p->at++;
     }
-    while (is_word(peek(p, 0))) p->at++; // 3x is no number
+    while (is_word(peek(p, 0))) p->at++; // 3x is not a number
     p->range = (Range){from, p->at};
     p->kind = real ? TOK_FLOAT : TOK_INT;
     bool ok = text_parse_float(p->text + from, p->at - from, false, &p->f);
@@ -101,7 +101,7 @@ static void lex_number(TemlParser *p) {
     if (!ok) fail(p, p->range, DIAG_TEML_NUMBER, NULL, NULL);
 }
 
-// The name of a file, between quotes on one line.
+// The name of a file, in quotes on one line.
 static void lex_string(TemlParser *p) {
     uint32_t from = ++p->at;
     while (p->at < p->len && p->text[p->at] != '"' && p->text[p->at] != '\n') p->at++;
@@ -113,7 +113,7 @@ static void lex_string(TemlParser *p) {
         fail(p, (Range){from - 1, p->at}, DIAG_TEML_QUOTE, NULL, NULL);
 }
 
-// Bytes that mean nothing are reported, a few of them, and left out.
+// Invalid bytes are skipped, and the first few are reported.
 static bool is_bad(TemlParser *p, char c) {
     if (strchr("=@:()[]{},+-*/\"", c) && c) return false;
     uint32_t from = p->at++;
@@ -181,7 +181,8 @@ static void expect(TemlParser *p, char c) {
     if (!accept(p, c)) expected(p, (char[]){'\'', c, '\'', 0});
 }
 
-// A bracket opens before the next token is read, so that lines go on.
+// The bracket counts as open before the next token is read, so that the statement may continue on
+// the next line.
 static bool open(TemlParser *p, char c) {
     if (p->failed || !is_mark(p, c)) return false;
     if (p->depth == TEML_MAX_NESTING) {
@@ -236,7 +237,7 @@ static const Syn *take_factor(TemlParser *p, const char *wanted) {
     return s;
 }
 
-// 2*i1, i1 or 2 is a TERM; with a second name or a divisor it is a PRODUCT. The sign is that of
+// 2*i1, i1 or 2 is a TERM; with a second name or a divisor it is a PRODUCT. `sign` is the sign in
 // the sum.
 static const Syn *take_term(TemlParser *p, int sign) {
     Syn *s = syn(p, SYN_TERM, p->range);
@@ -487,7 +488,7 @@ static bool take_statement(TemlParser *p, TemlStmt *s) {
     return !p->failed;
 }
 
-// The next line at which a statement may begin: brackets of the broken one are forgotten.
+// Skips to the next line at which a statement may begin, and forgets open brackets.
 static void recover(TemlParser *p) {
     p->failed = false;
     p->depth = 0;
@@ -496,7 +497,7 @@ static void recover(TemlParser *p) {
     next(p);
 }
 
-// Statements up to the end of the text, or up to the brace that closes this block.
+// Statements up to the end of the text, or up to the closing brace of this block.
 static TemlStmts take_block(TemlParser *p) {
     TemlStmts out = {0};
     while (p->kind != TOK_END && !(p->blocks && is_mark(p, '}'))) {

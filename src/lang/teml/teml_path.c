@@ -1,17 +1,17 @@
-// A Tree of a Program as the TeML program that makes it: tensors, an assignment for each statement,
-// then strips, order, marks and fusion. Loops tell by the digits of the iterators at their leaves
-// (64*m + m.1) which strips they are.
+// Prints a TeML program that makes the Tree of a Program: tensors, an assignment for each
+// statement, then strips, order, marks and fusion. The iterators at the leaves (64*m + m.1) tell
+// which strips the loops are.
 //
-// Not every Tree has a path: copies, windows, smaller temporaries and most kinds of loops have no
-// word in TeML. So the text is run, and its loops have to be those of the Tree. Initialisations are
-// left out of this: `init` stands in front of all loops.
+// Not every Tree has such a program: TeML cannot express copies, windows, smaller temporaries and
+// most kinds of loops. The text is therefore run, and its loops must be those of the Tree.
+// Initialisations are not compared, because `init` precedes all loops.
 #include "lang/teml/teml.h"
 
 #include <string.h>
 
 #include "tree/tree_facts.h"
 
-// A loop on the way: a digit of an iterator, coef * loop.
+// A loop around a leaf: a digit of an iterator, coef * loop.
 typedef struct PathLevel {
     int iter;
     int64_t coef;
@@ -26,9 +26,9 @@ typedef struct PathPrinter {
     Text out;
     Name iters[PROGRAM_MAX_ITERS]; // i1, i2, ...
     int nvirtual;
-    const char *why; // there is none; NULL: so far there is
+    const char *why; // why there is no program; NULL: none so far
     const Use **use; // per statement
-    int *common;     // loops that a statement shares with the one before
+    int *common;     // number of loops that a statement shares with the previous one
     const char **loop;
 } PathPrinter;
 
@@ -80,7 +80,7 @@ static const char *op_name(PathPrinter *w, const Expr *e) {
     }
 }
 
-// An operand: its name, and the iterators that it is indexed by ("" for a virtual one).
+// An operand: its name, and its iterators ("" for a virtual one).
 typedef struct PathOperand {
     const char *name, *list;
 } PathOperand;
@@ -96,7 +96,7 @@ static PathOperand print_operand(PathPrinter *w, const Expr *e) {
     return (PathOperand){name, ""};
 }
 
-// The name of a statement's assignment: C, and C_1 where it writes C again.
+// The name of a statement's assignment: C, or C_1 if it writes C again.
 static const char *assignment_name(PathPrinter *w, const Stmt *st) {
     char *name = arena_printf(w->arena, "%s", st->label);
     bool plain = true;
@@ -105,7 +105,7 @@ static const char *assignment_name(PathPrinter *w, const Stmt *st) {
     return plain ? name : free_name(w, name);
 }
 
-// TeML initialises whole tensors.
+// TeML can only initialise whole tensors.
 static bool starts_whole(const PathPrinter *w, const Stmt *st) {
     const Tensor *t = &w->p->tensors.at[st->write->tensor];
     for (int d = 0; d < t->rank; d++) {
@@ -174,8 +174,8 @@ static void find_uses(PathPrinter *w) {
     for (int s = 1; s < n && !w->why; s++) w->common[s] = shared_loops(w->use[s - 1], w->use[s]);
 }
 
-// The loops around a leaf as digits of the statement's iterators; how many. An iterator of a single
-// value is the innermost loop.
+// The loops around a leaf as digits of the statement's iterators; returns their number. An iterator
+// with a single value counts as the innermost loop.
 static int levels_of(PathPrinter *w, const Use *u, int niters, PathLevel *out) {
     int64_t last[PROGRAM_MAX_ITERS];
     int n = 0;
@@ -203,7 +203,7 @@ static int levels_of(PathPrinter *w, const Use *u, int niters, PathLevel *out) {
     return n;
 }
 
-// Strips of each iterator; `now` has the levels afterwards.
+// Prints the strips of each iterator; `now` receives the levels afterwards.
 static int print_strips(PathPrinter *w, const char *loop, const PathLevel *want, int n, int niters,
                         PathLevel *now) {
     int depth = 0;
@@ -218,7 +218,7 @@ static int print_strips(PathPrinter *w, const char *loop, const PathLevel *want,
     return depth;
 }
 
-// From the innermost level on, each moves in to its place; the others keep their order.
+// From the innermost level on, moves each loop in to its place; the others keep their order.
 static void print_order(PathPrinter *w, const char *loop, const PathLevel *want, PathLevel *now,
                         int n) {
     for (int at = n - 1; at > 0; at--) {
@@ -245,7 +245,7 @@ static void print_nest(PathPrinter *w, int s, const char *loop) {
                         want[d].kind == KIND_PARALLEL ? "parallelize" : "vectorize", loop, d + 1);
 }
 
-// Statements that share loops are one value; the last one gets the function's name.
+// Statements that share loops form one value; the last value gets the function's name.
 static void print_loops(PathPrinter *w) {
     int n = w->p->stmts.n, last = n - 1;
     const char *group = NULL;
@@ -264,14 +264,14 @@ static void print_loops(PathPrinter *w) {
     text_printf(&w->out, "codegen(%s)\n", text_str(&all));
 }
 
-// --- Is it the same Tree? ----------------------------------------------------------------------
+// --- Comparing Trees ---------------------------------------------------------------------------
 
 static bool is_start(const Leaf *leaf) {
     return leaf->role == LEAF_INIT ||
            (leaf->op == REDUCE_ASSIGN && leaf->value->kind == EXPR_CONST);
 }
 
-// Loops and leaves without the names of loops, and without initialisations.
+// Loops and leaves without the names of loops and without initialisations.
 static const char *loops_text(Arena *arena, const Tree *t) {
     TreeFacts f;
     Text out = {.arena = arena};
@@ -324,7 +324,7 @@ static void check_text(PathPrinter *w) {
         no_path(w, "those of TeML have other guards, temporaries or values");
 }
 
-// A Schedule may merge dimensions (`flatten`): then the function has other arguments.
+// A Schedule may merge dimensions (`flatten`); the function then has other arguments.
 static bool has_own_arguments(const Tree *t) {
     const Program *p = t->program, *given = t->given;
     for (int i = 0; given && i < given->ninputs + given->noutputs; i++) {

@@ -1,10 +1,10 @@
-// Ranges of iterators, and with them shapes, from how tensors are indexed (equations 14, 15, 19).
+// Infers ranges of iterators, and shapes, from the indexing of tensors (equations 14, 15, 19).
 //
-// A subscript that is a single iterator tells its range: the size of that dimension. All such
-// subscripts have to agree, unless the iterator also occurs with an offset or a factor, as in
-// [i1 + 1]: then it is a stencil's, and its range the largest that stays inside everywhere. What
-// occurs only inside sums, as i2 and i5 in [i1, i2 + i5], gets the largest range that stays inside
-// once the other iterators of the sum are known. Ranges begin at 0.
+// A subscript that is a single iterator gives its range: the size of that dimension. All such
+// subscripts must agree, unless the iterator also occurs with an offset or a factor, as in [i1 +
+// 1]: then the access is a stencil, and the range is the largest that stays inside everywhere. An
+// iterator that only occurs in sums, such as i2 and i5 in [i1, i2 + i5], gets the largest range
+// that stays inside once the other iterators of the sum are known. Ranges begin at 0.
 #include "lang/teml/teml.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static const char *dimension_text(const Ranges *r, const Access *a, int d) {
                         teml_tensor_name(r->t, a->tensor));
 }
 
-// Does it occur in a subscript beside other things?
+// Does it occur in a subscript together with other terms?
 static bool in_sum(const Ranges *r, int iter) {
     for (int i = 0; i < r->access.n; i++)
         for (int d = 0; d < r->access.at[i]->rank; d++) {
@@ -91,8 +91,8 @@ bool teml_plain_ranges(Teml *t, const Access *left, const Expr *value, Range at,
     return plain_ranges(&r);
 }
 
-// Least and largest value of a sum, one iterator of unknown range left out at 0; -1: all known,
-// -2: more than one is not.
+// The least and largest value of a sum, with one iterator of unknown range at 0. Returns that
+// iterator; -1: all are known, -2: more than one is unknown.
 static int bounds(const Ranges *r, const Affine *a, int64_t *lo, int64_t *hi) {
     int unknown = -1;
     *lo = *hi = a->constant;
@@ -109,7 +109,7 @@ static int bounds(const Ranges *r, const Affine *a, int64_t *lo, int64_t *hi) {
     return unknown;
 }
 
-// Narrows what is found for one iterator; true when a subscript told something.
+// Narrows the range of one iterator; true if the subscript limits it.
 static bool narrow(const Ranges *r, const Access *a, int d, int iter, int64_t *extent) {
     int64_t lo, hi, size = teml_size(r->t, a->tensor, d), coef = affine_coef(a->sub[d], iter);
     if (!coef || bounds(r, a->sub[d], &lo, &hi) != iter) return false;
@@ -151,7 +151,7 @@ static void check_inside(Ranges *r, const Access *a, int d) {
     r->failed = true;
 }
 
-// Subscripts i1 + 2 and 2*i1 + 1 of known range: the last values that are inside.
+// For subscripts such as i1 + 2 and 2*i1 + 1 with known range: the last values that are inside.
 static void offset_ranges(Ranges *r) {
     for (int i = 0; i < r->access.n; i++)
         for (int d = 0; d < r->access.at[i]->rank; d++) {
@@ -217,7 +217,7 @@ int teml_levels(Teml *t, const Access *left, const Expr *value, int *out, int mo
     Levels l = {out, 0, most};
     if (left) add_iters(&l, left, false);
     expr_visit_accesses(value, add_iters, &l);
-    for (int i = 1; i < l.n; i++) { // numbered ones first, by number; others keep their order
+    for (int i = 1; i < l.n; i++) { // numbered iterators first, by number; others keep their order
         int iter = out[i], k = i;
         int64_t level = level_of(t->iters.at[iter]);
         for (; k > 0 && level; k--) {

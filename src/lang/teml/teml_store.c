@@ -1,4 +1,4 @@
-// The store as text: every name with its tree, as the paper draws them.
+// Prints the store: every name with its tree, as the paper draws them.
 //
 //     C: (=, •, •)                          l: i1 (0, 7, 1)
 //       (C, [8, 8], [i1, i2])                   i2 (0, 7, 1)
@@ -6,7 +6,7 @@
 //         (A, [8, 8], [i1, i2])
 //         (B, [8, 8], [i1, i2])
 //
-// Of a strip-mined loop, i1_4 counts the strips of 4 and i1 runs inside one.
+// In a strip-mined loop, i1_4 counts the strips of 4 and i1 runs inside one.
 #include "lang/teml/teml.h"
 
 #include "base/checked.h"
@@ -38,7 +38,7 @@ static void print_iters(StoreCheck *s, const Access *a) {
     text_char(s->out, ']');
 }
 
-// The ranges of its iterators, by level.
+// Prints the ranges of its iterators, by level.
 static void print_shape(StoreCheck *s, const Expr *e) {
     Teml *t = s->t;
     DiagList quiet = {.arena = t->arena}, *before = t->diags;
@@ -99,14 +99,14 @@ static const Leaf *first_leaf(const Node *node) {
 }
 
 typedef struct ShownIndices {
-    Name *loop;           // per index id, the name that all strips of a loop share
-    Name *plain;          // that it would be shown as if it stood alone; NULL: it is not around
-    Name *name;           // that is shown
-    const Affine **value; // that the index is, in terms of what is shown
+    Name *loop;           // per index id: the name that all strips of a loop share
+    Name *plain;          // its name if it were alone; NULL: not a surrounding loop
+    Name *name;           // the printed name
+    const Affine **value; // the value of the index in terms of printed names
 } ShownIndices;
 
-// Of a sum of indices those that are strips of one loop, as multiples of the shortest: 8*i2 + i2.1
-// of the skewed 8*i2 + i2.1 - i1, and of the twice skewed 16*i2 + 2*i2.1 - i1.
+// The part of a sum of indices that consists of strips of one loop, as multiples of the shortest:
+// 8*i2 + i2.1 in the skewed 8*i2 + i2.1 - i1, and in the twice skewed 16*i2 + 2*i2.1 - i1.
 static const Affine *strips_of(StoreCheck *s, const ShownIndices *w, const Affine *a, Name loop) {
     Exprs *x = s->t->x;
     const Affine *own = affine_const(x, 0);
@@ -119,8 +119,8 @@ static const Affine *strips_of(StoreCheck *s, const ShownIndices *w, const Affin
     return own->n == a->n ? a : affine_div(x, own, affine_const(x, unit));
 }
 
-// The iterator of the assignment that an index is a part of, as a sum of indices; NULL: none. Of a
-// skewed loop it is the sum that runs ahead.
+// The iterator of the assignment of which an index is a part, as a sum of indices; NULL: none. For
+// a skewed loop it is the skewed sum.
 static const Affine *iterator_of(StoreCheck *s, const ShownIndices *w, const Leaf *leaf, int id) {
     int n = leaf ? s->t->parts->stmts.at[leaf->stmt].niters : 0;
     const Affine *skewed = NULL;
@@ -133,7 +133,7 @@ static const Affine *iterator_of(StoreCheck *s, const ShownIndices *w, const Lea
     return skewed;
 }
 
-// Does it run inside a strip (or is no strip there)? The others count strips.
+// Does the loop run inside a strip (or is there no strip)? Other loops count strips.
 static bool is_value(const StoreCheck *s, const Affine *a, int id, const Node *inside) {
     if (!a || affine_coef(a, id) != 1) return !a;
     const Block *b = as_block(inside);
@@ -149,7 +149,7 @@ static void print_bound(StoreCheck *s, const ShownIndices *w, const Affine *a) {
     affine_print(s->out, a, &(PrintNames){.iters = w->name});
 }
 
-// k·index + rest >= 0 bounds the index of a skewed loop, or of one around it.
+// k·index + rest >= 0 limits the index of a skewed loop, or of one around it.
 static void narrow_range(Exprs *x, const Affine *c, int id, const Affine **low,
                          const Affine **high) {
     int64_t k = affine_coef(c, id);
@@ -159,7 +159,7 @@ static void narrow_range(Exprs *x, const Affine *c, int id, const Affine **low,
     if (k < 0) *high = affine_min(x, *high, affine_div(x, rest, by));
 }
 
-// Guards that say "at most c" of this loop are its upper bound, "at least c" its lower one.
+// A guard "at most c" on this loop is its upper bound, a guard "at least c" its lower bound.
 static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, const Affine *low) {
     Exprs *x = s->t->x;
     int id = b->index[0].id;
@@ -181,7 +181,7 @@ static void print_range(StoreCheck *s, const ShownIndices *w, const Block *b, co
     text_char(s->out, '\n');
 }
 
-// i1 or i1_4; i1.1 or i1_4.1 inside of a loop that has this name already.
+// i1 or i1_4; inside a loop that already has this name, i1.1 or i1_4.1.
 static Name shown_name(StoreCheck *s, ShownIndices *w, int id, int64_t strip) {
     Text text = {.arena = s->t->arena};
     text_add(&text, w->loop[id]);

@@ -1,4 +1,4 @@
-// Tensor expressions (equations 12 to 18, 30 to 35): each built-in gives a declared tensor, an
+// Tensor expressions (equations 12 to 18, 30 to 35). Each built-in gives a declared tensor, an
 // expression, or an assignment to the tensor that the statement names.
 #include "lang/teml/teml.h"
 
@@ -34,7 +34,7 @@ static int tensor_number(const Teml *t, Name name) {
     return -1;
 }
 
-// Gives a name its tensor; the buffers of Trees made from now on have it.
+// Gives a name its tensor, which becomes a buffer of all Trees made from now on.
 static void introduce(Teml *t, int number, const TemlTensor *like) {
     t->tensors.at[number] = *like;
     Buffer *b = &t->base->buffers.at[number];
@@ -77,7 +77,7 @@ TemlValue *teml_scalar(Teml *t, const TemlStmt *s, int op) {
     return declare(t, s, like);
 }
 
-// Another dimension; false: the tensor would have more than 2^46 bytes.
+// Adds a dimension; false: the tensor would have more than 2^46 bytes.
 static bool grow(int64_t *bytes, int64_t size) {
     return checked_mul(*bytes, size, bytes) && *bytes <= (int64_t)1 << 46;
 }
@@ -156,7 +156,7 @@ static bool take_iters(Teml *t, const Syn *list, const char *name, int rank, con
     return false;
 }
 
-// The real tensor that a value stands for, or -1.
+// The real tensor that a value denotes, or -1.
 static int real_tensor(const TemlValue *v) {
     return v->kind == VALUE_TENSOR ? v->tensor : v->kind == VALUE_ASSIGN ? v->assign->tensor : -1;
 }
@@ -178,7 +178,8 @@ static bool not_tensor(Teml *t, const TemlStmt *s, int arg) {
     return false;
 }
 
-// The where-clauses of equations 14 and 15: iterators are given exactly where there are none yet.
+// The where-clauses of equations 14 and 15: iterators must be given exactly if the operand has
+// none.
 static const Expr *take_operand(Teml *t, const TemlStmt *s, int arg, const Syn *list,
                                 const char *rule) {
     TemlValue *v = teml_operand(t, s, arg);
@@ -215,14 +216,14 @@ static const Expr *combine(Teml *t, ExprOp op, const Expr *a, const Expr *b) {
 
 // --- Assignments -------------------------------------------------------------------------------
 
-// The tensor that a statement assigns to; with `shape` an undeclared one is introduced.
+// The tensor that a statement assigns to.
 static int target_of(const Teml *t, const TemlStmt *s) {
     const TemlValue *v = s->real ? teml_find(t, s->real) : NULL;
-    if (v && v->kind == VALUE_ASSIGN) return v->assign->tensor; // after D = @C: ..., D is C
+    if (v && v->kind == VALUE_ASSIGN) return v->assign->tensor; // after D = @C: ..., D means C
     return tensor_number(t, s->real ? s->real : s->target);
 }
 
-// False: it would be too large.
+// Returns false if it would be too large.
 static bool introduce_target(Teml *t, const TemlStmt *s, int tensor, int rank, const int64_t *size,
                              Type type) {
     Name name = t->tensors.at[tensor].name;
@@ -258,7 +259,7 @@ static bool reads_tensor(const Expr *e, int tensor) {
     return found;
 }
 
-// B[i1] = A[i1, i2] keeps the last of many values; a sum or a recurrence means what it says.
+// B[i1] = A[i1, i2] keeps only the last of many values; a sum or a recurrence is intended.
 static void warn_overwritten(Teml *t, const TemlStmt *s, const TemlAssign *a) {
     for (int i = 0; i < a->niters; i++) {
         if (access_uses_iter(a->left, a->iter[i]) || a->extent[i] < 2) continue;
@@ -310,7 +311,7 @@ static TemlValue *assign(Teml *t, const TemlStmt *s, int rank, const Affine *con
     return v;
 }
 
-// -> iters, the left side; its rank is the target's where that is declared.
+// -> iters is the left side; its rank is that of the target if that is declared.
 static TemlValue *assign_to(Teml *t, const TemlStmt *s, const Syn *list, const Expr *value) {
     const Affine *sub[PROGRAM_MAX_RANK];
     int tensor = target_of(t, s), rank = t->tensors.at[tensor].rank;
@@ -362,7 +363,7 @@ TemlValue *teml_op(Teml *t, const TemlStmt *s, int op) {
 
 // --- Section 4 ---------------------------------------------------------------------------------
 
-// An operand of known shape that has no iterators of its own.
+// An operand of known shape without iterators of its own.
 typedef struct TemlOperand {
     const TemlValue *v;
     int tensor, rank;
@@ -476,7 +477,7 @@ static int take_pairs(Teml *t, const TemlStmt *s, int arg, const TemlOperand *a,
     return one ? 1 : list->n;
 }
 
-// Which dimension of the operand each of the result is.
+// For each dimension of the result, the dimension of the operand.
 static bool transposed(Teml *t, const TemlStmt *s, TemlOperand *o, int *place) {
     int pair[PROGRAM_MAX_RANK][2];
     if (!take_shaped(t, s, 0, o)) return false;
@@ -516,7 +517,8 @@ TemlValue *teml_vtranspose(Teml *t, const TemlStmt *s, int op) {
     return virtual_tensor(t, s, o.rank, size, read_operand(t, &o, sub));
 }
 
-// The operands of a contraction, indexed: result dimensions i1 ..., then the contracted ones.
+// The operands of a contraction with their subscripts: result dimensions i1 ..., then the
+// contracted ones.
 typedef struct TemlContraction {
     int rank, npairs;
     int64_t size[PROGRAM_MAX_RANK], extent[PROGRAM_MAX_RANK];
@@ -528,7 +530,7 @@ static void index_operand(Teml *t, const TemlOperand *o, int (*pair)[2], int sid
     for (int d = 0; d < o->rank; d++) {
         sub[d] = NULL;
         for (int i = 0; i < c->npairs; i++)
-            if (pair[i][side] == d) sub[d] = affine_iter(t->x, i); // for now
+            if (pair[i][side] == d) sub[d] = affine_iter(t->x, i); // temporarily
         if (sub[d]) continue;
         c->size[c->rank++] = o->size[d];
         sub[d] = affine_iter(t->x, teml_level_iter(t, c->rank));
@@ -569,7 +571,7 @@ static bool contraction(Teml *t, const TemlStmt *s, TemlContraction *c) {
         return false;
     }
     for (int side = 0; side < 2; side++) index_operand(t, &o[side], pair, side, c, sub[side]);
-    for (int side = 0; side < 2; side++) // the contracted dimensions come behind the result's
+    for (int side = 0; side < 2; side++) // the contracted dimensions follow those of the result
         for (int i = 0; i < c->npairs; i++)
             sub[side][pair[i][side]] = affine_iter(t->x, teml_level_iter(t, c->rank + 1 + i));
     c->product = combine(t, OP_MUL, read_operand(t, &o[0], sub[0]), read_operand(t, &o[1], sub[1]));
