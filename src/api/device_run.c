@@ -251,8 +251,6 @@ static DeviceStatus launch(Compilation *c, Device *d, DeviceKernel *k, DeviceArg
     DeviceStream s = c->options->stream;
     DeviceStatus status = DEVICE_OK;
     pthread_mutex_lock(&k->lock);
-    if (k->last != s) status = device_wait(d, k->last, e);
-    k->last = s;
     bool measures = c->options->measure_seconds > 0 && !device_is_emulated(d) &&
                     !has_inouts(c->bound->program) && !c->options->accumulate;
     if (!status && measures) status = measure(c, d, k, address, e);

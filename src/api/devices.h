@@ -14,7 +14,6 @@ typedef struct DeviceKernel {
     DeviceCode *code;
     pthread_mutex_t lock; // while it is launched
     int users;
-    DeviceStream last; // of its last run: temporaries exist once
     size_t text_bytes, key_bytes;
     bool checks;
     int kernels; // that a run launches

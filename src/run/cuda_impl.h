@@ -62,7 +62,9 @@ typedef struct CudaCode {
     void **function; // of each launch
     CudaRun run[CUDA_RUNS];
     int64_t nruns;
-    bool no_graphs; // the driver failed to make one: kernels are launched one by one
+    bool no_graphs;    // the driver failed to make one: kernels are launched one by one
+    void *done;        // event after the last run, if runs share memory; NULL: there was none
+    DeviceStream last; // of that run
 } CudaCode;
 
 // Loads libcuda and initialises it. False: *e says why.

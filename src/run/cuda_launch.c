@@ -131,6 +131,8 @@ static void run_clear(CudaDevice *d, CudaRun *r) {
 
 void cuda_runs_clear(CudaDevice *d, CudaCode *c) {
     for (int i = 0; i < CUDA_RUNS; i++) run_clear(d, &c->run[i]);
+    if (c->done) d->cuda.EventDestroy(c->done);
+    c->done = NULL;
 }
 
 // The run on these arguments. NULL: this is the first run on them, which now replaces the least
@@ -161,9 +163,9 @@ static bool is_captured(CudaDevice *d, DeviceStream s) {
 }
 
 // The graph of these arguments, from their second run on; NULL: launch kernels one by one.
-static DeviceGraph *graph_of(CudaDevice *d, CudaCode *c, const uint64_t *args, DeviceStream s) {
+static DeviceGraph *graph_of(CudaDevice *d, CudaCode *c, const uint64_t *args) {
     int ignored;
-    if (c->no_graphs || is_captured(d, s)) return NULL;
+    if (c->no_graphs) return NULL;
     CudaRun *r = run_find(d, c, args);
     if (!r) return NULL;
     if (!r->graph) r->graph = graph_make(d, c, args, 1, &ignored);
@@ -171,13 +173,30 @@ static DeviceGraph *graph_of(CudaDevice *d, CudaCode *c, const uint64_t *args, D
     return r->graph;
 }
 
+// Runs share the temporary buffers and the status word, so one on another stream starts after the
+// last one has ended. The GPU waits, not the caller; the other stream may be gone by then.
+static int follow_last(CudaDevice *d, const CudaCode *c, DeviceStream s) {
+    return c->done && c->last != s ? d->cuda.StreamWaitEvent(s, c->done, 0) : 0;
+}
+
+static int mark_last(CudaDevice *d, CudaCode *c, DeviceStream s) {
+    enum { WITHOUT_TIME = 2 };
+    int r = c->done ? 0 : d->cuda.EventCreate(&c->done, WITHOUT_TIME);
+    c->last = s;
+    return r ? r : d->cuda.EventRecord(c->done, s);
+}
+
 DeviceStatus cuda_run(Device *device, DeviceCode *code, const uint64_t *args, DeviceStream s,
                       DeviceError *e) {
     CudaDevice *d = (CudaDevice *)device;
     CudaCode *c = (CudaCode *)code;
     if (cuda_enter(d, e)) return e->status;
-    DeviceGraph *g = graph_of(d, c, args, s);
+    bool captured = is_captured(d, s);
+    bool shares = !captured && code->ntemps + code->has_status > 0;
+    int r = shares ? follow_last(d, c, s) : 0;
+    DeviceGraph *g = captured ? NULL : graph_of(d, c, args);
     code->as_graph = g != NULL;
-    int r = g ? d->cuda.GraphLaunch(g->exec, s) : launch_all(d, c, args, s);
+    if (!r) r = g ? d->cuda.GraphLaunch(g->exec, s) : launch_all(d, c, args, s);
+    if (!r && shares) r = mark_last(d, c, s);
     return cuda_leave(d, r, "launching kernels", e);
 }

@@ -115,9 +115,10 @@ typedef struct DeviceKernelInfo {
 const DeviceKernelInfo *device_kernel_info(const DeviceCode *code, int i);
 
 // Launches all kernels of the program in order. `args` are the addresses of its arguments. If the
-// program has a status word, device_check waits for the stream and reads it. Temporary buffers and
-// the status word belong to `code`: runs of one DeviceCode must be on one stream, and from one
-// thread, at a time. A GPU launches repeated runs on the same arguments as one CUDA graph.
+// program has a status word, device_check waits for the stream and reads it, before the next run.
+// Temporary buffers belong to `code`: one thread at a time runs it, and a run on another stream
+// starts after the last one has ended. A GPU launches repeated runs on the same arguments as one
+// CUDA graph.
 DeviceStatus device_run(Device *d, DeviceCode *code, const uint64_t *args, DeviceStream s,
                         DeviceError *e);
 DeviceStatus device_check(Device *d, DeviceCode *code, DeviceStream s, DeviceError *e);

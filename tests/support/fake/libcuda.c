@@ -9,6 +9,7 @@ typedef unsigned long long Address;
 
 static int contexts, allocations, pinned, compilations, wrong, graphs, launches;
 static int refuses; // graphs
+static int waits;   // of streams for events
 static struct {
     char *from;
     size_t bytes;
@@ -31,6 +32,7 @@ typedef struct Stream {
 int fake_leaks(void) { return contexts + allocations + pinned + wrong + graphs; }
 int fake_compilations(void) { return compilations; }
 int fake_launches(void) { return launches; }
+int fake_waits(void) { return waits; }
 void fake_refuse_graphs(int yes) { refuses = yes; }
 
 int cuInit(unsigned flags) { return (int)flags; }
@@ -148,9 +150,13 @@ int cuStreamBeginCapture_v2(Stream *s, int mode) {
 }
 int cuStreamEndCapture(Stream *s, void **g) { return *g = s->into, s->into = 0, 0; }
 int cuStreamIsCapturing(Stream *s, int *status) { return *status = s && s->into, contexts != 1; }
-int cuEventCreate(void **e, unsigned flags) { return (void)flags, *e = &graphs, 0; }
-int cuEventDestroy_v2(void *e) { return (void)e, 0; }
-int cuEventRecord(void *e, void *s) { return (void)e, (void)s, 0; }
+int cuEventCreate(void **e, unsigned flags) { return graphs++, *e = malloc(1), flags & ~2u; }
+int cuEventDestroy_v2(void *e) { return graphs--, free(e), 0; }
+int cuEventRecord(void *e, Stream *s) { return wrong += !e || (s && s->into), 0; }
+int cuStreamWaitEvent(Stream *s, void *e, unsigned flags) {
+    wrong += !e || (s && s->into);
+    return waits++, (int)flags;
+}
 int cuEventSynchronize(void *e) { return (void)e, 0; }
 int cuEventElapsedTime(float *ms, void *a, void *b) { return (void)a, (void)b, *ms = 0.5f, 0; }
 int cuGraphInstantiateWithFlags(void **x, Graph *g, unsigned long long flags) {

@@ -135,7 +135,7 @@ TEST(device_refuses_wrong_programs) {
 // --- CUDA ----------------------------------------------------------------------------------------
 
 typedef struct FakeDriver {
-    int (*leaks)(void), (*compilations)(void), (*launches)(void);
+    int (*leaks)(void), (*compilations)(void), (*launches)(void), (*waits)(void);
     void (*refuse_graphs)(int yes);
 } FakeDriver;
 
@@ -154,8 +154,9 @@ static bool load_fake(const char *folder, FakeDriver *out) {
     out->leaks = (int (*)(void))dlsym(fake, "fake_leaks");
     out->compilations = (int (*)(void))dlsym(fake, "fake_compilations");
     out->launches = (int (*)(void))dlsym(fake, "fake_launches");
+    out->waits = (int (*)(void))dlsym(fake, "fake_waits");
     out->refuse_graphs = (void (*)(int))dlsym(fake, "fake_refuse_graphs");
-    return out->leaks && out->compilations && out->launches && out->refuse_graphs;
+    return out->leaks && out->compilations && out->launches && out->waits && out->refuse_graphs;
 }
 
 static void copy_much(Device *d) {
@@ -227,6 +228,33 @@ static void run_without_graphs(Device *d, const FakeDriver *fake) {
     device_unload(d, code);
 }
 
+// A run of a program with temporary buffers waits for the last one if that was on another stream;
+// on a stream that is captured nothing waits.
+static void run_on_streams(Device *d, const FakeDriver *fake) {
+    struct {
+        void *into;
+    } streams[2] = {{NULL}, {NULL}}, captured = {calloc(1, 1 << 16)};
+    uint32_t words[8] = {0};
+    size_t temp = 64;
+    DeviceError e;
+    for (int temps = 0; temps < 2; temps++) {
+        DeviceProgram p = program;
+        p.ntemps = temps;
+        p.temp_bytes = &temp;
+        DeviceCode *code = device_load(d, &p, &e);
+        uint64_t at = device_alloc(d, sizeof words, &e);
+        CHECK(device_write(d, at, words, sizeof words, NULL, &e) == DEVICE_OK);
+        DeviceStream order[] = {&streams[0], &streams[0], &streams[1], NULL, &captured, NULL};
+        int before = fake->waits();
+        for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+            CHECK(device_run(d, code, &at, order[i], &e) == DEVICE_OK);
+        CHECK_INT_EQ(fake->waits() - before, temps ? 2 : 0);
+        device_free(d, at);
+        device_unload(d, code);
+    }
+    free(captured.into);
+}
+
 static void check_failures_of_cuda(Device *d) {
     DeviceError e;
     DeviceProgram p = program;
@@ -272,6 +300,7 @@ TEST(device_cuda_uses_the_driver_well) {
         copy_much(d);
         run_as_graphs(d, &fake);
         run_without_graphs(d, &fake);
+        run_on_streams(d, &fake);
         check_failures_of_cuda(d);
         device_close(d);
         CHECK_INT_EQ(fake.leaks(), 0);
