@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _native
+from ._nodes import FULL, common_type, device_name, type_name
 from ._types import Error
 
 Shape = Tuple[int, ...]
@@ -96,8 +97,10 @@ def _array(operand: Any) -> Any:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def _all_bfloat16(given: Sequence[Any]) -> bool:
-    """Tensors of torch that NumPy cannot hold; they go to the library as they are, by DLPack."""
+def _beyond_numpy(given: Sequence[Any]) -> bool:
+    """Arrays that NumPy cannot hold, on a GPU or all bfloat16 of torch: they go to the library as they are, by DLPack."""
+    if any(not isinstance(a, np.ndarray) and hasattr(a, "shape") and device_name(a) for a in given):
+        return True
     torch = sys.modules.get("torch")
     return torch is not None and bool(given) and all(isinstance(a, torch.Tensor) and a.dtype == torch.bfloat16 for a in given)
 
@@ -131,9 +134,10 @@ def _prepare(arrays: List[Any], subscripts: str, types: Tuple[Tuple[int, int], .
     return _plan(subscripts, tuple(tuple(a.shape) for a in arrays), types, result, limit, as_written, path)
 
 
-def _of_bfloat16(given: List[Any], subscripts: str, optimize: Any, memory_limit: Optional[float]) -> _Plan:
-    bf16 = TYPES["bfloat16"]
-    return _prepare(given, subscripts, (bf16,) * len(given), bf16, optimize, memory_limit)
+def _as_given(given: List[Any], subscripts: str, optimize: Any, memory_limit: Optional[float]) -> _Plan:
+    names = [type_name(a.dtype) for a in given]
+    types = tuple(TYPES[FULL[name]] for name in names)
+    return _prepare(given, subscripts, types, TYPES[FULL[functools.reduce(common_type, names)]], optimize, memory_limit)
 
 
 def _of_arrays(arrays: List[Any], subscripts: str, result: Any, optimize: Any, memory_limit: Optional[float]) -> _Plan:
@@ -186,12 +190,14 @@ def einsum(*operands: Any, out: Any = None, dtype: Any = None, order: str = "K",
             return known(*operands[1:])
     subscripts, given = _given(operands)
     order = order.upper()
-    if out is not None and not isinstance(out, np.ndarray):
-        raise TypeError("out should be an array of NumPy, not %r" % (out,))
     if order not in ("C", "F", "A", "K"):
         raise Error("order is %r; it can be 'C', 'F', 'A' or 'K'" % (order,))
-    if out is None and dtype is None and order in ("C", "K") and casting in CASTING and _all_bfloat16(given):
-        return _of_bfloat16(given, subscripts, optimize, None).function(*given)
+    if _beyond_numpy(given):
+        if dtype is not None or order not in ("C", "K") or casting not in CASTING:
+            raise Error("arrays of bfloat16, and arrays on a GPU, are computed in their common type and in C order: leave out dtype and order")
+        return _as_given(given, subscripts, optimize, None).function(*given, out=out)
+    if out is not None and not isinstance(out, np.ndarray):
+        raise TypeError("out should be an array of NumPy, not %r" % (out,))
     arrays = [_array(operand) for operand in given]
     if not arrays:
         raise Error("an einsum needs at least one operand")
@@ -228,8 +234,8 @@ def einsum_path(*operands: Any, optimize: Union[bool, str, Sequence[Any]] = True
     4.2
     """
     subscripts, given = _given(operands)
-    if _all_bfloat16(given):
-        info = _of_bfloat16(given, subscripts, optimize, memory_limit).info
+    if _beyond_numpy(given):
+        info = _as_given(given, subscripts, optimize, memory_limit).info
     else:
         arrays = [_array(operand) for operand in given]
         info = _of_arrays(arrays, subscripts, np.result_type(*arrays), optimize, memory_limit).info

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import Any, Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import _native
 from ._contract import contract
 from ._define import LANGUAGES
-from ._nodes import FLOATS, Concat, Const, Copy, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, order
+from ._nodes import FLOATS, Concat, Const, Copy, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, device_name, order
 from ._sizes import Sizes, product, solve
 from ._symbols import Symbol
 
@@ -34,6 +34,7 @@ class Program(NamedTuple):
     shapes: List[Tuple[int, ...]]  #: of the results
     types: List[str]  #: of the results
     function: _native.Function
+    device: Optional[str]  #: "cuda:0" if arrays are there; None: the host
 
 
 # --- Which nodes are tensors ------------------------------------------------------------------------------------------------------------
@@ -307,7 +308,8 @@ def program(given: Sequence[Node]) -> Program:
     writer = _Writer(nodes, roots)
     text = writer.write()
     inputs = [node.array for node in nodes if isinstance(node, Input)]
-    return Program(text, inputs, [tuple(writer.sizes[id(root)].values()) for root in roots], [root.type for root in roots], _function(text))
+    shapes, types = [tuple(writer.sizes[id(root)].values()) for root in roots], [root.type for root in roots]
+    return Program(text, inputs, shapes, types, _function(text), next((d for d in map(device_name, inputs) if d), None))
 
 
 def shape(node: Node) -> Tuple[int, ...]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from . import _fuse, _native
 from ._loop_tree import LoopTree
-from ._nodes import (FLOATS, FULL, Concat, Const, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, common_type, float_type, has_names,
-                     numpy_type, type_name)
+from ._nodes import (FLOATS, FULL, Concat, Const, Count, Dims, Flatten, Index, Input, Node, Op, Pad, Reduce, SetSize, View, common_type, device_name, float_type,
+                     has_names, numpy_type, type_name)
 from ._roofline import Roofline, duration
 from ._symbols import Expr, Symbol, affine
 from ._types import Error, TuneResult
@@ -382,15 +382,28 @@ class Tensor:
         """Computes the tensor, from the arrays as they are now, and returns a NumPy array, or `out`."""
         p = self._ready()
         if out is None:
+            if p.device is not None:
+                raise Error("the arrays are on %s: use .torch() or .cupy(), and copy the result" % p.device)
             out = np.empty(p.shapes[0], numpy_type(p.types[0]))
         self._function()(*p.inputs, out=out)
         return out
 
     def torch(self) -> Any:
-        """Computes the tensor, as a tensor of torch."""
+        """Computes the tensor, as a tensor of torch; on a GPU if its arrays are there."""
         torch: Any = importlib.import_module("torch")
         p = self._ready()
-        out = torch.empty(p.shapes[0], dtype=getattr(torch, FULL[p.types[0]]))
+        out = torch.empty(p.shapes[0], dtype=getattr(torch, FULL[p.types[0]]), device=p.device)
+        self._function()(*p.inputs, out=out)
+        return out
+
+    def cupy(self) -> Any:
+        """Computes the tensor on the GPU that has its arrays, as an array of CuPy."""
+        p = self._ready()
+        if p.device is None:
+            raise Error("the arrays are in host memory: use .numpy()")
+        cupy: Any = importlib.import_module("cupy")
+        with cupy.cuda.Device(int(p.device[5:])):
+            out = cupy.empty(p.shapes[0], numpy_type(p.types[0]))
         self._function()(*p.inputs, out=out)
         return out
 
@@ -464,6 +477,8 @@ class Tensor:
 
     def _repr_html_(self) -> str:
         """In notebooks: the loops with their costs, and the roofline with the measured time of one call on one core."""
+        if self._ready().device is not None:  # loop trees are those of this processor
+            return "<code>%s</code>" % html.escape(repr(self))
         tree = self.loop_tree
         roof, seconds = self.roofline(), tree.measure(threads=1)
         text = "one call takes %s on one core, %.0f %% of the least time, limited by %s" % (duration(seconds), 100 * roof.seconds / seconds, roof.limit)
@@ -487,6 +502,9 @@ def compute(*tensors: Tensor) -> Tuple[Any, ...]:
     (array(1.5), array(1.25))
     """
     p = _fuse.program([_lift(t) for t in tensors])
+    if p.device is not None:
+        made = p.function(*p.inputs)
+        return made if isinstance(made, tuple) else (made,)
     out = tuple(np.empty(shape, numpy_type(type)) for shape, type in zip(p.shapes, p.types))
     if out:
         p.function(*p.inputs, out=out if len(out) > 1 else out[0])

@@ -41,6 +41,16 @@ def type_name(dtype: Any) -> str:
     return NAMES[text]
 
 
+def device_name(array: Any) -> Optional[str]:
+    """"cuda:0" of an array on that GPU; None: it is in host memory."""
+    if isinstance(array, np.ndarray):
+        return None
+    if hasattr(array, "__dlpack_device__"):
+        type, number = array.__dlpack_device__()
+        return "cuda:%d" % number if type in (2, 13) else None
+    return "cuda:0" if hasattr(array, "__cuda_array_interface__") else None
+
+
 def numpy_type(name: str) -> Any:
     if name != "bf16":
         return np.dtype(FULL[name])

@@ -85,13 +85,14 @@ class TuneResult(NamedTuple):
         return ax.figure
 
 
-def rebuild(origin: Tuple[Any, ...], name: str, schedule: Optional[str], cache_size: int) -> Any:
+def rebuild(origin: Tuple[Any, ...], name: str, schedule: Optional[str], cache_size: int, device: Optional[str] = None) -> Any:
     """A pickled function, from its text."""
     from . import _native
 
     for function in _native.parse(*origin):
         if function.__name__ == name:
             made = function if schedule is None else function.schedule(schedule)
+            made = made if device is None else made.on(device)
             made.cache_size = cache_size
             return made
     raise Error("the text has no function '%s'" % name)

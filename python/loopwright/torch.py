@@ -59,12 +59,12 @@ class Operator:
             tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
             ctx.others = [None if isinstance(x, torch.Tensor) else x for x in inputs]
             ctx.save_for_backward(*tensors, *(outputs if gradient.needs_outputs else ()))
-            ctx.shapes = [(y.shape, y.dtype) for y in outputs]
+            ctx.like = [(y.shape, y.dtype, y.device) for y in outputs]
 
         def backward(ctx: Any, *gradients: Any) -> Any:
             saved = list(ctx.saved_tensors)
             inputs = [saved.pop(0) if x is None else x for x in ctx.others]
-            full = [torch.zeros(shape, dtype=dtype) if g is None else g for g, (shape, dtype) in zip(gradients, ctx.shapes)]
+            full = [torch.zeros(shape, dtype=dtype, device=device) if g is None else g for g, (shape, dtype, device) in zip(gradients, ctx.like)]
             made = backward_op(*gradient.arguments(inputs, saved, full))
             by_name = dict(zip(gradient.of, made if isinstance(made, tuple) else (made,)))
             each = tuple(by_name.get(name) for name in names)
@@ -85,7 +85,7 @@ def _identifier(name: str) -> str:
 
 
 def _define(name: str, signature: Signature) -> Any:
-    """Registers the operator with its kernel for the CPU, for tensors without data, and for vmap."""
+    """Registers the operator with its kernel for the CPU and for CUDA, for tensors without data, and for vmap."""
     arguments = ", ".join("%s %s" % ("Tensor" if a.type else "int", _identifier(a.name)) for a in signature.arguments)
     results = ", ".join("Tensor" for _ in signature.results)
     function, single = signature.function, len(signature.results) == 1
@@ -98,8 +98,9 @@ def _define(name: str, signature: Signature) -> Any:
 
     def fake(*args: Any) -> Any:
         shapes = signature.shapes([tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in args], torch.sym_min, torch.sym_max)
-        like: Dict[str, Any] = {"device": next((a.device for a in args if isinstance(a, torch.Tensor)), None)}
-        each = tuple(torch.empty(shape, dtype=getattr(torch, str(r.type)), **like) for shape, r in zip(shapes, signature.results))
+        devices = [a.device for a in args if isinstance(a, torch.Tensor)]
+        device = next((d for d in devices if d.type == "cuda"), devices[0] if devices else None)  # numbers may be on the CPU
+        each = tuple(torch.empty(shape, dtype=getattr(torch, str(r.type)), device=device) for shape, r in zip(shapes, signature.results))
         return each[0] if single else each
 
     def batched(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -109,7 +110,7 @@ def _define(name: str, signature: Signature) -> Any:
             return torch.stack(each), 0
         return tuple(torch.stack(ys) for ys in zip(*each)), (0,) * len(signature.results)
 
-    defined = torch.library.custom_op("loopwright::" + name, run, mutates_args=(), device_types="cpu", schema=schema)
+    defined = torch.library.custom_op("loopwright::" + name, run, mutates_args=(), device_types=("cpu", "cuda"), schema=schema)
     defined.register_fake(fake)
     defined.register_vmap(batched)
     return defined

@@ -58,8 +58,8 @@ static bool masked(State *st, PyObject *given) {
     return np->masked && PyObject_IsInstance(given, np->masked) == 1;
 }
 
-// Strides in elements, where the parameter's rank says how many there is room for.
-static bool take_strides(Array *a, const int64_t *strides, int64_t unit, int rank) {
+// Where the parameter's rank says how many strides there is room for.
+bool array_strides(Array *a, const int64_t *strides, int64_t unit, int rank) {
     if (a->t.ndim != rank) return true; // the library says so
     for (int d = 0; d < rank; d++) {
         if (strides[d] % unit && a->t.shape[d] > 1) return false;
@@ -90,7 +90,7 @@ static bool read_numpy(State *st, const lw_function *f, int i, PyObject *given, 
         return fault(st, f, i, "result '%s' is a read-only array", NULL);
     if ((uintptr_t)n->data % (type.bits / 8u))
         return fault(st, f, i, "argument '%s' is not aligned to its elements; copy it", NULL);
-    if (!(n->flags & NUMPY_DENSE) && !take_strides(a, n->strides, type.bits / 8, p->ndim))
+    if (!(n->flags & NUMPY_DENSE) && !array_strides(a, n->strides, type.bits / 8, p->ndim))
         return fault(st, f, i,
                      "argument '%s' has strides that are no multiples of its elements; copy it",
                      NULL);
@@ -110,45 +110,28 @@ static bool dense(const DLTensor *t) {
     return true;
 }
 
-static int on_host(PyObject *given) { // -1: exception
-    PyObject *device = PyObject_CallMethod(given, "__dlpack_device__", NULL);
-    PyObject *first = device ? PySequence_GetItem(device, 0) : NULL;
-    long type = first ? PyLong_AsLong(first) : -1;
-    Py_XDECREF(first);
-    Py_XDECREF(device);
-    return PyErr_Occurred() ? -1 : type == kDLCPU || type == kDLCUDAHost;
-}
-
-static bool read_dlpack(State *st, const lw_function *f, int i, PyObject *given, Array *a) {
-    const lw_tensor *p = lw_function_tensor(f, (size_t)i);
-    int host = on_host(given);
-    if (host < 0) return false;
-    if (!host) return fault(st, f, i, "argument '%s' is not in host memory", NULL);
-    a->hold = PyObject_CallMethod(given, "__dlpack__", NULL);
-    Managed *m = a->hold ? PyCapsule_GetPointer(a->hold, "dltensor") : NULL;
+bool array_unpack(PyObject *capsule, int rank, Array *a) {
+    a->hold = capsule;
+    Managed *m = capsule ? PyCapsule_GetPointer(capsule, "dltensor") : NULL;
     if (!m) return false;
     a->t = m->t;
     a->array = true;
     a->dense = !m->t.strides || dense(&m->t);
     a->t.strides = NULL;
-    return a->dense || take_strides(a, m->t.strides, 1, p->ndim);
+    return a->dense || array_strides(a, m->t.strides, 1, rank);
 }
 
-static PyObject *torch_module(void) { // NULL without an exception: nobody imported it
-    PyObject *name = PyUnicode_FromString("torch");
-    PyObject *torch = name ? PyImport_GetModule(name) : NULL;
-    Py_XDECREF(name);
-    return torch;
-}
-
-static int is_torch(PyObject *given) { // -1: exception
-    PyObject *torch = torch_module();
-    if (!torch) return PyErr_Occurred() ? -1 : 0;
-    PyObject *type = PyObject_GetAttrString(torch, "Tensor");
-    int is = type ? PyObject_IsInstance(given, type) : -1;
-    Py_XDECREF(type);
-    Py_DECREF(torch);
-    return is;
+static bool read_dlpack(State *st, const lw_function *f, int i, PyObject *given, Kind kind,
+                        Place *place, Array *a) {
+    const lw_tensor *p = lw_function_tensor(f, (size_t)i);
+    DLDevice device;
+    if (!place_of(given, &device)) return false;
+    if (device.device_type == kDLCUDA) return place_read(st, f, i, given, device, kind, place, a);
+    if (device.device_type != kDLCPU && device.device_type != kDLCUDAHost)
+        return fault(st, f, i, "argument '%s' is neither in host memory nor on a CUDA device",
+                     NULL);
+    if (kind == KIND_TORCH) a->kind = kind;
+    return array_unpack(PyObject_CallMethod(given, "__dlpack__", NULL), p->ndim, a);
 }
 
 // Is a lazy sign set, so that memory holds the negated values?
@@ -159,7 +142,8 @@ static int is_negated(PyObject *given) { // -1: exception
     return negated;
 }
 
-static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, Array *a) {
+static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, Place *place,
+                       Array *a) {
     PyObject *grad = PyObject_GetAttrString(given, "requires_grad");
     int needs = grad ? PyObject_IsTrue(grad) : -1;
     Py_XDECREF(grad);
@@ -176,8 +160,7 @@ static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, 
                      "the memory of argument '%s' holds its values negated; "
                      "give its .resolve_neg()",
                      NULL);
-    a->kind = KIND_TORCH;
-    return read_dlpack(st, f, i, given, a);
+    return read_dlpack(st, f, i, given, KIND_TORCH, place, a);
 }
 
 // --- Numbers -------------------------------------------------------------------------------------
@@ -290,68 +273,46 @@ static bool read_other(State *st, const lw_function *f, int i, PyObject *given, 
                  (PyObject *)Py_TYPE(given));
 }
 
-bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool write, Array *a) {
+bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool write, Place *place,
+                Array *a) {
     if (PyObject_TypeCheck(given, st->numpy.array)) return read_numpy(st, f, i, given, write, a);
-    int torch = is_torch(given);
-    if (torch) return torch > 0 && read_torch(st, f, i, given, a);
-    bool dlpack = PyObject_HasAttrString(given, "__dlpack__");
-    if (!write && dlpack) return read_dlpack(st, f, i, given, a);
-    if (!write && lw_function_tensor(f, (size_t)i)->ndim == 0)
+    bool number = !write && lw_function_tensor(f, (size_t)i)->ndim == 0;
+    if (number && (PyFloat_Check(given) || PyLong_Check(given)))
         return read_number(st, f, i, given, a);
-    return read_other(st, f, i, given, write, a);
+    int torch = instance_of(given, "torch", "Tensor");
+    if (torch) return torch > 0 && read_torch(st, f, i, given, place, a);
+    int cupy = instance_of(given, "cupy", "ndarray");
+    if (cupy) return cupy > 0 && read_dlpack(st, f, i, given, KIND_CUPY, place, a);
+    bool dlpack = PyObject_HasAttrString(given, "__dlpack__");
+    if (!write && dlpack) return read_dlpack(st, f, i, given, KIND_OTHER, place, a);
+    if (!dlpack && PyObject_HasAttrString(given, "__cuda_array_interface__"))
+        return place_read_interface(st, f, i, given, write, place, a);
+    return number ? read_number(st, f, i, given, a) : read_other(st, f, i, given, write, a);
 }
 
 void array_release(Array *a) { Py_CLEAR(a->hold); }
 
 // --- New ones ------------------------------------------------------------------------------------
 
-static const char *torch_type(DLDataType t) {
-    static const char *const ints[] = {"int8", "int16", "int32", "int64"};
-    static const char *const uints[] = {"uint8", "uint16", "uint32", "uint64"};
-    int size = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3;
-    if (t.code == kDLBool) return "bool";
-    if (t.code == kDLBfloat) return "bfloat16";
-    if (t.code == kDLFloat) return size == 1 ? "float16" : size == 2 ? "float32" : "float64";
-    return t.code == kDLInt ? ints[size] : uints[size];
+static size_t bytes_of(const DLTensor *t) {
+    size_t n = (size_t)t->dtype.bits / 8;
+    for (int d = 0; d < t->ndim; d++) n *= (size_t)t->shape[d];
+    return n;
 }
 
-static PyObject *torch_new(const DLTensor *like) {
-    PyObject *torch = torch_module(), *made = NULL;
-    if (!torch) return NULL;
-    PyObject *type = PyObject_GetAttrString(torch, torch_type(like->dtype));
-    PyObject *shape = PyTuple_New(like->ndim);
-    for (int d = 0; shape && d < like->ndim; d++)
-        PyTuple_SetItem(shape, d, PyLong_FromLongLong(like->shape[d]));
-    PyObject *empty = PyObject_GetAttrString(torch, "empty");
-    PyObject *args = shape ? PyTuple_New(1) : NULL, *keywords = PyDict_New();
-    if (args) {
-        Py_INCREF(shape);
-        PyTuple_SetItem(args, 0, shape);
-    }
-    if (type && empty && args && keywords && PyDict_SetItemString(keywords, "dtype", type) == 0)
-        made = PyObject_Call(empty, args, keywords);
-    Py_XDECREF(keywords);
-    Py_XDECREF(args);
-    Py_XDECREF(empty);
-    Py_XDECREF(shape);
-    Py_XDECREF(type);
-    Py_DECREF(torch);
-    return made;
-}
-
-PyObject *array_new(State *st, const DLTensor *like, Kind kind, Array *a) {
+PyObject *array_new(State *st, const DLTensor *like, Kind kind, bool zero, Array *a) {
     a->t = *like;
     a->t.strides = NULL;
-    if (kind == KIND_NUMPY) {
-        PyObject *made = numpy_new(&st->numpy, like);
-        if (made) a->t.data = ((NumPyArray *)made)->data;
-        return made;
+    if (kind == KIND_TORCH) {
+        PyObject *made = torch_new(like, NULL, zero);
+        if (made && array_unpack(PyObject_CallMethod(made, "__dlpack__", NULL), like->ndim, a))
+            return made;
+        Py_XDECREF(made);
+        return NULL;
     }
-    PyObject *made = torch_new(like);
+    PyObject *made = numpy_new(&st->numpy, like);
     if (!made) return NULL;
-    a->hold = PyObject_CallMethod(made, "__dlpack__", NULL);
-    Managed *m = a->hold ? PyCapsule_GetPointer(a->hold, "dltensor") : NULL;
-    if (!m) return Py_DECREF(made), NULL;
-    a->t.data = (char *)m->t.data + m->t.byte_offset;
+    a->t.data = ((NumPyArray *)made)->data;
+    if (zero) memset(a->t.data, 0, bytes_of(&a->t));
     return made;
 }

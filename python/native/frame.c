@@ -2,6 +2,7 @@
 // library, and a key of their types, shapes and strides, by which the kernel is found.
 #include "native.h"
 
+#include <stdio.h>
 #include <string.h>
 
 // --- Matching ------------------------------------------------------------------------------------
@@ -25,7 +26,7 @@ static bool lay_out(Frame *c, Function *f) {
     c->given = take(&at, f->nargs * sizeof *c->given);
     c->results = take(&at, f->noutputs * sizeof *c->results);
     c->sizes = take(&at, f->nparams * sizeof *c->sizes);
-    c->key = take(&at, (n + 2 * f->ranks + 2 * f->nparams) * sizeof *c->key);
+    c->key = take(&at, (n + 2 * f->ranks + 2 * f->nparams + 1) * sizeof *c->key);
     int64_t *room = take(&at, f->ranks * sizeof *room);
     memset(c->array, 0, (size_t)((char *)c->sizes - (char *)c->array));
     for (size_t i = 0; i < n; i++) {
@@ -35,6 +36,8 @@ static bool lay_out(Frame *c, Function *f) {
     c->nsizes = c->nkey = 0;
     c->out = NULL;
     c->no_key = false;
+    c->place.first = NULL;
+    c->device[0] = 0;
     return true;
 }
 
@@ -128,7 +131,7 @@ static bool read_inputs(Frame *c) {
             continue;
         }
         Array *into = &c->array[a->tensor];
-        if (!array_read(f->st, f->f, a->tensor, c->given[i], false, into)) return false;
+        if (!array_read(f->st, f->f, a->tensor, c->given[i], false, &c->place, into)) return false;
         if (first && into->array) c->kind = into->kind, first = false;
         c->args[a->tensor] = &into->t;
     }
@@ -139,7 +142,7 @@ static bool read_output(Frame *c, size_t i, PyObject *given) {
     Function *f = c->f;
     size_t t = f->ninputs + i;
     if (given == Py_None) return true;
-    if (!array_read(f->st, f->f, (int)t, given, true, &c->array[t])) return false;
+    if (!array_read(f->st, f->f, (int)t, given, true, &c->place, &c->array[t])) return false;
     c->args[t] = &c->array[t].t;
     Py_INCREF(given);
     c->results[i] = given;
@@ -158,6 +161,49 @@ static bool read_outputs(Frame *c) {
     for (size_t i = 0; i < n; i++)
         if (!read_output(c, i, PyTuple_GetItem(c->out, (Py_ssize_t)i))) return false;
     return true;
+}
+
+// --- The device ----------------------------------------------------------------------------------
+
+// All arrays of a call are on one device, unless the function was told to copy those of the host.
+static bool same_device(Frame *c) {
+    const Function *f = c->f;
+    for (size_t i = 0; i < f->ninputs + f->noutputs; i++) {
+        const Array *a = &c->array[i];
+        if (!c->args[i] || a->t.device.device_type == kDLCUDA || a->t.ndim == 0) continue;
+        const char *name = lw_function_tensor(f->f, i)->name;
+        return array_fault(f->st, f->f, name,
+                           "argument '%s' is in host memory, but '%s' is on %s: move one of them, "
+                           "or call .on(\"%s\") to have arrays of the host copied",
+                           name, c->place.first, c->device, c->device);
+    }
+    return true;
+}
+
+// Where it runs: on the device that the function was given, or that its arrays are on.
+static bool settle_device(Frame *c) {
+    const Function *f = c->f;
+    const char *given = f->device ? PyBytes_AsString(f->device) : NULL;
+    if (given) snprintf(c->device, sizeof c->device, "%s", given);
+    if (!c->place.first) {
+        c->place.stream = 0;
+        c->place.waits = false;
+        return true;
+    }
+    snprintf(c->device, sizeof c->device, "cuda:%d", c->place.device.device_id);
+    c->kind = c->place.kind;
+    if (!given) return same_device(c);
+    if (strcmp(given, c->device) == 0) return true;
+    return array_fault(f->st, f->f, c->place.first,
+                       "argument '%s' is on %s, but the function runs on %s", c->place.first,
+                       c->device, given);
+}
+
+bool frame_on_host(Frame *c, const char *what) {
+    if (!c->device[0]) return true;
+    PyErr_Format(c->f->st->error, "%s is for code of this processor, but the call runs on %s", what,
+                 c->device);
+    return false;
 }
 
 // --- The key -------------------------------------------------------------------------------------
@@ -186,11 +232,13 @@ static void make_key(Frame *c) {
         c->key[c->nkey++] = (int64_t)(intptr_t)c->sizes[i].name; // names belong to the module
         c->key[c->nkey++] = c->sizes[i].value;
     }
+    if (c->place.first) c->key[c->nkey++] = c->place.device.device_id;
 }
 
 bool frame_open(Frame *c, Function *f, PyObject *const *args, size_t nargs, PyObject *keywords) {
     if (!lay_out(c, f)) return c->f = NULL, false;
     if (!match(c, args, nargs, keywords) || !read_inputs(c) || !read_outputs(c)) return false;
+    if ((c->place.first || f->device) && !settle_device(c)) return false;
     make_key(c);
     return true;
 }
@@ -256,6 +304,7 @@ static bool compile(Frame *c, Entry *e) {
     lw_compile_options o = {.struct_size = sizeof o, .args = c->args};
     e->bound = frame_bind(c);
     if (!e->bound) return false;
+    if (c->device[0]) return true; // the library keeps code of devices by bound function
     o.schedule = frame_schedule(c, &bytes);
     if (PyErr_Occurred()) return false;
     PyThreadState *thread = PyEval_SaveThread();
@@ -281,23 +330,19 @@ Entry *frame_entry(Frame *c) {
 
 // --- Running -------------------------------------------------------------------------------------
 
-static size_t bytes_of(const DLTensor *t) {
-    size_t n = (size_t)t->dtype.bits / 8;
-    for (int d = 0; d < t->ndim; d++) n *= (size_t)t->shape[d];
-    return n;
-}
-
 // Results that were not given. Elements that the function may not write begin as zeros.
 static bool make_outputs(Frame *c, const lw_bound *b) {
     Function *f = c->f;
     for (size_t i = 0; i < f->noutputs; i++) {
         size_t t = f->ninputs + i;
         if (c->args[t]) continue;
-        c->results[i] = array_new(f->st, lw_bound_tensor(b, t), c->kind, &c->array[t]);
+        const DLTensor *like = lw_bound_tensor(b, t);
+        bool zero = lw_function_tensor(f->f, t)->role == LW_INOUT || !lw_bound_writes_all(b, t);
+        c->results[i] = c->place.first
+                            ? place_new(f->st, f->f, (int)t, like, &c->place, zero, &c->array[t])
+                            : array_new(f->st, like, c->kind, zero, &c->array[t]);
         if (!c->results[i]) return false;
         c->args[t] = &c->array[t].t;
-        if (lw_function_tensor(f->f, t)->role == LW_INOUT || !lw_bound_writes_all(b, t))
-            memset(c->array[t].t.data, 0, bytes_of(&c->array[t].t));
     }
     return true;
 }
@@ -318,12 +363,32 @@ static PyObject *results(Frame *c) {
     return out;
 }
 
-PyObject *frame_run(Frame *c, const Entry *e) {
-    Function *f = c->f;
-    if (!make_outputs(c, e->bound)) return NULL;
+// On a device the library has the code. A GPU runs it after whatever is on the stream.
+static lw_status run_there(Frame *c, const Entry *e) {
+    PyObject *bytes;
+    lw_timing timing = {.struct_size = sizeof timing};
+    lw_run_options o = {.struct_size = sizeof o,
+                        .device = c->device,
+                        .stream = (void *)c->place.stream,
+                        .schedule = frame_schedule(c, &bytes),
+                        .timing = c->place.waits ? &timing : NULL};
+    PyThreadState *thread = PyEval_SaveThread();
+    lw_status status = lw_run(c->f->st->ctx, e->bound, c->args, c->f->ninputs + c->f->noutputs, &o);
+    PyEval_RestoreThread(thread);
+    Py_XDECREF(bytes);
+    return status;
+}
+
+static lw_status run_here(Frame *c, const Entry *e) {
     PyThreadState *thread = PyEval_SaveThread();
     lw_status status =
-        lw_kernel_run(f->st->ctx, e->kernel, c->args, f->ninputs + f->noutputs, NULL);
+        lw_kernel_run(c->f->st->ctx, e->kernel, c->args, c->f->ninputs + c->f->noutputs, NULL);
     PyEval_RestoreThread(thread);
-    return status ? raise_last(f->st, status) : results(c);
+    return status;
+}
+
+PyObject *frame_run(Frame *c, const Entry *e) {
+    if (!make_outputs(c, e->bound)) return NULL;
+    lw_status status = c->device[0] ? run_there(c, e) : run_here(c, e);
+    return status ? raise_last(c->f->st, status) : results(c);
 }

@@ -52,7 +52,7 @@ static size_t frame_bytes(const Function *f) {
 }
 
 PyObject *function_new(State *st, PyObject *module, PyObject *origin, const lw_function *f,
-                       PyObject *schedule) {
+                       PyObject *schedule, PyObject *device) {
     PyObject *names = argument_names(f);
     Function *self = names ? PyObject_New(Function, st->function_type) : NULL;
     if (!self) return Py_XDECREF(names), NULL;
@@ -64,6 +64,8 @@ PyObject *function_new(State *st, PyObject *module, PyObject *origin, const lw_f
     self->module = module;
     self->origin = origin;
     self->schedule = schedule;
+    self->device = device;
+    Py_XINCREF(device);
     Py_INCREF(module);
     Py_INCREF(origin);
     Py_INCREF(schedule);
@@ -86,6 +88,7 @@ static void dealloc(PyObject *object) {
     cache_clear(&self->tuned);
     Py_XDECREF(self->names);
     Py_XDECREF(self->schedule);
+    Py_XDECREF(self->device);
     Py_XDECREF(self->origin);
     Py_XDECREF(self->module);
     PyObject_Free(self);
@@ -97,7 +100,8 @@ static void dealloc(PyObject *object) {
 static PyObject *compile(PyObject *self, PyObject *args, PyObject *keywords) {
     Frame c;
     Entry *e = NULL;
-    if (frame_open_tuple(&c, (Function *)self, args, keywords)) e = frame_entry(&c);
+    if (frame_open_tuple(&c, (Function *)self, args, keywords) && frame_on_host(&c, "compile()"))
+        e = frame_entry(&c);
     frame_close(&c);
     return e ? kernel_new((Function *)self, e) : NULL;
 }
@@ -109,10 +113,35 @@ static PyObject *with_schedule(PyObject *object, PyObject *given) {
     PyObject *text = plain ? NULL : PyObject_GetAttrString(given, "schedule"), *made = NULL;
     PyErr_Clear();
     if (plain || (text && PyUnicode_Check(text)))
-        made = function_new(self->st, self->module, self->origin, self->f, plain ? given : text);
+        made = function_new(self->st, self->module, self->origin, self->f, plain ? given : text,
+                            self->device);
     else
         PyErr_Format(PyExc_TypeError, "a schedule is a text, a LoopTree or None, not %R", given);
     Py_XDECREF(text);
+    return made;
+}
+
+// The same function on a device, to which it copies arrays of the host. None: where the arrays are.
+static PyObject *on_device(PyObject *object, PyObject *given) {
+    Function *self = (Function *)object;
+    if (given != Py_None && !PyUnicode_Check(given))
+        return PyErr_Format(PyExc_TypeError, "a device is a text such as 'cuda:0', not %R", given);
+    PyObject *bytes = given == Py_None ? NULL : PyUnicode_AsUTF8String(given);
+    if (PyErr_Occurred()) return NULL;
+    const char *name = bytes ? PyBytes_AsString(bytes) : "emulate";
+    bool known = strcmp(name, "emulate") == 0 || strcmp(name, "cuda") == 0 ||
+                 (strncmp(name, "cuda:", 5) == 0 && name[5] && strlen(name) < 12 &&
+                  strspn(name + 5, "0123456789") == strlen(name + 5));
+    PyObject *made = NULL, *full = strcmp(name, "cuda") ? NULL : PyBytes_FromString("cuda:0");
+    if (!known)
+        PyErr_Format(self->st->error,
+                     "there is no device %R; there are 'cuda:0', 'cuda:1' and so on, and 'emulate'",
+                     given);
+    if (!PyErr_Occurred())
+        made = function_new(self->st, self->module, self->origin, self->f, self->schedule,
+                            full ? full : bytes);
+    Py_XDECREF(full);
+    Py_XDECREF(bytes);
     return made;
 }
 
@@ -130,17 +159,21 @@ static bool add_stage(State *st, const lw_bound *b, lw_stage stage, const lw_sho
     return more != NULL;
 }
 
-static PyObject *explain_bound(Function *f, const lw_bound *b, const char *schedule) {
+// On a device its code, which begins with the schedule.
+static PyObject *explain_bound(Function *f, const lw_bound *b, const char *schedule, bool device) {
     lw_show_options o = {.struct_size = sizeof o, .schedule = {schedule, "<schedule>"}};
     PyObject *text = PyUnicode_FromFormat("%s\n", lw_function_signature(f->f));
-    if (!text || !add_stage(f->st, b, LW_STAGE_SCHEDULE, &o, "\nschedule\n", &text)) goto fail;
-    o.cost = true;
-    if (!add_stage(f->st, b, LW_STAGE_TREE, &o, "\nloops\n", &text)) goto fail;
-    if (!add_stage(f->st, b, LW_STAGE_REPORT, &o, "\ncode\n", &text)) goto fail;
+    bool ok = text != NULL;
+    if (ok && device) {
+        ok = add_stage(f->st, b, LW_STAGE_PTX, &o, "\ncode\n", &text);
+    } else if (ok) {
+        ok = add_stage(f->st, b, LW_STAGE_SCHEDULE, &o, "\nschedule\n", &text);
+        o.cost = true;
+        ok = ok && add_stage(f->st, b, LW_STAGE_TREE, &o, "\nloops\n", &text) &&
+             add_stage(f->st, b, LW_STAGE_REPORT, &o, "\ncode\n", &text);
+    }
+    if (!ok) Py_CLEAR(text);
     return text;
-fail:
-    Py_XDECREF(text);
-    return NULL;
 }
 
 static PyObject *program_text(Function *f) {
@@ -155,7 +188,8 @@ static PyObject *explain_entry(Function *f, const Entry *e) {
     PyObject *text = explain_bound(f, e->bound,
                                    bytes   ? PyBytes_AsString(bytes)
                                    : tuned ? tuned->schedule
-                                           : NULL);
+                                           : NULL,
+                                   !e->kernel);
     Py_XDECREF(bytes);
     return text;
 }
@@ -242,7 +276,7 @@ static PyObject *show_loops(PyObject *object, PyObject *args, PyObject *keywords
         b = bind_sizes(f, keywords);
         if (f->schedule != Py_None) bytes = PyUnicode_AsUTF8String(f->schedule);
         if (bytes) schedule.text = PyBytes_AsString(bytes);
-    } else if (frame_open_tuple(&c, f, args, keywords)) {
+    } else if (frame_open_tuple(&c, f, args, keywords) && frame_on_host(&c, "a loop tree")) {
         b = frame_bind(&c);
         schedule = frame_schedule(&c, &bytes);
     }
@@ -266,8 +300,9 @@ static PyObject *tree(PyObject *object, PyObject *args, PyObject *keywords) {
 static PyObject *reduce(PyObject *object, PyObject *none) {
     Function *f = (Function *)object;
     (void)none;
-    return Py_BuildValue("(O(OsOn))", f->st->rebuild, f->origin, lw_function_name(f->f),
-                         f->schedule, (Py_ssize_t)f->kernels.most);
+    return Py_BuildValue("(O(OsOnz))", f->st->rebuild, f->origin, lw_function_name(f->f),
+                         f->schedule, (Py_ssize_t)f->kernels.most,
+                         f->device ? PyBytes_AsString(f->device) : NULL);
 }
 
 // --- Attributes ----------------------------------------------------------------------------------
@@ -362,6 +397,12 @@ static int set_cache_size(PyObject *o, PyObject *value, void *unused) {
     return 0;
 }
 
+static PyObject *get_device(PyObject *o, void *unused) {
+    const Function *f = (Function *)o;
+    (void)unused;
+    return Py_BuildValue("z", f->device ? PyBytes_AsString(f->device) : NULL);
+}
+
 static PyObject *get_cached(PyObject *o, void *unused) {
     (void)unused;
     return PyLong_FromSize_t(((Function *)o)->kernels.n);
@@ -382,6 +423,7 @@ static PyGetSetDef attributes[] = {
      NULL},
     {"program", get_program, NULL, "what the compiler understood, as Program text", NULL},
     {"cache_size", get_cache_size, set_cache_size, "how many compiled kernels are kept", NULL},
+    {"device", get_device, NULL, "of on(); None: calls run where their arrays are", NULL},
     {"cached", get_cached, NULL, "how many compiled kernels there are", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -394,6 +436,10 @@ static PyMethodDef methods[] = {
     {"schedule", with_schedule, METH_O,
      "schedule(text) -> Function\n\nThe same function with its loops as the text, or a LoopTree, "
      "says; None: as the compiler chooses."},
+    {"on", on_device, METH_O,
+     "on(device) -> Function\n\nThe same function on a device, \"cuda:0\" or its emulator "
+     "\"emulate\", to which it copies arrays of the host; None: calls run where their arrays "
+     "are."},
     {"tune", KEYWORDS(function_tune), METH_VARARGS | METH_KEYWORDS,
      "tune(*args, seconds=1, trials=0, strategy=None, again=False, device=None, progress=None, "
      "**keywords) -> TuneResult\n\nSearches for a faster schedule by measuring. Later calls with "

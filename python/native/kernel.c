@@ -30,7 +30,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargs, PyObj
     Frame c;
     PyObject *result = NULL;
     if (frame_open(&c, k->f, args, nargs & VECTORCALL_COUNT, keywords) &&
-        same_sizes(&c, k->e->bound))
+        frame_on_host(&c, "the kernel") && same_sizes(&c, k->e->bound))
         result = frame_run(&c, k->e);
     frame_close(&c);
     return result;
@@ -40,7 +40,8 @@ static PyObject *call_tuple(PyObject *self, PyObject *args, PyObject *keywords) 
     const Kernel *k = (const Kernel *)self;
     Frame c;
     PyObject *result = NULL;
-    if (frame_open_tuple(&c, k->f, args, keywords) && same_sizes(&c, k->e->bound))
+    if (frame_open_tuple(&c, k->f, args, keywords) && frame_on_host(&c, "the kernel") &&
+        same_sizes(&c, k->e->bound))
         result = frame_run(&c, k->e);
     frame_close(&c);
     return result;

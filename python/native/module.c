@@ -86,7 +86,7 @@ PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin) {
     PyObject *list = capsule ? PyList_New(0) : NULL;
     if (!capsule) lw_module_free(mod);
     for (size_t i = 0; list && i < lw_module_function_count(mod); i++) {
-        PyObject *f = function_new(st, capsule, origin, lw_module_function(mod, i), Py_None);
+        PyObject *f = function_new(st, capsule, origin, lw_module_function(mod, i), Py_None, NULL);
         if (!f || PyList_Append(list, f)) Py_CLEAR(list);
         Py_XDECREF(f);
     }

@@ -5,6 +5,7 @@
 //
 //     module.c     the module: its state, parse(), errors and warnings
 //     array.c      arguments as DLTensors without a copy, results as new arrays
+//     place.c      arrays on GPUs, and the streams of their libraries
 //     numpy.c      what is known of NumPy's arrays
 //     frame.c      one call: positions and keywords to arguments, their key, outputs, the run
 //     cache.c      kernels by key, the last ones used
@@ -96,7 +97,17 @@ DLDataType numpy_type(NumPy *np, const NumPyArray *a);
 PyObject *numpy_new(NumPy *np, const DLTensor *like);
 
 // --- Arrays, array.c -----------------------------------------------------------------------------
-typedef enum Kind { KIND_NUMPY, KIND_TORCH } Kind;
+typedef enum Kind { KIND_NUMPY, KIND_TORCH, KIND_CUPY, KIND_OTHER } Kind;
+
+// Where a call runs: on the GPU of its arrays, on the stream that the library of the first of them
+// uses.
+typedef struct Place {
+    const char *first; // the argument that decided; NULL: no array is on a GPU
+    DLDevice device;
+    intptr_t stream; // a CUstream
+    Kind kind;       // of that array, and of new results
+    bool waits;      // another library's stream may use the same memory afterwards
+} Place;
 
 // One argument of a call.
 typedef struct Array {
@@ -111,11 +122,33 @@ typedef struct Array {
 
 // Fills in `a` from what was given for tensor `i` of `f`; false with an exception. Where ranks
 // differ, strides are left out, and it is for the library to say so.
-bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool write, Array *a);
-// A new array of this kind, and its DLTensor.
-PyObject *array_new(State *st, const DLTensor *like, Kind kind, Array *a);
+bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool write, Place *place,
+                Array *a);
+// A new array of this kind, and its DLTensor; zero: filled with zeros.
+PyObject *array_new(State *st, const DLTensor *like, Kind kind, bool zero, Array *a);
 void array_release(Array *a);
 bool array_fault(State *st, const lw_function *f, const char *name, const char *format, ...);
+// Takes the tensor out of a capsule that __dlpack__ returned, which a->hold becomes.
+bool array_unpack(PyObject *capsule, int rank, Array *a);
+// Strides in `unit`s, if they are whole elements; where ranks differ it is for the library to say.
+bool array_strides(Array *a, const int64_t *strides, int64_t unit, int rank);
+
+// --- GPUs, place.c -------------------------------------------------------------------------------
+PyObject *loaded_module(const char *name); // NULL without an exception: nobody imported it
+int instance_of(PyObject *given, const char *module, const char *type); // -1: exception
+// What __dlpack_device__ says; managed memory is that of its GPU. False with an exception.
+bool place_of(PyObject *given, DLDevice *device);
+// An array of a GPU by DLPack, for use on the stream of the call.
+bool place_read(State *st, const lw_function *f, int i, PyObject *given, DLDevice device, Kind kind,
+                Place *place, Array *a);
+// One by __cuda_array_interface__.
+bool place_read_interface(State *st, const lw_function *f, int i, PyObject *given, bool write,
+                          Place *place, Array *a);
+// A new array of torch or CuPy there, and its DLTensor.
+PyObject *place_new(State *st, const lw_function *f, int i, const DLTensor *like,
+                    const Place *place, bool zero, Array *a);
+// A new tensor of torch; on: "cuda:0", NULL: the host.
+PyObject *torch_new(const DLTensor *like, const char *on, bool zero);
 
 // --- Kernels by key, cache.c ---------------------------------------------------------------------
 typedef struct Entry {
@@ -151,6 +184,7 @@ typedef struct Function {
     PyObject *module;   // a capsule that holds the lw_module
     PyObject *origin;   // the arguments of `parse`, for pickling
     PyObject *schedule; // str or None
+    PyObject *device;   // bytes, NULL: where the arrays are
     const lw_function *f;
     PyObject *names; // of the arguments, a tuple of interned strings
     size_t nargs, ninputs, noutputs, nparams;
@@ -160,7 +194,7 @@ typedef struct Function {
 } Function;
 
 PyObject *function_new(State *st, PyObject *module, PyObject *origin, const lw_function *f,
-                       PyObject *schedule);
+                       PyObject *schedule, PyObject *device);
 PyTypeObject *function_type(void);
 PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords);
 
@@ -196,6 +230,8 @@ typedef struct Frame {
     PyObject *out; // what `out=` says; borrowed
     Kind kind;     // of new results
     bool no_key;   // some rank is wrong
+    Place place;
+    char device[32]; // that runs the call, "cuda:0"; empty: this processor
     char *heap;
     _Alignas(16) char room[2048];
 } Frame;
@@ -211,6 +247,8 @@ Entry *frame_entry(Frame *c);
 lw_schedule_text frame_schedule(Frame *c, PyObject **bytes);
 // Binds the sizes; NULL with an exception.
 lw_bound *frame_bind(Frame *c);
+// Raises where the call would run on a device, which `what` cannot do; false then.
+bool frame_on_host(Frame *c, const char *what);
 // Makes outputs that were not given, runs, and gives the results.
 PyObject *frame_run(Frame *c, const Entry *e);
 

@@ -113,7 +113,8 @@ static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o, 
     if (PyErr_Occurred()) return NULL;
     if (status) return raise_last(st, status);
     PyObject *result = result_of(st, r);
-    bool later = f->schedule == Py_None && !o->device; // calls run on this processor
+    bool there = strcmp(o->device ? o->device : "", c->device) == 0; // where calls run
+    bool later = there && f->schedule == Py_None;
     if (result && later && !keep(f, c, r->schedule)) Py_CLEAR(result);
     if (result && !warn_last(st, 1)) Py_CLEAR(result);
     return result;
@@ -139,6 +140,16 @@ static bool take_options(PyObject *keywords, lw_tune_options *o, PyObject *held[
     return !PyErr_Occurred();
 }
 
+// Candidates run in child processes, which cannot see memory of a GPU, nor use one that this
+// process has used.
+static bool on_host(const Frame *c) {
+    const char *first = c->place.first;
+    return !first || array_fault(c->f->st, c->f->f, first,
+                                 "argument '%s' is on %s; tune with arrays in host memory, before "
+                                 "the process uses the GPU: .on(\"%s\").tune(...)",
+                                 first, c->device, c->device);
+}
+
 PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords) {
     Function *f = (Function *)self;
     PyObject *rest = keywords ? PyDict_Copy(keywords) : NULL, *result = NULL, *held[HELD] = {NULL};
@@ -151,7 +162,8 @@ PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords) {
         o.seconds = seconds;
         o.trials = (int64_t)trials;
         o.args = c.args;
-        lw_bound *b = frame_bind(&c);
+        if (!o.device && f->device) o.device = c.device;
+        lw_bound *b = on_host(&c) ? frame_bind(&c) : NULL;
         if (b) result = search(f, &c, b, &o, held[0]);
         lw_bound_free(b);
     }
