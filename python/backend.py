@@ -1,7 +1,7 @@
-"""Builds the wheel: what `pip install .` and `make wheel` call (PEP 517). The Makefile compiles; this packs.
+"""Builds the wheel, for `pip install .` and `make wheel` (PEP 517). The Makefile compiles, and this file packs.
 
-The extension module is written against the limited API, so that one wheel serves every Python from 3.9 on. Its platform tag follows
-from the versions of glibc's symbols that it needs, where it needs no other library than glibc's.
+The extension module uses the limited API, so that one wheel works with every Python from 3.9 on. If it needs no library but glibc,
+its platform tag follows from the versions of the glibc symbols that it uses.
 """
 
 import base64
@@ -18,12 +18,12 @@ import zipfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = "build-wheel"
 GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
-# Without tables for exceptions of C++, which never pass through (an eighth of the file), and without copies of functions that are called from several places.
-# Functions that the package never calls are dropped, and folders that compiling a kernel hardly uses are optimised for size.
+# Omits the unwind tables for C++ exceptions, which never occur here (an eighth of the file), and does not inline functions with several callers.
+# Drops functions that the package never calls, and optimises folders that hardly matter for compile time for size.
 CFLAGS = "-O2 -fno-asynchronous-unwind-tables -fno-inline-functions -ffunction-sections -fdata-sections"
 LDFLAGS = "-Wl,--gc-sections -Wl,--no-eh-frame-hdr -Wl,-T,python/native/no_unwind.ld"
-LIMIT = 2000000  # bytes of a wheel
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the same sources make the same file
+LIMIT = 2000000  # largest wheel, in bytes
+EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time, so that the same sources make the same file
 
 
 def version():
@@ -40,7 +40,7 @@ def metadata():
 
 
 def compile_extension():
-    """The folder with the package, everything in its place."""
+    """Compiles the extension module, and returns the folder with the complete package."""
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise SystemExit("loopwright needs a Python with the GIL; free-threaded builds cannot load it")
     include = sysconfig.get_path("include")
@@ -57,7 +57,7 @@ def compile_extension():
 
 
 def elf_sections(data, kind):
-    """(content, content of the section that it is linked to) of the sections of a type of a 64-bit ELF file."""
+    """The sections of a type in a 64-bit ELF file: pairs of the content and the content of the linked section."""
     start, size, count = struct.unpack_from("<Q", data, 40)[0], *struct.unpack_from("<HH", data, 58)
     heads = [struct.unpack_from("<IIQQQQII", data, start + i * size) for i in range(count)]
     parts = [data[h[4]:h[4] + h[5]] for h in heads]
@@ -86,7 +86,7 @@ def elf_needs(data):
 
 
 def platform_tag(data):
-    """The manylinux tag of an extension module, from what it needs; a plain one if it needs more than glibc."""
+    """The manylinux tag of an extension module, from the symbols that it needs; a plain tag if it needs more than glibc."""
     libraries, versions = elf_needs(data)
     numbers = [tuple(map(int, v[len("GLIBC_"):].split("."))) for v in versions if v.startswith("GLIBC_")]
     if not libraries or not libraries <= GLIBC or len(numbers) < len(versions):
@@ -144,7 +144,7 @@ def build_sdist(sdist_directory, config_settings=None):
 
 
 def audit(wheel):
-    """Checks the size of a wheel, and by auditwheel its platform tag; where that is not installed, says so."""
+    """Checks the size of a wheel, and its platform tag with auditwheel; says so if auditwheel is not installed."""
     size = os.path.getsize(wheel)
     if size >= LIMIT:
         raise SystemExit("%s has %d bytes; it must have fewer than %d" % (wheel, size, LIMIT))

@@ -13,12 +13,12 @@
     print(T.matmul.explain())              # its loops and their code
     lw.einsum("ij,jk,kl->il", A, B, C)     # NumPy's einsum, in the cheapest order
 
-    m, n, k = lw.symbols("m n k")          # lazy tensors: one fused kernel, when it is asked for
+    m, n, k = lw.symbols("m n k")          # lazy tensors: one fused kernel, run on demand
     C = (lw.Tensor(A).to(m, k) * lw.Tensor(B).to(k, n)).sum(k)
     C.numpy()
     lw.nn.softmax(C, n).numpy()            # layers of neural networks: loopwright.nn
 
-Arguments are arrays of NumPy, torch or any library with DLPack, and objects that export memory; nothing is copied or converted.
+Arguments are arrays of NumPy, torch or any library with DLPack, or objects that export memory; nothing is copied or converted.
 Errors are raised as `loopwright.Error`, with their location in the text.
 """
 
@@ -51,7 +51,7 @@ __all__ = ["Definitions", "Diagnostic", "Error", "Expr", "Function", "Kernel", "
 
 
 def __getattr__(name: str) -> Any:
-    """The parts that are loaded when they are first used."""
+    """Loads some modules of the package on first use."""
     if name not in ("db", "edit", "jax", "nn", "rl", "torch"):
         raise AttributeError("module 'loopwright' has no attribute '%s'" % name)
     import importlib

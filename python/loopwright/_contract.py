@@ -1,4 +1,4 @@
-"""The order of contraction in lazy expressions: a sum over a product of three or more factors becomes sums over products of two, where that takes
+"""Chooses the order of contraction in lazy expressions: a sum over a product of three or more factors becomes sums over products of two, if that takes
 fewer operations. The order is the one that `einsum` chooses for these sizes."""
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ._sizes import Sizes, solve
 from ._symbols import Symbol
 from ._types import Error
 
-NARROW = ("bool", "f16", "bf16")  # partial sums of these would be rounded
-MOST_FACTORS = 128  # of an einsum
+NARROW = ("bool", "f16", "bf16")  # partial sums in these types would be rounded
+MOST_FACTORS = 128  # limit of an einsum
 
 
 def _factors(node: Node, type: str) -> List[Node]:
-    """The factors of a product, itself if it is none. The products may be deep, so there is no recursion."""
+    """The factors of a product; any other node is its own factor. Not recursive, because products may be deep."""
     found: List[Node] = []
     stack = [node]
     while stack:
@@ -40,7 +40,7 @@ def _candidate(node: Node) -> bool:
 
 
 def _path(factors: Sequence[Node], dims: Sequence[Symbol], sizes: Sizes) -> Optional[List[Tuple[int, ...]]]:
-    """The steps of a cheaper order than one nest; None if there is none."""
+    """The steps of an order that is cheaper than one nest; None if there is none."""
     labelled = dict.fromkeys(d for f in factors for d in f.dims)
     if len(labelled) > len(LETTERS):
         return None
@@ -51,19 +51,19 @@ def _path(factors: Sequence[Node], dims: Sequence[Symbol], sizes: Sizes) -> Opti
     try:
         _, steps, _, _, _ = _native.einsum(text, tuple(tuple(sizes[d] for d in f.dims) for f in factors), (double,) * len(factors), double, 0.0, False, None)
     except Error:
-        return None  # more dimensions than an einsum may have
+        return None  # too many dimensions for an einsum
     return [step for step, _ in steps] if len(steps) > 1 else None
 
 
 def _summed(x: Node, kept: Sequence[Node], dims: Sequence[Symbol]) -> Node:
-    """x, summed along the dimensions that nothing else has."""
+    """x, summed along the dimensions that no other factor has."""
     needed = set(dims).union(*(k.dims for k in kept))
     over = [d for d in x.dims if d not in needed]
     return Reduce("+", x, over) if over else x
 
 
 def _sized(x: Node, sizes: Sizes) -> Node:
-    """x with the sizes that it has in the whole product: another factor may have determined them."""
+    """x with its sizes in the whole product, some of which another factor may determine."""
     for d in x.dims:
         x = SetSize(x, d, sizes[d])
     return x
@@ -77,13 +77,13 @@ def _multiplied(taken: Sequence[Node], type: str) -> Node:
 
 
 class _Network:
-    """The factors of a product, which are contracted pair by pair until an einsum can hold them: always the pair whose result is smallest beside its operands."""
+    """The factors of a product. They are contracted pair by pair until they fit in one einsum: always the pair whose result is smallest relative to its operands."""
 
     def __init__(self, factors: Sequence[Node], dims: Sequence[Symbol], sizes: Sizes) -> None:
         self.sizes, self.output = sizes, set(dims)
         self.factors: List[Node] = []
         self.alive: Set[int] = set()
-        self.having: Dict[Symbol, Set[int]] = {}  # the factors of each dimension
+        self.having: Dict[Symbol, Set[int]] = {}  # the factors that have each dimension
         self.pairs: List[Tuple[float, int, int]] = []  # a heap
         for f in factors:
             self.add(f)
@@ -127,7 +127,7 @@ class _Network:
 
 
 def _ordered(node: Node, product: Node, sizes: Sizes) -> Optional[Node]:
-    """The sum over a product in a cheaper order; None if it stays as it is."""
+    """The sum over a product in a cheaper order; None if there is none."""
     factors = _factors(product, node.type)
     scales = [f for f in factors if isinstance(f, Const)]
     factors = [f for f in factors if not isinstance(f, Const)]
@@ -147,7 +147,7 @@ def _ordered(node: Node, product: Node, sizes: Sizes) -> Optional[Node]:
     result = left[0]
     for scale in scales:
         result = Op("*", node.type, result, scale)
-    result.dims = node.dims  # in the order that the expression has
+    result.dims = node.dims  # in the order of the expression
     return result
 
 

@@ -1,4 +1,4 @@
-"""Definitions: the functions of a text as callables."""
+"""Makes the functions of a text callable."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ def _parse(text: str, name: str, language: str, parameters: Optional[Mapping[str
         raise ValueError("language is %r; it can be %s" % (language, ", ".join(LANGUAGES)))
     if language != "teml" and (parameters or not path):
         raise ValueError("parameters and path are for language='teml', not %r" % language)
-    return _native.parse(text, name, LANGUAGES[language], 3, dict(parameters or {}), path)  # warnings name the caller of our caller
+    return _native.parse(text, name, LANGUAGES[language], 3, dict(parameters or {}), path)  # level 3: warnings show the line of the caller's caller
 
 
 def define(text: str, *, language: str = "tc", name: str = "<define>", parameters: Optional[Mapping[str, int]] = None, path: bool = True) -> Definitions:
     """The functions of a text, ready to be called.
 
     `language` is "tc" (the comprehension language), "program" (Program text), "graph", "stripe" or "teml"; `name` appears in error messages.
-    All errors of the text are raised here, as one `Error`. Of a TeML program, `parameters` gives values to those that it declares (`param`), and
-    with `path=False` its transformations are left out: the loops are chosen, and schedules apply.
+    All errors of the text are raised here, as one `Error`. For a TeML program, `parameters` sets the parameters that it declares (`param`);
+    with `path=False` its transformations are ignored: the compiler chooses the loops, and schedules apply.
 
     >>> import numpy as np
     >>> T = define('''

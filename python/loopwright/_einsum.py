@@ -16,7 +16,7 @@ Shape = Tuple[int, ...]
 Path = List[Tuple[int, ...]]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # in the order in which NumPy sorts labels
-LETTERS += "".join(map(chr, range(0xC0, 0xC0 + 65)))  # more, as in opt_einsum
+LETTERS += "".join(map(chr, range(0xC0, 0xC0 + 65)))  # further labels, as in opt_einsum
 TYPES: Dict[str, Tuple[int, int]] = {
     "bool": (6, 8), "int8": (0, 8), "int16": (0, 16), "int32": (0, 32), "int64": (0, 64), "uint8": (1, 8), "uint16": (1, 16),
     "uint32": (1, 32), "uint64": (1, 64), "float16": (2, 16), "float32": (2, 32), "float64": (2, 64), "bfloat16": (4, 16)}
@@ -26,10 +26,10 @@ CASTING = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 class PathInfo(NamedTuple):
-    """How an einsum is computed: operations with and without the chosen order, and the sizes of intermediate results."""
+    """The cost of an einsum: operations with and without the chosen order, and the sizes of intermediate results."""
 
     subscripts: str
-    path: Path  #: per step the positions of its operands in the list of remaining ones, to which its result is appended
+    path: Path  #: per step, the positions of its operands among the remaining ones; its result is appended to these
     naive_cost: float  #: operations of one nest over all labels
     opt_cost: float  #: operations in this order
     largest_intermediate: float  #: elements; 0 if there is no intermediate result
@@ -65,7 +65,7 @@ def _label(symbols: Dict[Any, str], sublist: Sequence[Any]) -> str:
 
 
 def _interleaved(operands: Tuple[Any, ...]) -> Tuple[str, List[Any]]:
-    """einsum(op0, [0, 1], op1, [1, 2], [0, 2]) in the other form."""
+    """Converts einsum(op0, [0, 1], op1, [1, 2], [0, 2]) to the form with a subscripts string."""
     arrays, lists = list(operands[0:-1:2]), list(operands[1::2])
     last = list(operands[-1]) if len(operands) % 2 else None
     used = {label for sublist in lists + [last or []] for label in sublist if label is not Ellipsis}
@@ -98,7 +98,7 @@ def _array(operand: Any) -> Any:
 
 
 def _beyond_numpy(given: Sequence[Any]) -> bool:
-    """Arrays that NumPy cannot hold, on a GPU or all bfloat16 of torch: they go to the library as they are, by DLPack."""
+    """Are there arrays on a GPU, or are all bfloat16 tensors of torch? NumPy cannot represent these; they are passed to the library by DLPack."""
     if any(not isinstance(a, np.ndarray) and hasattr(a, "shape") and device_name(a) for a in given):
         return True
     torch = sys.modules.get("torch")
@@ -113,7 +113,7 @@ def _type(dtype: Any) -> Tuple[int, int]:
 
 
 def _order(optimize: Any) -> Tuple[bool, float, Optional[Tuple[Tuple[int, ...], ...]]]:
-    """(as written, memory limit, path) of NumPy's keyword `optimize`."""
+    """NumPy's keyword `optimize` as (as written, memory limit, path)."""
     if optimize is None or optimize is False:
         return True, 0.0, None
     if optimize is True or optimize in ("greedy", "optimal", "auto"):
@@ -154,7 +154,7 @@ def _result_type(arrays: List[Any], dtype: Any, casting: str) -> Any:
     return dtype
 
 
-# Functions by subscripts, types and shapes, so that calls without keywords need only a lookup. Arrays without dimensions are excluded:
+# Functions by subscripts, types and shapes, so that a call without keywords needs only a lookup. Arrays without dimensions are excluded:
 # in NumPy 1 their values affect the type of the result.
 _quick: Dict[Tuple[Any, ...], _native.Function] = {}
 

@@ -1,8 +1,8 @@
-"""From a lazy expression to one Program.
+"""Converts a lazy expression to one Program.
 
 Operations on elements, views, padding, concatenation and flattening are substituted into the statements that use them; each reduction is a statement.
-A tensor is also computed by a statement of its own if several statements need an expensive value, if a reduction would compute it over and over, or if
-the text would grow too large. The compiler then fuses the loops of the statements.
+A node gets its own statement, and is stored, if several statements need its expensive value, if a reduction would compute it repeatedly, or if
+the text would become too large. The compiler then fuses the loops of the statements.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ._nodes import FLOATS, Concat, Const, Copy, Count, Dims, Flatten, Index, In
 from ._sizes import Sizes, product, solve
 from ._symbols import Symbol
 
-MOST_NODES = 300  # of one statement's value
-MOST_REPEATS = 4  # how often a value may be computed again
+MOST_NODES = 300  # in the value of one statement
+MOST_REPEATS = 4  # limit for repeated computations of a value
 INFIX = {"+", "-", "*", "/", "%", "&&", "||", "<", "<=", ">", ">=", "==", "!=", "&", "^"}
 CHEAP = INFIX | {"min", "max", "abs", "neg", "not", "select", "cast", "relu", "fma", "or", "square"}
 
-KINDS = {"+": "sum", "*": "prod", "min": "least", "max": "most"}  # names of reductions' tensors
+KINDS = {"+": "sum", "*": "prod", "min": "least", "max": "most"}  # names for the tensors of reductions
 
 Env = Dict[Symbol, str]
 
@@ -37,17 +37,17 @@ class Program(NamedTuple):
     device: Optional[str]  #: "cuda:0" if arrays are there; None: the host
 
 
-# --- Which nodes are tensors ------------------------------------------------------------------------------------------------------------
+# --- Stored nodes -----------------------------------------------------------------------------------------------------------------------
 
 
 class _Weights(NamedTuple):
-    nodes: Dict[int, int]  # of the text, by id of the node
-    dear: Set[int]  # nodes whose value takes an expensive function
+    nodes: Dict[int, int]  # size of the text, by id of the node
+    dear: Set[int]  # nodes whose value needs an expensive function
     stored: Set[int]
 
 
 def _weigh(nodes: Sequence[Node]) -> _Weights:
-    """Bottom-up: the size of each node's text. A node whose text would be too large is stored."""
+    """Computes the size of each node's text, bottom-up. A node with too large a text is stored."""
     w = _Weights({}, set(), set())
     for node in nodes:
         if isinstance(node, Count):
@@ -69,17 +69,17 @@ def _weigh(nodes: Sequence[Node]) -> _Weights:
 
 
 def _trivial(node: Node) -> bool:
-    """A read, or a constant: storing it would gain nothing."""
+    """Is it a read or a constant? Storing it would gain nothing."""
     while isinstance(node, (View, SetSize)):
         node = node.args[0]
     return isinstance(node, (Input, Const, Count, Index, Reduce))
 
 
 def _stored(nodes: Sequence[Node], roots: Sequence[Node], sizes: Dict[int, Sizes]) -> Set[int]:
-    """The nodes that are tensors of their own, by id. Top-down: the statements in which a node occurs are known before it is visited."""
+    """The nodes that are stored, by id. Nodes are visited top-down, so that the statements in which a node occurs are already known."""
     w = _weigh(nodes)
     stored = w.stored | {id(root) for root in roots}
-    where: Dict[int, Dict[int, Tuple[int, bool]]] = {id(node): {} for node in nodes}  # statement: its iterations, whether it reduces
+    where: Dict[int, Dict[int, Tuple[int, bool]]] = {id(node): {} for node in nodes}  # per statement: its iterations, and whether it reduces
     points = {id(node): product(list(sizes[id(node)].values())) for node in nodes}
     for node in reversed(nodes):
         if isinstance(node, Count):
@@ -101,8 +101,8 @@ def _stored(nodes: Sequence[Node], roots: Sequence[Node], sizes: Dict[int, Sizes
 
 
 def _layouts(nodes: Sequence[Node], roots: Sequence[Node]) -> Dict[int, Dims]:
-    """The order of each node's dimensions in memory, if it is stored, and in loops. It follows the operand with the most dimensions: a mask or a scale does
-    not change the order. Results have the order of their symbols."""
+    """The order of each node's dimensions in loops and, if it is stored, in memory. It is the order of the operand with the most dimensions, so that a mask
+    or a scale does not change it. Results have the order of their symbols."""
     layout: Dict[int, Dims] = {}
     for node in nodes:
         dims = node.dims
@@ -161,11 +161,11 @@ class _Writer:
         return "`%s`[%s]" % (self.names[id(node)], ", ".join(env[d] for d in self.layout[id(node)]))
 
     def inside(self, index: str, first: int, size: int) -> List[str]:
-        """Conditions for index - first to lie in 0:size."""
+        """The conditions for index - first to be in 0:size."""
         return ["index(%s) >= i64(%d)" % (index, first), "index(%s) < i64(%d)" % (index, first + size)]
 
     def value(self, node: Node, env: Env) -> str:
-        """The value of a node with expressions for its indices."""
+        """The value of a node, with the given expressions as its indices."""
         if id(node) in self.names:
             return self.element(node, env)
         return self.formula(node, env)
@@ -235,7 +235,7 @@ class _Writer:
         return "    %s\n        %s %s %s\n" % (self.loops(over), element, operator, value)
 
     def part(self, node: Node, arg: Node, symbol: Symbol, subscript: str) -> str:
-        """An operand, written to the part of the result where `symbol` is `subscript`, an expression of the operand's indices."""
+        """Writes an operand to the part of the result where `symbol` equals `subscript`, an expression of the operand's indices."""
         element = self.element(node, {**self.symbols, symbol: subscript})
         return self.line(arg, element, "=", self.value(arg, self.symbols))
 
@@ -258,7 +258,7 @@ class _Writer:
         return "    %s `%s`: %s[%s]\n" % (kind, self.names[id(node)], node.type, ", ".join(str(self.sizes[id(node)][d]) for d in self.layout[id(node)]))
 
     def write(self) -> str:
-        """The whole Program; names all tensors."""
+        """Writes the whole Program, and names all tensors."""
         inputs = [node for node in self.nodes if isinstance(node, Input)]
         temps = [node for node in self.nodes if id(node) in self.stored and all(node is not root for root in self.roots)]
         text = "program lazy {\n"
@@ -280,7 +280,7 @@ MOST_FUNCTIONS = 512
 
 
 def _function(text: str) -> _native.Function:
-    """The function of a Program text; the last ones used are kept."""
+    """The function of a Program text; recently used ones are cached."""
     made = _functions.pop(text, None)
     if made is None:
         made = _native.parse(text, "<lazy>", LANGUAGES["program"])[0]
@@ -291,7 +291,7 @@ def _function(text: str) -> _native.Function:
 
 
 def _results(roots: Sequence[Node]) -> List[Node]:
-    """The nodes that the outputs are: a read becomes a copy, and so does a root that was given twice. Names of dimensions do not matter here."""
+    """The nodes of the outputs. A read becomes a copy, and so does a root that was given twice. Names of dimensions do not matter here."""
     made: List[Node] = []
     for root in roots:
         while isinstance(root, View) and root.renames and root.subscripts == root.dims:

@@ -21,7 +21,7 @@ ARITHMETIC_OF_BOOL = {"+": "||", "*": "&&"}
 
 
 class Tensor:
-    """A value for each point of its named dimensions; computed when it is asked for.
+    """A value for each point of its named dimensions, computed on demand.
 
     >>> import numpy as np
     >>> import loopwright as lw
@@ -65,12 +65,12 @@ class Tensor:
 
     @property
     def shape(self) -> Tuple[int, ...]:
-        """The sizes of its dimensions; an error if one is not known."""
+        """The sizes of its dimensions. Raises an error if one is not known."""
         return _fuse.shape(self._node)
 
     @property
     def dtype(self) -> Any:
-        """The type of its elements, as NumPy's."""
+        """The type of its elements, as a NumPy dtype."""
         return numpy_type(self._node.type)
 
     def to(self, *symbols: Symbol, constraints: Sequence[Tuple[Symbol, Any]] = ()) -> "Tensor":
@@ -128,34 +128,34 @@ class Tensor:
         return symbol
 
     def set_size(self, symbol: Symbol, size: int) -> "Tensor":
-        """The same tensor, with a size for a dimension whose size nothing else tells."""
+        """The same tensor, with a size for a dimension whose size is not determined otherwise."""
         if size < 0:
             raise Error("the size of '%s' is %d" % (symbol, size))
         return Tensor(SetSize(self._node, self._dim(symbol), int(size)))
 
     def pad(self, symbol: Symbol, pre: int, post: Optional[int] = None, *, value: Number = 0) -> "Tensor":
-        """More elements along a dimension, `pre` before and `post` after it (by default as many), with a constant value."""
+        """Adds elements along a dimension, `pre` before and `post` after it (by default the same number), with a constant value."""
         post = pre if post is None else post
         if pre < 0 or post < 0:
             raise Error("a tensor is padded by 0 or more elements, not by %d and %d" % (pre, post))
         return Tensor(Pad(self._node, self._dim(symbol), int(pre), int(post), Const(value, self._node.type)))
 
     def transpose(self, *symbols: Symbol) -> "Tensor":
-        """The same dimensions in another order; without symbols reversed."""
+        """The same dimensions in another order; without symbols, in reverse order."""
         wanted = symbols or tuple(reversed(self.symbols))
         if sorted(s.name for s in wanted) != sorted(s.name for s in self.symbols):
             raise Error("transpose%s should have the symbols %s in another order" % (wanted, self.symbols))
         return Tensor(View(self._node, wanted, self.symbols, renames=True))
 
     def flatten(self, *symbols: Symbol) -> "Tensor":
-        """Dimensions as one, at the place of the first and with the last symbol fastest; without symbols all of them. to() names it."""
+        """Merges dimensions into one, at the position of the first; the last symbol varies fastest. Without symbols it merges all. Use to() to name the result."""
         parts = tuple(self._dim(s) for s in symbols) or self.symbols
         if len(set(parts)) != len(parts):
             raise Error("flatten%s has a symbol twice" % (parts,))
         return Tensor(Flatten(self._node, parts)) if len(parts) > 1 else self
 
     def __or__(self, other: Any) -> "Tensor":
-        """Joins two tensors along the one symbol that differs; for bools and integers of the same symbols, the bitwise or."""
+        """Concatenates two tensors along the one symbol that differs; for bools and integers with the same symbols, the bitwise or."""
         a, b = _pair(self, other)
         first, second = [d for d in a.dims if d not in b.dims], [d for d in b.dims if d not in a.dims]
         if not first and not second and a.type not in FLOATS:
@@ -165,7 +165,7 @@ class Tensor:
                         (a.dims, b.dims, "%d and %d" % (len(first), len(second)) if first or second else "none"))
         return Tensor(Concat(a, b, first[0], second[0]))
 
-    __array_ufunc__ = None  # array * tensor is a lazy tensor too
+    __array_ufunc__ = None  # array * tensor is also a lazy tensor
 
     # --- Operations on elements ---------------------------------------------------------------------------------------------------------
 
@@ -310,17 +310,17 @@ class Tensor:
         return _function("sigmoid", self)
 
     def floor(self) -> "Tensor":
-        """The greatest integer that is not greater, of each element."""
+        """The greatest integer <= x, for each element."""
         return _function("floor", self)
 
     def ceil(self) -> "Tensor":
-        """The least integer that is not less, of each element."""
+        """The least integer >= x, for each element."""
         return _function("ceil", self)
 
     # --- Reductions ---------------------------------------------------------------------------------------------------------------------
 
     def reduce(self, op: str, *symbols: Symbol) -> "Tensor":
-        """Combines the elements along dimensions, without symbols along all, by "add", "mul", "min", "max", "and" or "or"."""
+        """Combines the elements along dimensions (without symbols, along all of them) by "add", "mul", "min", "max", "and" or "or"."""
         if op not in REDUCTIONS:
             raise Error("a reduction is by %s, not by '%s'" % (", ".join(REDUCTIONS), op))
         over = tuple(self._dim(s) for s in symbols) or self.symbols
@@ -332,7 +332,7 @@ class Tensor:
             as_type = "i64" if as_type == "bool" else as_type
             x = Tensor(x).cast(wide)._node
         elif as_type == "bool":
-            x = Tensor(x).cast("u8")._node  # extrema of bools are those of 0 and 1
+            x = Tensor(x).cast("u8")._node  # minimum and maximum of bools are computed with 0 and 1
         return Tensor(Reduce(REDUCTIONS[op], x, over)).cast(as_type)
 
     def sum(self, *symbols: Symbol) -> "Tensor":
@@ -360,7 +360,7 @@ class Tensor:
         return self.reduce("and", *symbols)
 
     def mean(self, *symbols: Symbol) -> "Tensor":
-        """The mean along dimensions; of integers in float64."""
+        """The mean along dimensions; the mean of integers is float64."""
         type = self._node.type
         wide = type if type in ("f32", "f64") else "f32" if type in FLOATS else "f64"
         over = tuple(self._dim(s) for s in symbols) or self.symbols
@@ -379,7 +379,7 @@ class Tensor:
         return function if self._schedule is None else function.schedule(self._schedule)
 
     def numpy(self, out: Any = None) -> Any:
-        """Computes the tensor, from the arrays as they are now, and returns a NumPy array, or `out`."""
+        """Computes the tensor from the present contents of the arrays, and returns a NumPy array, or `out`."""
         p = self._ready()
         if out is None:
             if p.device is not None:
@@ -389,7 +389,7 @@ class Tensor:
         return out
 
     def torch(self) -> Any:
-        """Computes the tensor, as a tensor of torch; on a GPU if its arrays are there."""
+        """Computes the tensor, and returns a tensor of torch; on a GPU if its arrays are there."""
         torch: Any = importlib.import_module("torch")
         p = self._ready()
         out = torch.empty(p.shapes[0], dtype=getattr(torch, FULL[p.types[0]]), device=p.device)
@@ -397,7 +397,7 @@ class Tensor:
         return out
 
     def cupy(self) -> Any:
-        """Computes the tensor on the GPU that has its arrays, as an array of CuPy."""
+        """Computes the tensor on the GPU that has its arrays, and returns an array of CuPy."""
         p = self._ready()
         if p.device is None:
             raise Error("the arrays are in host memory: use .numpy()")
@@ -443,14 +443,14 @@ class Tensor:
         return self._ready().function.program
 
     def schedule(self, text: Optional[str]) -> "Tensor":
-        """The same tensor, computed by loops as the text arranges them; None: as the compiler chooses."""
+        """The same tensor, computed with the schedule `text`; None: the compiler chooses."""
         made = Tensor(self._node)
         made._program, made._schedule = self._ready(), text
         return made
 
     @property
     def loop_tree(self) -> LoopTree:
-        """The loops of its kernel, to look at and to change by methods that return a new tree; `set` runs it.
+        """The loops of its kernel. Methods that change them return a new tree; `set` uses one.
 
         >>> import numpy as np, loopwright as lw
         >>> m, n = lw.symbols("m n")
@@ -493,7 +493,7 @@ REDUCTIONS = {"add": "+", "mul": "*", "min": "min", "max": "max", "and": "min", 
 
 
 def compute(*tensors: Tensor) -> Tuple[Any, ...]:
-    """Computes several tensors by one kernel, which shares what they have in common.
+    """Computes several tensors with one kernel, which computes common subexpressions once.
 
     >>> import numpy as np, loopwright as lw
     >>> x = lw.Tensor(np.arange(4.0)).to(lw.symbols("i"))

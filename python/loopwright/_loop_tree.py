@@ -17,7 +17,7 @@ KINDS: Dict[str, int] = {"serial": 0, "any": 1, "parallel": 2, "unroll": 3, "vec
 
 
 class Node(NamedTuple):
-    """A node of a loop tree: a loop, a guard, or a leaf, which is a statement or its initialisation. Costs are those of one whole execution."""
+    """A node of a loop tree: a loop, a guard, or a leaf, which is a statement or its initialisation. Costs are those of one complete execution."""
 
     number: int  #: in pre-order
     type: str  #: "loop", "guard", "leaf" or "special"
@@ -26,8 +26,8 @@ class Node(NamedTuple):
     line: int  #: its line in the text, from 1
     text: str  #: that line
     statement: Optional[str]
-    name: Optional[str]  #: of a loop: its index
-    loop: Optional[str]  #: of a loop: its name in edit scripts, "C:m/64"
+    name: Optional[str]  #: the index of a loop
+    loop: Optional[str]  #: the name of a loop in edit scripts, "C:m/64"
     extent: int
     kind: str  #: "serial", "parallel", "unroll", "vector", ...
     repeated: bool  #: a loop around an initialisation or a post-operation
@@ -43,7 +43,7 @@ Ref = Union[Node, int, str]
 
 
 class Loops:
-    """What LoopTree and Tree share: nodes with their costs, and how they are shown."""
+    """The common part of LoopTree and Tree: nodes with their costs, and how they are displayed."""
 
     __slots__ = ("_native", "_nodes")
     _made: Tuple[type, str]  # of the extension module, and the method that gives it
@@ -78,7 +78,7 @@ class Loops:
         return Roofline.of(self.flops, touched, "f64" if "f64" in self._native.function.signature else "f32")
 
     def children(self, ref: Optional[Ref] = None) -> Tuple[Node, ...]:
-        """The nodes directly inside one, or outermost."""
+        """The children of a node; without one, the outermost nodes."""
         above = -1 if ref is None else self._number(ref, any_node=True)
         return tuple(n for n in self.nodes if n.parent == above)
 
@@ -112,7 +112,7 @@ class Loops:
 class LoopTree(Loops):
     """The loops of a function for certain sizes, and the schedule that makes them.
 
-    Every method that changes something returns a new tree, or raises `Error` with the reason; the old tree stays as it was. Loops are given as a node of
+    Every method that changes something returns a new tree, or raises `Error` with the reason; the old tree does not change. Loops are given as a node of
     `loops`, as its number, or by name: "C:m/64", or "m/64" if only one statement has it.
 
     >>> import loopwright as lw
@@ -139,7 +139,7 @@ class LoopTree(Loops):
     _native: NativeLoopTree
     _made = NativeLoopTree, "loop_tree()"
 
-    # --- Asking ---------------------------------------------------------------------------------
+    # --- Queries --------------------------------------------------------------------------------
 
     @property
     def schedule(self) -> str:
@@ -168,7 +168,7 @@ class LoopTree(Loops):
 
     @property
     def cursor(self) -> Optional[Node]:
-        """The loop that `up`, `down` and others start from."""
+        """The loop that `up`, `down` and other methods start from."""
         at = self._native.cursor
         return self.nodes[at] if at >= 0 else None
 
@@ -198,7 +198,7 @@ class LoopTree(Loops):
         return LoopTree(self._native.edit(script))
 
     def split(self, ref: Ref, inner: int, *, interleaved: bool = False) -> "LoopTree":
-        """Splits a loop in two; the inner one has `inner` iterations, neighbours or spread over the range."""
+        """Splits a loop in two. The inner loop has `inner` iterations, which are adjacent or distributed over the range."""
         return self._act("interleave" if interleaved else "split", self._number(ref), inner)
 
     def merge(self, ref: Ref) -> "LoopTree":
@@ -214,7 +214,7 @@ class LoopTree(Loops):
         return self._act("move", self._number(ref), self._number(to))
 
     def skew(self, ref: Ref, by: Ref, factor: int) -> "LoopTree":
-        """Lets the loops over the iterator of a loop run ahead by `factor` times that of another loop; 0: no longer."""
+        """Skews the loops over the iterator of a loop by `factor` times the iterator of another loop; 0 removes the skew."""
         return self._act("skew", self._number(ref), self._number(by), m=factor)
 
     def annotate(self, ref: Ref, kind: str) -> "LoopTree":
@@ -236,7 +236,7 @@ class LoopTree(Loops):
         return self.annotate(ref, "parallel")
 
     def copy_input(self, tensor: str, ref: Optional[Ref] = None, *, statement: Optional[str] = None) -> "LoopTree":
-        """Copies the part of an input that one iteration of a loop reads, or all of it, and reads the copy. The statement is by default that of the loop."""
+        """Copies the part of an input that one iteration of a loop reads, or all of it, and reads the copy. By default the statement is that of the loop."""
         number = -1 if ref is None else self._number(ref)
         return self._act("copy", number, 0, statement or self._statement(number), tensor)
 
@@ -251,11 +251,11 @@ class LoopTree(Loops):
         return node.statement
 
     def increase_reuse(self, statement: str) -> "LoopTree":
-        """Lets later statements share one more loop of this one."""
+        """Allows later statements to share one more loop with this one."""
         return self._act("increase_reuse", -1, 0, statement)
 
     def decrease_reuse(self, statement: str) -> "LoopTree":
-        """Lets later statements share one loop less."""
+        """Allows later statements to share one loop less with this one."""
         return self._act("decrease_reuse", -1, 0, statement)
 
     def compute_at(self, statement: str, ref: Ref) -> "LoopTree":
@@ -271,7 +271,7 @@ class LoopTree(Loops):
         return self._act("after", -1, 0, statement, host)
 
     def root(self, statement: str) -> "LoopTree":
-        """Takes back `compute_at`, `inline` and `after`."""
+        """Undoes `compute_at`, `inline` and `after`."""
         return self._act("root", -1, 0, statement)
 
     def swap_dims(self, statement: str, a: int, b: int) -> "LoopTree":
@@ -303,7 +303,7 @@ class LoopTree(Loops):
     # --- Measuring ------------------------------------------------------------------------------
 
     def measure(self, seconds: float = 0.01, *, threads: int = 0) -> float:
-        """Compiles, and returns the least time of one call in seconds among those within the given time, on made-up data."""
+        """Compiles, calls the kernel repeatedly on made-up data for the given time, and returns the least time of one call in seconds."""
         if not seconds >= 0 or threads < 0:
             raise Error("seconds and threads must not be negative")
         return self._native.measure(seconds, threads)[0]

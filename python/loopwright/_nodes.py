@@ -1,7 +1,7 @@
 """The nodes of lazy expressions, and the types of their elements.
 
-A node has dimensions, named by symbols, and an element type. Its sizes are found by _fuse.py when it is evaluated. Nodes are immutable; each refers to
-its operands, so that an expression is a directed acyclic graph.
+A node has dimensions, named by symbols, and an element type. _sizes.py finds its sizes when it is evaluated. Nodes are immutable and refer to
+their operands, so an expression is a directed acyclic graph.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LIMITS = {"i8": (-2**7, 2**7), "i16": (-2**15, 2**15), "i32": (-2**31, 2**31), "
 
 
 def type_name(dtype: Any) -> str:
-    """The short name of a type: "f32" of numpy.float32, "f4", "float32", torch.float32 or "f32"."""
+    """The short name of a type: "f32" for numpy.float32, "f4", "float32", torch.float32 or "f32"."""
     text = str(getattr(dtype, "name", None) or dtype).replace("torch.", "")
     if text in FULL:
         return text
@@ -62,7 +62,7 @@ def numpy_type(name: str) -> Any:
 
 
 def common_type(a: str, b: str) -> str:
-    """NumPy's common type of two; bfloat16 with integers is bfloat16, with float16 float32."""
+    """NumPy's common type of two types. bfloat16 and an integer type give bfloat16; bfloat16 and float16 give float32."""
     if a == b:
         return a
     if "bf16" in (a, b):
@@ -92,7 +92,7 @@ class Node:
 
 
 class Input(Node):
-    """An array, as it is when the expression is evaluated."""
+    """An array; its contents are read when the expression is evaluated."""
 
     __slots__ = ("array", "shape", "name")
 
@@ -148,8 +148,8 @@ class Reduce(Node):
 
 
 class View(Node):
-    """Reads x at subscripts that are expressions of this node's indices, one for each dimension of x. If it `renames`, a symbol alone has
-    the size of its dimension; otherwise that is only a bound."""
+    """Reads x at subscripts that are expressions of this node's indices, one for each dimension of x. If it `renames`, a subscript that is a single symbol has
+    the size of its dimension; otherwise that size is only an upper bound."""
 
     __slots__ = ("subscripts", "renames")
 
@@ -186,7 +186,7 @@ class SetSize(Node):
 
 
 class Pad(Node):
-    """`before` and `after` more elements along a dimension, with a constant as their value."""
+    """Adds `before` and `after` elements with a constant value along a dimension."""
 
     __slots__ = ("symbol", "before", "after", "value")
 
@@ -206,7 +206,7 @@ class Concat(Node):
 
 
 class Flatten(Node):
-    """Several dimensions as one, the last of them fastest."""
+    """Merges several dimensions into one; the last of them varies fastest."""
 
     __slots__ = ("symbol", "parts")
 
@@ -222,7 +222,7 @@ class Flatten(Node):
 
 
 def unnamed(rank: int) -> Dims:
-    """The dimensions of an array before .to() names them: counted from the last, as NumPy aligns them."""
+    """The dimensions of an array before .to() names them. They are counted from the last one, as NumPy aligns them."""
     return tuple(Symbol("_%d" % (rank - i)) for i in range(rank))
 
 
@@ -231,7 +231,7 @@ def has_names(dims: Dims) -> bool:
 
 
 def joined(*args: Node) -> Dims:
-    """The dimensions of an element-wise operation: in the order of first appearance."""
+    """The dimensions of an element-wise operation, in the order of first appearance."""
     dims: Dict[Symbol, None] = {}
     for node in args:
         dims.update(dict.fromkeys(node.dims))

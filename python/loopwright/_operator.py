@@ -1,4 +1,4 @@
-"""What operators of torch and JAX share: the signature of a function, shapes of its results, and the program of its gradient."""
+"""The common part of operators of torch and JAX: the signature of a function, the shapes of its results, and the program of its gradient."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._define import define
 from ._types import Error
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-MARKS = ("d_%s", "d%s", "grad_%s", "%s_grad")  # names of the gradient of something
+MARKS = ("d_%s", "d%s", "grad_%s", "%s_grad")  # names for the gradient of a tensor
 
 
 class Size:
-    """A size as a text over parameters, "H - KH + 1", to be evaluated with numbers of any kind."""
+    """A size as an expression of parameters, such as "H - KH + 1", which can be evaluated with numbers of any kind."""
 
     def __init__(self, text: str) -> None:
         self.names = [name for name in dict.fromkeys(NAME.findall(text)) if name not in ("min", "max")]
@@ -25,7 +25,7 @@ class Size:
         return eval(self.code, {"__builtins__": {}, "min": least, "max": most}, parameters)
 
     def solve(self, size: Any, known: Dict[str, Any]) -> None:
-        """Learns a parameter if it is the only unknown one and the size is linear in it."""
+        """Determines a parameter if it is the only unknown one and the size is linear in it."""
         unknown = [name for name in self.names if name not in known]
         if len(unknown) == 1:
             at = [self.value({**known, unknown[0]: n}, min, max) for n in (0, 1, 2)]
@@ -71,7 +71,7 @@ class Signature:
 
 
 class Gradient:
-    """A backward program: where its arguments come from, and which inputs its results are the gradients of."""
+    """A backward program: the sources of its arguments, and the inputs whose gradients it returns."""
 
     def __init__(self, forward: Signature, text: str) -> None:
         self.signature = Signature(only_function(text))
@@ -109,7 +109,7 @@ class Gradient:
 
 
 def only_function(text: str) -> _native.Function:
-    """The function of a text; its last, if there are several: others are what it calls."""
+    """The function of a text. If there are several, the last one: it may call the others."""
     functions = list(define(text, name="<op>"))
     if not functions:
         raise Error("the text of an operator defines no function")

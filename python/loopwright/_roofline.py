@@ -35,12 +35,12 @@ def duration(seconds: float) -> str:
 
 
 class Roofline(NamedTuple):
-    """The least time of a computation on one core: its operations at the peak rate, or one transfer of its arguments from the level that holds them."""
+    """The least time of a computation on one core: the time of its operations at the peak rate, or of one transfer of its arguments from the level that holds them, whichever is longer."""
 
     flops: float
     bytes: float
-    gflops: float  #: peak rate of one core, in units of 1e9 a second
-    gbps: float  #: of the level, in units of 1e9 bytes a second
+    gflops: float  #: peak rate of one core, in 1e9 operations per second
+    gbps: float  #: bandwidth of the level, in 1e9 bytes per second
     level: str  #: "L1", "L2", "L3" or "memory": the innermost that holds the arguments
 
     @classmethod
@@ -62,7 +62,7 @@ class Roofline(NamedTuple):
         return "compute" if self.flops / self.gflops > self.bytes / self.gbps else self.level
 
     def svg(self, seconds: float = 0.0) -> str:
-        """A drawing on logarithmic axes: operations a second over operations a byte, and a dot for the measured time of a call."""
+        """A drawing on logarithmic axes: operations per second over operations per byte, with a dot for the measured time of a call."""
         width, height, left, top = 320, 180, 50, 10
         ridge, here = self.gflops / self.gbps, max(self.flops / max(self.bytes, 1.0), 1e-3)
         low, high = math.log10(min(ridge, here)) - 1, math.log10(max(ridge, here)) + 1

@@ -1,8 +1,8 @@
-"""The sizes of all dimensions of a lazy expression.
+"""Finds the sizes of all dimensions of a lazy expression.
 
-Each dimension of each node has a cell. Element-wise operations and reductions unite the cells of equal symbols; arrays and set_size() give numbers; the
-subscripts of views, padding, concatenation and flattening are relations between cells, which are applied until nothing changes. A size that a
-subscript leaves open becomes the largest for which the subscript stays inside.
+Each dimension of each node has a cell. Element-wise operations and reductions unify the cells of equal symbols; arrays and set_size() give numbers; the
+subscripts of views, padding, concatenation and flattening are relations between cells, which are applied until nothing changes. A size that
+only a subscript limits becomes the largest for which the subscript stays inside.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def fix(cell: Cell, size: int) -> None:
 
 
 class Subscript(NamedTuple):
-    """`expr` of the cells of its symbols must lie within 0 and the size of `inside`."""
+    """The values of `expr`, over the cells of its symbols, must be at least 0 and less than the size of `inside`."""
 
     expr: Expr
     of: Dict[Symbol, Cell]
     inside: Cell
 
     def others(self, without: Optional[Symbol]) -> Optional[Tuple[int, int]]:
-        """The least and greatest value of the expression, `without` counting as 0; None: some other size is unknown."""
+        """The least and greatest value of the expression with `without` at 0; None: another size is unknown."""
         low = high = self.expr.constant
         for symbol, factor in self.expr.terms.items():
             size = self.of[symbol].root().size
@@ -73,7 +73,7 @@ class Subscript(NamedTuple):
         return low, high
 
     def most(self, symbol: Symbol) -> Optional[int]:
-        """The largest size of `symbol` that stays inside; None: not known yet."""
+        """The largest size of `symbol` for which the expression stays inside; None: not known yet."""
         size, rest, factor = self.inside.root().size, self.others(symbol), self.expr.terms[symbol]
         if size is None or rest is None:
             return None
@@ -88,7 +88,7 @@ class Subscript(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """The size of `whole` is that of `parts`, by `whole_of`; `part_of` gives the one missing part from the whole and the others, None if there is none."""
+    """`whole_of` computes the size of `whole` from those of `parts`; `part_of` computes one missing part from the whole and the other parts, None if there is no solution."""
 
     whole: Cell
     parts: Tuple[Cell, ...]
@@ -137,7 +137,7 @@ class _Solver:
 
     def add(self, node: Node) -> None:
         mine = self.cells[id(node)] = {d: Cell(d) for d in node.dims}
-        changed: Tuple[Symbol, ...] = ()  # dimensions that do not have the size of the operand's
+        changed: Tuple[Symbol, ...] = ()  # dimensions whose size differs from the operand's
         if isinstance(node, Input):
             for d, size in zip(node.dims, node.shape):
                 mine[d].size = size
@@ -168,7 +168,7 @@ class _Solver:
                     unite(mine[d], cell)
 
     def infer(self) -> bool:
-        """One round over the subscripts: unknown sizes that all their subscripts bound; if there is none, that some subscript bounds."""
+        """One round over the subscripts: determines unknown sizes that all their subscripts limit; if there is none, those that some subscript limits."""
         most: Dict[int, Tuple[Cell, int]] = {}
         open_: Set[int] = set()
         for subscript in self.subscripts:
@@ -193,7 +193,7 @@ class _Solver:
 
 
 def solve(nodes: Sequence[Node]) -> Dict[int, Sizes]:
-    """The sizes of each node's dimensions, by id(); `nodes` are in order."""
+    """The sizes of each node's dimensions, by id(). `nodes` has operands before their users."""
     solver = _Solver()
     for node in nodes:
         solver.add(node)

@@ -65,7 +65,7 @@ class Expr:
     def __neg__(self) -> "Expr":
         return Expr({symbol: -n for symbol, n in self.terms.items()}, -self.constant)
 
-    # Comparisons of indices give tensors of bool, for masks: lw.where(i >= j, x, 0).
+    # Comparisons of indices give bool tensors, for masks: lw.where(i >= j, x, 0).
     def __lt__(self, other: Any) -> "Tensor":
         return _compare("<", self, other)
 
@@ -95,7 +95,7 @@ class Expr:
         return self.text({symbol: symbol.name for symbol in self.terms})
 
     def text(self, names: Dict["Symbol", str]) -> str:
-        """The expression with other expressions, as text, for its symbols."""
+        """The expression as text, with the given texts in place of its symbols."""
         text = ""
         for symbol, n in self.terms.items():
             sign = (" - " if n < 0 else " + ") if text else ("-" if n < 0 else "")
@@ -148,7 +148,7 @@ def affine(value: Any) -> Any:
 
 
 def symbols(names: str) -> Union[Symbol, Tuple[Symbol, ...], Any]:
-    """Symbols by name: several as a tuple, one by itself.
+    """Makes symbols from their names: a tuple of several, or a single symbol.
 
     >>> m, n = symbols("m n")
     >>> symbols("m") == m

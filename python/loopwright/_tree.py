@@ -1,4 +1,4 @@
-"""Trees: loops changed by transformations, each judged by the dependences of the statements."""
+"""Trees: loops changed by transformations, each of which is checked against the dependences of the statements."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ._types import Error
 
 
 class Tree(Loops):
-    """The loops of a function for certain sizes, as they are: also of functions in Stripe, which have no schedule.
+    """The loops of a function for certain sizes, without a schedule; also for functions in Stripe, which have none.
 
-    Every method that changes something returns a new tree, or raises `Error`: with the two iterations that would run in the wrong order, if
-    dependences forbid the change. Loops are given as a node of `loops`, as its number, or by name as the tree shows it: "m.1", or "@5", the loop on line 5.
+    Every method that changes something returns a new tree, or raises `Error`; if dependences forbid the change, the error names two iterations that
+    would run in the wrong order. Loops are given as a node of `loops`, as its number, or by name as the tree shows it: "m.1", or "@5", the loop on line 5.
 
     >>> import loopwright as lw
     >>> T = lw.define("def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }")
@@ -53,7 +53,7 @@ class Tree(Loops):
         return tuple(n for n in self.nodes if n.type == "loop")
 
     def find(self, name: str) -> Node:
-        """The loop that is shown by that name, "m.1", or as "@5" the loop on line 5."""
+        """The loop that the tree shows as "m.1", or the loop on line 5 for "@5"."""
         found = [n for n in self.loops if name in ("@%d" % n.line, _shown(n))]
         if len(found) == 1:
             return found[0]
@@ -81,11 +81,11 @@ class Tree(Loops):
         return self.edit(" ".join([word, *map(str, operands)]))
 
     def split(self, ref: Ref, inner: int, *, interleaved: bool = False) -> "Tree":
-        """Splits a loop in two; the inner one has `inner` iterations, neighbours or spread over the range."""
+        """Splits a loop in two. The inner loop has `inner` iterations, which are adjacent or distributed over the range."""
         return self._do("interleave" if interleaved else "split", self._at(ref), inner)
 
     def merge(self, ref: Ref) -> "Tree":
-        """Makes one loop of a loop and the one inside."""
+        """Merges a loop with the one inside."""
         return self._do("merge", self._at(ref))
 
     def interchange(self, ref: Ref) -> "Tree":
@@ -101,11 +101,11 @@ class Tree(Loops):
         return self._do("sink", self._at(leaf, any_node=True), self._at(ref))
 
     def fuse(self, ref: Ref) -> "Tree":
-        """Makes one loop of a loop and the next one beside it."""
+        """Fuses a loop with the next one beside it."""
         return self._do("fuse", self._at(ref))
 
     def distribute(self, ref: Ref, at: int) -> "Tree":
-        """Makes two loops of one, the second from child number `at` on."""
+        """Divides a loop into two loops; the second one has the children from number `at` on."""
         return self._do("distribute", self._at(ref), at)
 
     def unroll(self, ref: Ref) -> "Tree":
@@ -127,11 +127,11 @@ class Tree(Loops):
         return self._do("tile", self._at(ref), outer, inner)
 
     def skew(self, ref: Ref, by: Ref, factor: int) -> "Tree":
-        """Lets a loop run ahead by `factor` times the index of a loop around it."""
+        """Skews a loop by `factor` times the index of a surrounding loop."""
         return self._do("skew", self._at(ref), self._at(by), factor)
 
     def peel(self, ref: Ref, n: int) -> "Tree":
-        """Makes two loops of one, the first with `n` iterations."""
+        """Divides a loop into two loops; the first one has `n` iterations."""
         return self._do("peel", self._at(ref), n)
 
     def stage(self, buffer: str, ref: Ref) -> "Tree":
@@ -147,7 +147,7 @@ class Tree(Loops):
         return self._do("copy", _quoted(buffer), "at", self._at(ref))
 
     def drop_copy(self, buffer: str) -> "Tree":
-        """Removes a copy, and reads what was copied."""
+        """Removes a copy, and reads the original instead."""
         return self._do("drop", _quoted(buffer))
 
     def swap_layout(self, buffer: str, a: int, b: int) -> "Tree":
@@ -172,7 +172,7 @@ def _quoted(name: str) -> str:
 
 
 def _shown(node: Node) -> str:
-    """The index of a loop as the tree shows it, with the number that tells it from outer ones."""
+    """The index of a loop as the tree shows it, with a number if an outer loop has the same name."""
     shown = re.match(r"for (\S+) ", node.text)
     return shown.group(1) if shown else str(node.name)
 

@@ -1,4 +1,4 @@
-"""lw.tune: a search that shows how far it is, as a line in a terminal or a bar in a notebook."""
+"""lw.tune: a search that shows its progress, as a line in a terminal or a bar in a notebook."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _line(elapsed: float, trials: int, seconds: float, bound: float, gflops: flo
 
 
 class _Terminal:
-    """One line that is written over and over."""
+    """One line that is overwritten."""
 
     def __init__(self, budget: float) -> None:
         self.width = 0
@@ -72,8 +72,8 @@ def _display(wanted: Optional[bool], budget: float) -> Any:
 
 def tune(what: Union[_native.Function, Tensor], *args: Any, seconds: float = 1, trials: int = 0, strategy: Optional[str] = None, again: bool = False,
          device: Optional[str] = None, display: Optional[bool] = None, **keywords: Any) -> TuneResult:
-    """Searches for a faster schedule of a function with arguments, or of a lazy tensor, by measuring, and shows the progress: in a terminal as a line, in a
-    notebook as a bar; `display` True or False overrides that. Later calls use the schedule. Ctrl-C ends the search with the best so far. `device` tunes for a GPU, "cuda:0", or
+    """Searches for a faster schedule of a function with arguments, or of a lazy tensor, by measuring. It shows the progress, in a terminal as a line, in a
+    notebook as a bar; `display` turns this on or off. Later calls use the schedule. Ctrl-C ends the search with the best so far. `device` tunes for a GPU, "cuda:0", or
     for its emulator, "emulate"; the command uses the result with `run --device`.
 
     >>> import numpy as np, loopwright as lw

@@ -20,7 +20,7 @@ class Diagnostic(NamedTuple):
 
 
 class Error(ValueError):
-    """The input is wrong: a text, a size, an argument. `str()` shows the source lines; `diagnostics` has them as objects.
+    """An error in the input: a text, a size, an argument. `str()` shows the source lines; `diagnostics` has them as objects.
 
     >>> import loopwright as lw
     >>> try:
@@ -30,7 +30,7 @@ class Error(ValueError):
     1 42 no tensor or function named 'C'
     """
 
-    __module__ = "loopwright"  # as users know it
+    __module__ = "loopwright"  # its public name
     diagnostics: Tuple[Diagnostic, ...]
 
     def __init__(self, text: str, diagnostics: Tuple[Diagnostic, ...] = ()) -> None:
@@ -52,7 +52,7 @@ class TuneResult(NamedTuple):
 
     schedule: str  #: the fastest, as text for `Function.schedule`
     seconds: float  #: time of one call with it
-    chosen: float  #: time of one call with the schedule that is chosen without search
+    chosen: float  #: time of one call with the schedule chosen without search
     bound: float  #: lower bound for all schedules
     gap: float  #: (seconds - bound)/bound
     gflops: float
@@ -61,15 +61,15 @@ class TuneResult(NamedTuple):
     strategy: str  #: strategy that found it; "database" if there was no search, "chosen" if nothing was faster
     finished: bool  #: everything was measured or ruled out
     stored: bool  #: in the tuning database
-    points: Tuple[Tuple[float, int, float], ...]  #: the curve of the best so far: elapsed, trials, seconds
+    points: Tuple[Tuple[float, int, float], ...]  #: the best time over the search: (elapsed, trials, seconds)
 
     @property
     def speedup(self) -> float:
-        """The speed-up over the schedule that is chosen without search."""
+        """The speed-up over the schedule chosen without search."""
         return self.chosen / self.seconds if self.chosen and self.seconds else 1.0
 
     def plot(self, ax: Any = None) -> Any:
-        """The curve of the best so far, with the chosen schedule and the bound as lines, as a figure of matplotlib, or into axes of one."""
+        """Plots the best time over the search with matplotlib, with lines for the chosen schedule and the bound: as a new figure, or into the given axes."""
         if ax is None:
             pyplot: Any = importlib.import_module("matplotlib.pyplot")
             ax = pyplot.subplots()[1]
@@ -86,7 +86,7 @@ class TuneResult(NamedTuple):
 
 
 def rebuild(origin: Tuple[Any, ...], name: str, schedule: Optional[str], cache_size: int, device: Optional[str] = None) -> Any:
-    """A pickled function, from its text."""
+    """Rebuilds a pickled function from its text."""
     from . import _native
 
     for function in _native.parse(*origin):
@@ -99,7 +99,7 @@ def rebuild(origin: Tuple[Any, ...], name: str, schedule: Optional[str], cache_s
 
 
 def show_tree(native: Any) -> Any:
-    """The LoopTree or Tree of one of the extension module."""
+    """The public LoopTree or Tree for one of the extension module."""
     from . import _native
     from ._loop_tree import LoopTree
     from ._tree import Tree

@@ -1,11 +1,11 @@
-"""The tuning database: schedules that tuning found, by program, sizes and processor.
+"""The tuning database: the schedules that tuning found, by program, sizes and processor.
 
     for entry in lw.db.entries(best=True):
         print(entry.name, entry.sizes, entry.seconds, entry.schedule)
     lw.db.save("mine.jsonl")                  # portable
     lw.db.load("theirs.jsonl")                # checked before it is stored
 
-The file is that of the environment variable LW_DB, or the default one.
+The environment variable LW_DB names the file; otherwise it is the default one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Entry(NamedTuple):
 
     kernel: int  #: its number in the file
     rank: int  #: among the schedules of the kernel, from 0
-    pinned: bool  #: preferred to faster ones
+    pinned: bool  #: preferred even to faster schedules
     name: str  #: of the first tuned function with this kernel
     sizes: str
     schedule: str
     program: str
     seconds: float
     bound: float  #: lower bound of all schedules
-    chosen: float  #: time of the schedule that is chosen without search
+    chosen: float  #: time of the schedule chosen without search
     threads: int
     low: float  #: 95 % confidence interval of `seconds`
     high: float
@@ -37,11 +37,11 @@ class Entry(NamedTuple):
     isa: str
     date: str
     trials: int  #: number of stored trials of the kernel
-    wrong: Optional[str]  #: with `check`: why it would be ignored
+    wrong: Optional[str]  #: with `check`: why the entry would be ignored
 
 
 class Counts(NamedTuple):
-    """What an import, a merge or a pruning did to entries."""
+    """The effect of an import, a merge or a pruning on entries."""
 
     read: int
     kept: int
@@ -60,7 +60,7 @@ def entries(*, best: bool = False, check: bool = False, kernel: int = 0) -> List
 
 
 def text(*, best: bool = False, trials: bool = False, kernel: int = 0) -> str:
-    """The entries as JSON, one object in a line; with `trials`, what was measured too."""
+    """The entries as JSON, one object per line; with `trials`, including all measurements."""
     return _native.db_export(trials, best, kernel)
 
 
@@ -82,5 +82,5 @@ def merge(path: str, *, trials: bool = False) -> Counts:
 
 
 def prune(*, keep: int = 0, days: float = 0, trials: bool = False, bad: bool = False) -> Counts:
-    """Deletes entries: all but the `keep` fastest of each kernel, those older than `days`, `bad` ones that do not apply; and measured `trials`."""
+    """Deletes entries: all but the `keep` fastest of each kernel, entries older than `days`, `bad` entries that do not apply; and stored `trials`."""
     return Counts(*_native.db_prune(keep, days, trials, bad))

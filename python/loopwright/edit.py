@@ -1,12 +1,12 @@
-"""An editor of loops in a terminal.
+"""An editor for loops in a terminal.
 
     python -m loopwright.edit mm.tc --size M=64,N=48,K=32 -o mm.lws
 
-shows the loops of a function with a cursor, behind each loop the bytes that it touches and its operations, and below them the speed: after every change the function
-is compiled and timed. Arrows move the cursor, Enter takes a loop so that arrows drag it, `s` splits, `m` merges, `p`, `v` and `r` make a loop parallel, vector and
+shows the loops of a function with a cursor, the footprint and the operations of each loop, and below them the speed: after every change the function
+is compiled and timed. Arrows move the cursor, Enter grabs a loop so that arrows drag it, `s` splits, `m` merges, `p`, `v` and `r` make a loop parallel, vector and
 unrolled, `u` undoes, `:` takes a script of actions, `w` writes the Schedule and `q` quits. It is the editor of the command `loopwright edit`, with the same keys.
 
-`screen(tree)` opens it on a loop tree from a program, and returns the tree that it is left with.
+`screen(tree)` opens the editor on a loop tree from within a program, and returns the edited tree.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from ._roofline import duration
 from ._types import Error
 
 MEASURE = 0.05  # seconds of measuring after a change
-ESCAPE = 0.05  # seconds in which the rest of an arrow's bytes arrives
-FRAME = 7  # lines of the screen that show no loops
+ESCAPE = 0.05  # seconds to wait for the remaining bytes of an arrow key
+FRAME = 7  # screen lines without loops
 ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left"}
 SCRIPTS = {"up": "back", "down": "next", "left": "up", "right": "down", "drag up": "up; swap; up", "drag down": "swap", "m": "merge", "\b": "merge", "\x7f": "merge"}
 KINDS = {"p": "parallel", "v": "vector", "r": "unroll"}
@@ -55,7 +55,7 @@ class Terminal:
         self.told, self.wakeup = told, signal.set_wakeup_fd(told, warn_on_full_buffer=False)
         self.handlers = {n: signal.signal(n, lambda *_: None) for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)}
         termios.tcsetattr(self.fd, termios.TCSANOW, raw)
-        self.write("\033[?1049h\033[?25l")  # another screen, no cursor
+        self.write("\033[?1049h\033[?25l")  # alternate screen, hidden cursor
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -105,7 +105,7 @@ class Step(NamedTuple):
 
 
 class Editor:
-    """The trees of a session form a stack, so undo drops the last one. A cursor that only moves makes no step."""
+    """The trees of a session form a stack; undo drops the last one. Moving the cursor does not add one."""
 
     def __init__(self, tree: LoopTree, terminal: Terminal, path: Optional[str], threads: int) -> None:
         self.terminal, self.path, self.threads = terminal, path, threads
@@ -158,7 +158,7 @@ class Editor:
             self.message = "cannot write %s: %s" % (self.path, error.strerror)
 
     def ask(self, what: str, before: str) -> None:
-        """Reads a line at the bottom, and runs it as a script."""
+        """Reads a line at the bottom of the screen, and runs it as a script."""
         text = ""
         while True:
             self.message = what + text
@@ -201,7 +201,7 @@ class Editor:
     # --- Drawing ------------------------------------------------------------------------------------------------------------------------
 
     def line(self, text: str, node: Optional[Node], columns: int) -> str:
-        """One line of the tree, with its footprint and operations behind it where there is room."""
+        """One line of the tree, followed by its footprint and operations if there is room."""
         loop = node is not None and node.type == "loop"
         cost = "%10s %9.3g op" % (quantity(node.touches, "B", 1024), node.flops) if node is not None and loop else ""
         room = columns - len(cost) - 1
@@ -239,7 +239,7 @@ class Editor:
 
 
 def screen(tree: LoopTree, path: Optional[str] = None, *, threads: int = 0) -> LoopTree:
-    """Opens the editor in the terminal of this process, and returns the tree that it is left with. `w` writes its Schedule to `path`; `threads` run parallel loops, 0: all."""
+    """Opens the editor in the terminal of this process, and returns the edited tree. `w` writes its Schedule to `path`; `threads` run parallel loops, 0: all."""
     if not isinstance(tree, LoopTree):
         raise TypeError("the editor is for a loop tree, not for %r" % (tree,))
     if not sys.stdin.isatty() or not sys.stdout.isatty():
@@ -318,7 +318,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     except OSError as error:
         sys.stderr.write("cannot open '%s': %s\n" % (error.filename, error.strerror))
         return 1
-    except ValueError as error:  # ours, or a file that is no text
+    except ValueError as error:  # our own, or a file that is not text
         sys.stderr.write("%s\n" % error)
         return 1
     return 0

@@ -13,7 +13,7 @@ from ._operator import Gradient, Signature, only_function
 
 __all__ = ["Operator", "op"]
 
-jax: Any = importlib.import_module("jax")  # without its types, which need not be installed
+jax: Any = importlib.import_module("jax")  # imported without its types, which may not be installed
 
 TARGET = "loopwright_run"
 _kernels: Dict[Tuple[Any, ...], _native.Kernel] = {}  # compiled XLA programs refer to them by address, so they are kept
@@ -85,7 +85,7 @@ class Operator:
 
 
 def _zero(x: Any) -> Any:
-    """The gradient of an input that has none."""
+    """The zero gradient of an input without one."""
     return jax.numpy.zeros_like(x) if jax.numpy.issubdtype(x.dtype, jax.numpy.floating) else np.zeros(x.shape, jax.dtypes.float0)
 
 
@@ -111,7 +111,7 @@ def _run(signature: Signature, given: List[Any]) -> Any:
 
 
 def op(text: str, *, backward: Optional[str] = None) -> Operator:
-    """A program as a function of JAX arrays: of the last function of the text. `backward` is as in loopwright.torch.op.
+    """Makes a function of JAX arrays from the last function of the text. `backward` is as in loopwright.torch.op.
 
         square = op("def square(float(N) x) -> (y) { y(i) = x(i) * x(i) }",
                     backward="def back(float(N) x, float(N) d_y) -> (d_x) { d_x(i) = 2 * x(i) * d_y(i) }")

@@ -95,7 +95,7 @@ def linear(x: Tensor, w: Tensor, b: Optional[Tensor] = None) -> Tensor:
 
 
 def _each(amount: Amount, along: Sequence[Symbol], name: str) -> Dict[Symbol, int]:
-    """One number for every dimension: a number for all, a sequence in order, or a mapping."""
+    """One number for every dimension, from a number for all, a sequence in order, or a mapping."""
     if isinstance(amount, Mapping):
         unknown = [str(s) for s in amount if s not in along]
         if unknown:
@@ -110,7 +110,7 @@ def _each(amount: Amount, along: Sequence[Symbol], name: str) -> Dict[Symbol, in
 
 
 def _windows(x: Tensor, taps: Mapping[Symbol, Symbol], stride: Amount, dilation: Amount, padding: Amount, value: float) -> Tensor:
-    """x with a dimension of taps for each dimension of the window, padded."""
+    """x, padded, with an additional dimension of taps for each dimension of the window."""
     along = list(taps)
     steps, gaps, pads = _each(stride, along, "stride"), _each(dilation, along, "dilation"), _each(padding, along, "padding")
     for d in along:
@@ -186,14 +186,14 @@ def _pool(x: Tensor, window: Mapping[Symbol, int], stride: Optional[Amount], dil
 
 
 def max_pool(x: Tensor, window: Mapping[Symbol, int], *, stride: Optional[Amount] = None, dilation: Amount = 1, padding: Amount = 0) -> Tensor:
-    """The greatest element of each window, which is given by its sizes: {h: 2, w: 2}. By default windows do not overlap; outside x is -inf."""
+    """The greatest element of each window. `window` has its sizes: {h: 2, w: 2}. By default windows do not overlap; the padding is the lowest value of the type."""
     lowest = -math.inf if x.dtype.kind not in "iu" else -2**(8 * x.dtype.itemsize - 1) if x.dtype.kind == "i" else 0
     y, taps = _pool(x, window, stride, dilation, padding, lowest)
     return y.max(*taps)
 
 
 def avg_pool(x: Tensor, window: Mapping[Symbol, int], *, stride: Optional[Amount] = None, padding: Amount = 0) -> Tensor:
-    """The mean of each window; outside x there are zeros, which count."""
+    """The mean of each window; the padding counts as zeros."""
     y, taps = _pool(x, window, stride, 1, padding, 0)
     return y.mean(*taps)
 
@@ -207,13 +207,13 @@ def _scaled(x: Tensor, weight: Optional[Tensor], bias: Optional[Tensor]) -> Tens
 
 
 def layer_norm(x: Tensor, *symbols: Symbol, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
-    """Mean 0 and variance 1 along dimensions; then times the weight, plus the bias."""
+    """Normalises to mean 0 and variance 1 along dimensions, then multiplies by the weight and adds the bias."""
     centred = x - x.mean(*symbols)
     return _scaled(centred * ((centred**2).mean(*symbols) + eps).rsqrt(), weight, bias)
 
 
 def rms_norm(x: Tensor, *symbols: Symbol, weight: Optional[Tensor] = None, eps: float = 1e-5) -> Tensor:
-    """Root mean square 1 along dimensions; then times the weight."""
+    """Normalises to root mean square 1 along dimensions, then multiplies by the weight."""
     return _scaled(x * ((x**2).mean(*symbols) + eps).rsqrt(), weight, None)
 
 
@@ -224,7 +224,7 @@ def batch_norm(x: Tensor, mean: Tensor, variance: Tensor, weight: Optional[Tenso
 
 def group_norm(x: Tensor, groups: int, channel: Symbol, *symbols: Symbol, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None,
                eps: float = 1e-5) -> Tensor:
-    """Mean 0 and variance 1 over each group of neighbouring channels and the other dimensions given; groups = channels is the instance norm."""
+    """Normalises to mean 0 and variance 1 over each group of neighbouring channels and the other given dimensions; with groups = channels it is the instance norm."""
     size = dict(zip(x.symbols, x.shape))[channel]
     if groups < 1 or size % groups:
         raise Error("%d groups do not divide %d channels" % (groups, size))
@@ -238,7 +238,7 @@ def group_norm(x: Tensor, groups: int, channel: Symbol, *symbols: Symbol, weight
 
 
 def softmax(x: Tensor, *symbols: Symbol) -> Tensor:
-    """exp(x) over its sum along a dimension, or several.
+    """exp(x) divided by its sum along one or several dimensions.
 
     >>> import numpy as np, loopwright as lw
     >>> i = lw.symbols("i")
@@ -274,7 +274,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, keys: Symbol, features: Symbol, *
 
 
 def _order_of(q: Tensor, v: Tensor, y: Tensor, features: Symbol) -> Tuple[Symbol, ...]:
-    """The dimensions of q, with what v adds in place of the features."""
+    """The dimensions of q, with the additional dimensions of v in place of the features."""
     added = [d for d in y.symbols if d not in q.symbols or d == features]
     order = [d for s in q.symbols for d in (added if s == features else [s])]
     return tuple(order)

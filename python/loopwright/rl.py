@@ -1,4 +1,4 @@
-"""Environments for agents that learn to arrange loops, as LoopTune has them.
+"""Environments for agents that learn to arrange loops, as in LoopTune.
 
     env = LoopEnv(text, sizes=dict(M=128, K=128, N=128))
     observation, info = env.reset(seed=0)
@@ -32,7 +32,7 @@ except ImportError:
     _Env = _Vector = object
 
     class Box:  # type: ignore[no-redef]
-        """Gymnasium's space of arrays, as far as `LoopEnv` uses it."""
+        """The part of Gymnasium's Box that `LoopEnv` uses."""
 
         def __init__(self, low: float, high: float, shape: Tuple[int, ...], dtype: Any) -> None:
             self.low, self.high, self.shape, self.dtype = low, high, shape, np.dtype(dtype)
@@ -41,7 +41,7 @@ except ImportError:
             return isinstance(x, np.ndarray) and x.shape == self.shape and x.dtype == self.dtype and bool(((x >= self.low) & (x <= self.high)).all())
 
     class Discrete:  # type: ignore[no-redef]
-        """Gymnasium's space of numbers, as far as `LoopEnv` uses it."""
+        """The part of Gymnasium's Discrete that `LoopEnv` uses."""
 
         def __init__(self, n: int) -> None:
             self.n, self.shape, self.dtype = n, (), np.dtype(np.int64)
@@ -69,7 +69,7 @@ def _peak() -> float:
 
 
 class State:
-    """One arrangement of the loops with a cursor: all that an environment knows of it, computed once."""
+    """One arrangement of the loops with a cursor, and the facts that the environment has computed about it."""
 
     __slots__ = ("tree", "observation", "mask", "scripts", "schedule", "next")
 
@@ -92,15 +92,15 @@ class LoopEnv(_Env):  # type: ignore[misc]
     `schedule` (the loops as written) and ends after `steps` steps.
 
     Actions (`env.actions` has their names): the cursor goes `up` or `down` the list of loops; the loop under it is exchanged with the one inside (`swap`), split
-    (`split_8`: 8 iterations inside), merged (`merge`) with the next one over the same iterator further out, or marked `unroll`, `vectorize` or `parallel` (again: not
-    marked any more). `info["action_mask"]` tells which of them apply; the others change nothing and have the reward 0.
+    (`split_8`: 8 iterations inside), merged (`merge`) with the next one over the same iterator further out, or marked `unroll`, `vectorize` or `parallel` (the same action again
+    removes the mark). `info["action_mask"]` tells which actions apply; the others change nothing and have reward 0.
 
     An observation has a row of 20 numbers from 0 to 1 for each of the first 10 loops: whether the cursor is there, log2 of the extent and of the tail (over
     32), whether the loop belongs to an initialisation or a post-operation, and a histogram of the strides of the accesses inside: 0, 1, 2 to 3, 4 to 7, ... elements.
     `env.graph()` is the same as a graph.
 
-    The reward is the change of GFLOP/s over the measured peak of this machine. GFLOP/s are measured, or with `measure=False` follow from
-    the lower bound of the time (docs/spaces.md), which is the same every time.
+    The reward is the change of GFLOP/s over the measured peak of this machine. GFLOP/s are measured or, with `measure=False`, computed from
+    the lower bound of the time (docs/spaces.md), which is deterministic.
 
     >>> env = LoopEnv("def mv(float(M,K) A, float(K) x) -> (C) { C(i) +=! A(i,k) * x(k) }", sizes=dict(M=64, K=64), measure=False)
     >>> observation, info = env.reset(seed=0)
@@ -160,7 +160,7 @@ class LoopEnv(_Env):  # type: ignore[misc]
         self.elapsed = 0
 
     def _rate(self, state: State) -> float:
-        key = (self._which, state.schedule)  # whatever the cursor
+        key = (self._which, state.schedule)  # independent of the cursor
         rate = self._rates.get(key)
         if rate is None:
             seconds = state.tree.measure(self._seconds)[0] if self.measure else state.tree.bound()
@@ -169,7 +169,7 @@ class LoopEnv(_Env):  # type: ignore[misc]
 
     @property
     def tree(self) -> LoopTree:
-        """The loops as they are now."""
+        """The present loops."""
         return LoopTree(self.state.tree)
 
     @property
@@ -179,7 +179,7 @@ class LoopEnv(_Env):  # type: ignore[misc]
 
     @property
     def gflops(self) -> float:
-        """The rate of the loops as they are now: measured, or the bound's."""
+        """The rate of the present loops: measured, or from the bound."""
         return self._rate(self.state)
 
     # --- Gymnasium's methods ------------------------------------------------------------------
@@ -188,7 +188,7 @@ class LoopEnv(_Env):  # type: ignore[misc]
         return {"action_mask": self.state.mask.copy(), "gflops": self.gflops, "schedule": self.state.schedule}
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """The mask, where agents of sb3-contrib look for it."""
+        """The action mask, under the name that agents of sb3-contrib expect."""
         return self.state.mask.copy()
 
     def reset(self, *, seed: Optional[int] = None, options: Optional[Dict[str, Any]] = None) -> Tuple[Observation, Dict[str, Any]]:
@@ -281,7 +281,7 @@ def graph(tree: LoopTree) -> Graph:
     return Graph(nodes, np.array(features, np.float32), ends, [e[2] for e in edges], np.array([e[3] for e in edges], np.float32))
 
 
-# --- Many at once -------------------------------------------------------------------------------
+# --- Several at once ----------------------------------------------------------------------------
 
 class VectorEnv(_Vector):  # type: ignore[misc]
     """Several environments that step together; an episode that ends starts again in the same step. `envs` may have different programs, but the same actions.
@@ -308,8 +308,8 @@ class VectorEnv(_Vector):  # type: ignore[misc]
         return np.stack([b[0] for b in both]), _stack([b[1] for b in both])
 
     def step(self, actions: Sequence[int]) -> Tuple[Observation, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Dict[str, Any]]:
-        """Acts in all of them. Where an episode ended, observation and info are the first ones of the next episode; `info["final_obs"]` and `info["final_info"]` have the
-        last ones."""
+        """Acts in all of them. If an episode has ended, observation and info are the first ones of the next episode; `info["final_obs"]` and `info["final_info"]` have the
+        last ones of the ended episode."""
         if len(actions) != self.num_envs:
             raise Error("%d actions for %d environments" % (len(actions), self.num_envs))
         observations, rewards, ended, infos, before = [], [], [], [], []
@@ -363,7 +363,7 @@ def random_search(env: LoopEnv, trials: int, seed: int = 0) -> npt.NDArray[np.fl
 
 class Agent:
     """A policy that learns by REINFORCE: a linear softmax over features of the observation, in NumPy alone. The return of a step is the best rate that the episode reaches
-    from there on, less the average of earlier episodes."""
+    from there on, minus the average of earlier episodes."""
 
     def __init__(self, env: LoopEnv, rate: float = 1.0, seed: int = 0) -> None:
         self.env, self.rate, self._rng = env, rate, np.random.default_rng(seed)
@@ -388,7 +388,7 @@ class Agent:
         return np.asarray(p / p.sum())
 
     def learn(self, trials: int, seed: int = 0) -> npt.NDArray[np.float64]:
-        """Learns for a number of steps; the best GFLOP/s after each."""
+        """Learns for a number of steps, and returns the best GFLOP/s after each."""
         observation, info = self.env.reset(seed=seed)
         best, curve, average = info["gflops"], [], 0.0
         episode: List[Tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], int, float]] = []

@@ -12,7 +12,7 @@ from ._types import Error
 
 __all__ = ["Operator", "op"]
 
-torch: Any = importlib.import_module("torch")  # without its types, which need not be installed
+torch: Any = importlib.import_module("torch")  # imported without its types, which may not be installed
 _registered: Dict[str, "Operator"] = {}
 
 
@@ -124,8 +124,8 @@ def op(text: str, *, backward: Optional[str] = None) -> Operator:
     """Registers a program as an operator of torch, with the name of its function (of the last, if the text has several), and returns it as a callable.
 
     `backward` is the text of a program for the gradient. It takes inputs of the program by their names, the gradients of its results as d_NAME (and
-    the results themselves by their names, if it needs them), and returns the gradients of inputs as d_NAME. Or by position: all inputs, then the
-    gradients of all results; it then returns the gradients of all inputs of floats.
+    the results themselves by their names, if it needs them), and returns the gradients of inputs as d_NAME. Alternatively it takes its arguments by position, all inputs and then the
+    gradients of all results, and returns the gradients of all float inputs.
 
         square = op("def square(float(N) x) -> (y) { y(i) = x(i) * x(i) }",
                     backward="def back(float(N) x, float(N) d_y) -> (d_x) { d_x(i) = 2 * x(i) * d_y(i) }")

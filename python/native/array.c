@@ -1,7 +1,7 @@
-// Arguments as DLTensors, without copying an element: NumPy's arrays as they lie in memory, those
-// of other libraries by DLPack, everything else that exports memory (the buffer protocol,
-// __array_interface__) as the array that NumPy makes of it. A tensor without dimensions may also be
-// given as a number.
+// Converts arguments to DLTensors without copying an element: NumPy arrays directly, arrays of
+// other libraries by DLPack, and other objects that export memory (the buffer protocol,
+// __array_interface__) as the array that NumPy makes of them. A number may stand for a tensor
+// without dimensions.
 #include "native.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ typedef struct Managed {
     void (*deleter)(struct Managed *self);
 } Managed;
 
-// --- Faults --------------------------------------------------------------------------------------
+// --- Errors --------------------------------------------------------------------------------------
 
 bool array_fault(State *st, const lw_function *f, const char *name, const char *format, ...) {
     va_list list;
@@ -34,7 +34,7 @@ static bool fault(State *st, const lw_function *f, int i, const char *format, Py
     return array_fault(st, f, name, format, name, about);
 }
 
-// "f32" of "f32(M, K) A"
+// The type word: "f32" of "f32(M, K) A".
 static const char *type_word(const lw_tensor *t, char *room, size_t size) {
     const char *text = strncmp(t->text, "inout ", 6) ? t->text : t->text + 6;
     size_t n = strcspn(text, "( ");
@@ -58,9 +58,9 @@ static bool masked(State *st, PyObject *given) {
     return np->masked && PyObject_IsInstance(given, np->masked) == 1;
 }
 
-// Where the parameter's rank says how many strides there is room for.
+// Strides in elements, if the array has the parameter's rank.
 bool array_strides(Array *a, const int64_t *strides, int64_t unit, int rank) {
-    if (a->t.ndim != rank) return true; // the library says so
+    if (a->t.ndim != rank) return true; // the library reports it
     for (int d = 0; d < rank; d++) {
         if (strides[d] % unit && a->t.shape[d] > 1) return false;
         a->room[d] = strides[d] / unit;
@@ -134,7 +134,7 @@ static bool read_dlpack(State *st, const lw_function *f, int i, PyObject *given,
     return array_unpack(PyObject_CallMethod(given, "__dlpack__", NULL), p->ndim, a);
 }
 
-// Is a lazy sign set, so that memory holds the negated values?
+// Is a lazy sign set, so that memory contains the negated values?
 static int is_negated(PyObject *given) { // -1: exception
     PyObject *is = PyObject_CallMethod(given, "is_neg", NULL);
     int negated = is ? PyObject_IsTrue(is) : -1;
@@ -165,8 +165,8 @@ static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, 
 
 // --- Numbers -------------------------------------------------------------------------------------
 
-// Rounds to the nearest number of `bits` significant bits whose last one is at least 2^least, ties
-// to even.
+// Rounds to the nearest number with `bits` significant bits, the last of which is at least 2^least;
+// ties to even.
 static double rounded(double x, int bits, int least) {
     int e;
     if (!isfinite(x) || x == 0) return x;
@@ -244,8 +244,8 @@ static bool read_number(State *st, const lw_function *f, int i, PyObject *given,
 
 // --- Anything ------------------------------------------------------------------------------------
 
-// What exports memory in another way, as an ndarray of that memory; NULL without an exception where
-// it does not.
+// An object that exports memory in another way, as an ndarray of that memory. Returns NULL without
+// an exception if it exports none.
 static PyObject *as_numpy(State *st, PyObject *given) {
     PyObject *view = NULL;
     if (!PyObject_HasAttrString(given, "__array_interface__")) {
@@ -292,7 +292,7 @@ bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool wr
 
 void array_release(Array *a) { Py_CLEAR(a->hold); }
 
-// --- New ones ------------------------------------------------------------------------------------
+// --- New arrays ----------------------------------------------------------------------------------
 
 static size_t bytes_of(const DLTensor *t) {
     size_t n = (size_t)t->dtype.bits / 8;

@@ -1,6 +1,6 @@
-// Kernels by the types, shapes and strides they were compiled for. The one used last is found
-// first, by one comparison; the others by a hash table. A list in the order of use says which one
-// goes when there are too many.
+// Finds kernels by the types, shapes and strides for which they were compiled. One comparison finds
+// the kernel that was used last; a hash table finds the others. A list in the order of use tells
+// which one to drop when there are too many.
 #include "native.h"
 
 #include <string.h>

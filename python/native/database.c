@@ -1,4 +1,4 @@
-// The library's knowledge beyond one program: the tuning database, lw_db_* for loopwright.db, and
+// Functions that do not belong to one program: the tuning database, lw_db_* for loopwright.db, and
 // the rates of this machine.
 #include "native.h"
 
@@ -36,7 +36,7 @@ PyObject *native_db_list(PyObject *module, PyObject *args) {
     if (status) return raise_last(st, status);
     PyObject *all = PyList_New(0);
     for (size_t i = 0; all && i < n; i++) {
-        if (entries[i].rank < 0) continue; // a row that cannot be read
+        if (entries[i].rank < 0) continue; // an unreadable row
         PyObject *entry = entry_of(type, &entries[i]);
         if (!entry || PyList_Append(all, entry)) Py_CLEAR(all);
         Py_XDECREF(entry);

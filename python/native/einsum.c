@@ -1,10 +1,10 @@
-// einsum: a function for subscripts and the types and shapes of their operands, and the order of
-// contraction that was chosen for it.
+// einsum: makes a function from subscripts and the types and shapes of the operands, and returns
+// the chosen order of contraction.
 #include "native.h"
 
 #include <string.h>
 
-// What the library is given; one block holds all of it.
+// The operands for the library, in one block of memory.
 typedef struct Operands {
     size_t n;
     DLTensor *tensor;

@@ -1,5 +1,5 @@
-// One call of a function: what is given by position and by name becomes arrays in the order of the
-// library, and a key of their types, shapes and strides, by which the kernel is found.
+// One call of a function: converts positional and keyword arguments to arrays in the order of the
+// library, and to a key of their types, shapes and strides, by which the kernel is found.
 #include "native.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static void *take(char **at, size_t size) {
     return here;
 }
 
-// One block for all that a call needs; on the stack, mostly.
+// One block for all data of a call, usually on the stack.
 static bool lay_out(Frame *c, Function *f) {
     size_t n = f->ninputs + f->noutputs;
     char *at = c->room;
@@ -65,7 +65,7 @@ static bool take_size(Frame *c, PyObject *name, int param, PyObject *value) {
     return true;
 }
 
-// The number of the argument of that name; -1: none has it.
+// The number of the argument with that name; -1: none.
 static Py_ssize_t find_name(const Function *f, PyObject *name) {
     for (size_t i = 0; i < f->nargs; i++)
         if (PyTuple_GetItem(f->names, (Py_ssize_t)i) == name) return (Py_ssize_t)i;
@@ -78,7 +78,8 @@ static Py_ssize_t find_name(const Function *f, PyObject *name) {
 static bool take_keyword(Frame *c, PyObject *name, PyObject *value) {
     const Function *f = c->f;
     Py_ssize_t i = find_name(f, name);
-    // An argument of the name `out` goes first; once it is given by position, out= means results.
+    // An argument named `out` comes first; if it is already given by position, out= means the
+    // results.
     if (PyUnicode_CompareWithASCIIString(name, "out") == 0 && (i < 0 || c->given[i])) {
         c->out = value;
         return true;
@@ -243,7 +244,7 @@ bool frame_open(Frame *c, Function *f, PyObject *const *args, size_t nargs, PyOb
     return true;
 }
 
-// The same from a tuple and a dict.
+// The same for a tuple and a dict.
 bool frame_open_tuple(Frame *c, Function *f, PyObject *args, PyObject *keywords) {
     size_t n = (size_t)PyTuple_Size(args), more = keywords ? (size_t)PyDict_Size(keywords) : 0;
     PyObject **all = PyMem_Malloc((n + more + 1) * sizeof *all), *key, *value;
@@ -330,7 +331,8 @@ Entry *frame_entry(Frame *c) {
 
 // --- Running -------------------------------------------------------------------------------------
 
-// Results that were not given. Elements that the function may not write begin as zeros.
+// Makes the results that the caller did not give. Elements that the function may leave unwritten
+// start as zeros.
 static bool make_outputs(Frame *c, const lw_bound *b) {
     Function *f = c->f;
     for (size_t i = 0; i < f->noutputs; i++) {

@@ -1,5 +1,5 @@
-// The type Function: calling compiles for the arguments' types, shapes and strides, or finds what
-// was compiled for them before, and runs.
+// The type Function: a call finds or compiles the kernel for the types, shapes and strides of the
+// arguments, and runs it.
 #include "native.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static PyObject *argument_names(const lw_function *f) {
     return names;
 }
 
-// What frame.c lays out, each part rounded up.
+// The bytes that frame.c needs, with each part rounded up.
 static size_t frame_bytes(const Function *f) {
     size_t n = f->ninputs + f->noutputs;
     return n * (sizeof(Array) + sizeof(DLTensor *)) + f->nargs * sizeof(PyObject *) +
@@ -106,7 +106,7 @@ static PyObject *compile(PyObject *self, PyObject *args, PyObject *keywords) {
     return e ? kernel_new((Function *)self, e) : NULL;
 }
 
-// A text, None, or a LoopTree, whose attribute `schedule` is one.
+// `given` is a text, None, or a LoopTree, whose attribute `schedule` is used.
 static PyObject *with_schedule(PyObject *object, PyObject *given) {
     Function *self = (Function *)object;
     bool plain = PyUnicode_Check(given) || given == Py_None;
@@ -121,7 +121,8 @@ static PyObject *with_schedule(PyObject *object, PyObject *given) {
     return made;
 }
 
-// The same function on a device, to which it copies arrays of the host. None: where the arrays are.
+// The same function on a device, to which it copies arrays of the host. None: it runs where its
+// arrays are.
 static PyObject *on_device(PyObject *object, PyObject *given) {
     Function *self = (Function *)object;
     if (given != Py_None && !PyUnicode_Check(given))
@@ -145,7 +146,7 @@ static PyObject *on_device(PyObject *object, PyObject *given) {
     return made;
 }
 
-// Appends "TITLE\n" and the text of one stage, indented as it is.
+// Appends "TITLE\n" and the text of one stage.
 static bool add_stage(State *st, const lw_bound *b, lw_stage stage, const lw_show_options *o,
                       const char *title, PyObject **into) {
     const char *text;
@@ -214,12 +215,12 @@ static PyObject *explain(PyObject *object, PyObject *args, PyObject *keywords) {
     return text;
 }
 
-// Sizes by name alone, without arrays: are all keywords parameters, and is there nothing else?
+// Are only sizes given, by name? All keywords must be parameters, and there are no arrays.
 static bool only_sizes(Function *f, PyObject *args, PyObject *keywords) {
     PyObject *key, *value;
     Py_ssize_t at = 0;
     if (PyTuple_Size(args) || !f->nargs) return false;
-    if (!keywords) return !f->nparams; // all sizes are in the text
+    if (!keywords) return !f->nparams; // the text gives all sizes
     while (PyDict_Next(keywords, &at, &key, &value)) {
         PyObject *bytes = PyUnicode_AsUTF8String(key);
         bool size = bytes && lw_function_find_param(f->f, PyBytes_AsString(bytes)) >= 0;
@@ -239,8 +240,9 @@ lw_size *sizes_of(PyObject *dict, PyObject **names, size_t *count) {
     while (*names && sizes && dict && PyDict_Next(dict, &at, &key, &value)) {
         PyObject *bytes = PyUnicode_AsUTF8String(key);
         bool kept = bytes && PyList_Append(*names, bytes) == 0;
-        Py_XDECREF(bytes);                                      // the list has it
-        PyObject *number = kept ? PyNumber_Index(value) : NULL; // no float, in no Python
+        Py_XDECREF(bytes); // the list owns it
+        // Refuses floats in every version of Python.
+        PyObject *number = kept ? PyNumber_Index(value) : NULL;
         if (!number) break;
         sizes[(*count)++] = (lw_size){PyBytes_AsString(bytes), PyLong_AsLongLong(number)};
         Py_DECREF(number);

@@ -1,5 +1,5 @@
-// The type Kernel: a function compiled for the types, shapes and strides of its arguments. Calling
-// it compiles nothing; other arguments are refused.
+// The type Kernel: a function compiled for certain types, shapes and strides of its arguments. A
+// call does not compile; it refuses other arguments.
 #include "native.h"
 
 #include <string.h>
@@ -11,7 +11,8 @@ typedef struct Kernel {
     Entry *e;
 } Kernel;
 
-// Integer arguments and sizes are part of the code: their values must be those that it has.
+// Integer arguments and sizes are part of the code, so their values must be those that it was
+// compiled for.
 static bool same_sizes(const Frame *c, const lw_bound *b) {
     const lw_function *f = c->f->f;
     for (size_t i = 0; i < c->nsizes; i++) {
@@ -82,7 +83,7 @@ const char *kernel_execute(PyObject *kernel, DLTensor *tensor, const DLTensor *c
     return lw_diag_text(f->st->ctx);
 }
 
-// --- What it tells -------------------------------------------------------------------------------
+// --- Attributes ----------------------------------------------------------------------------------
 
 static PyObject *show(const Kernel *k, lw_stage stage) {
     State *st = k->f->st;

@@ -1,5 +1,5 @@
-// The type LoopTree: a schedule of a function for certain sizes, with its loops, changed by actions
-// that return a new one. loopwright.LoopTree is the class that users see.
+// The type LoopTree: a schedule of a function for certain sizes, and its loops. Actions return a
+// new LoopTree. loopwright.LoopTree is the public class.
 #include "native.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 typedef struct Data {
     int refs;
     size_t n;
-    DLTensor *t; // NULL: not made yet
+    DLTensor *t; // NULL: not allocated yet
     void **memory;
 } Data;
 
 typedef struct LoopTree {
     PyObject ob_base;
     State *st;
-    PyObject *function; // whose state and module it uses
+    PyObject *function; // its state and module are used
     lw_schedule *s;
     Data *data;
 } LoopTree;
@@ -37,7 +37,7 @@ static size_t elements_of(const DLTensor *t) {
     return n;
 }
 
-// Values near one, and valid indices.
+// Fills with values near one, and with valid indices.
 static void fill(const lw_bound *b, size_t i, const DLTensor *t, char *to) {
     size_t n = elements_of(t);
     int64_t lo = 0, hi = 0;
@@ -79,7 +79,7 @@ static bool data_make(Data *d, const lw_bound *b) {
     return true;
 }
 
-// --- Making --------------------------------------------------------------------------------------
+// --- Construction --------------------------------------------------------------------------------
 
 static PyObject *tree_of(State *st, PyObject *function, lw_schedule *s, Data *data) {
     LoopTree *self = s ? PyObject_New(LoopTree, st->loop_tree_type) : NULL;
@@ -131,7 +131,8 @@ static PyObject *edit(PyObject *object, PyObject *script) {
     lw_schedule *s;
     char *text;
     if (!bytes) return NULL;
-    if (PyBytes_AsStringAndSize(bytes, &text, NULL)) return Py_DECREF(bytes), NULL; // it has a NUL
+    // It contains a NUL.
+    if (PyBytes_AsStringAndSize(bytes, &text, NULL)) return Py_DECREF(bytes), NULL;
     PyThreadState *thread = PyEval_SaveThread();
     lw_status status = lw_schedule_edit(self->st->ctx, self->s, "<edit>", text, &s);
     PyEval_RestoreThread(thread);
@@ -139,7 +140,7 @@ static PyObject *edit(PyObject *object, PyObject *script) {
     return result(self, status, s);
 }
 
-// act(action, loop, n, statement, text, m): what the action does not need is ignored.
+// act(action, loop, n, statement, text, m): ignores arguments that the action does not need.
 static lw_status act_on(LoopTree *t, const char *action, int loop, long long n,
                         const char *statement, const char *text, long long m, lw_schedule **s) {
     lw_context *ctx = t->st->ctx;
@@ -178,7 +179,7 @@ static PyObject *act(PyObject *object, PyObject *args) {
     return result(self, status, s);
 }
 
-// --- Asking --------------------------------------------------------------------------------------
+// --- Queries -------------------------------------------------------------------------------------
 
 static const char *const type_names[] = {"loop", "guard", "leaf", "special"};
 
@@ -278,10 +279,10 @@ static float log2_of(int64_t n) {
     int bits = 0;
     double x = (double)n + 1;
     while (x >= 2) x /= 2, bits++;
-    return ((float)bits + (float)(x - 1)) / 32; // between powers of two it is linear
+    return ((float)bits + (float)(x - 1)) / 32; // linear between powers of two
 }
 
-// The strides of accesses inside of a loop along it: 0, 1, 2-3, 4-7, ... elements.
+// The histogram of the strides along the loop of the accesses inside: 0, 1, 2-3, 4-7, ... elements.
 static void histogram(const lw_schedule *s, int loop, float *bin) {
     float n = 0;
     for (size_t i = 0; i < lw_schedule_access_count(s); i++) {
@@ -324,7 +325,7 @@ static PyObject *features(PyObject *object, PyObject *args) {
     return made;
 }
 
-// accepts(scripts) -> a byte for each
+// accepts(scripts) -> a byte for each: is the script legal?
 static PyObject *accepts(PyObject *object, PyObject *list) {
     LoopTree *self = (LoopTree *)object;
     Py_ssize_t n = PySequence_Size(list);

@@ -1,5 +1,5 @@
-// The module: its state, reading texts, and how the library's diagnostics become exceptions and
-// warnings.
+// The module: its state, parsing of texts, and the conversion of the library's diagnostics to
+// exceptions and warnings.
 #include "native.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ static PyObject *diagnostics(State *st) {
     return all;
 }
 
-// The text without the end of its last line.
+// The text without its final newline.
 static PyObject *last_text(State *st) {
     const char *text = lw_diag_text(st->ctx);
     size_t n = strlen(text);
@@ -72,7 +72,7 @@ PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
 
 // --- Reading texts -------------------------------------------------------------------------------
 
-// Functions hold this capsule, and with it the extension module whose state they use.
+// Functions own this capsule, and with it the extension module whose state they use.
 static void free_module(PyObject *capsule) {
     PyObject *module = PyCapsule_GetContext(capsule);
     lw_module_free(PyCapsule_GetPointer(capsule, NULL));
@@ -104,7 +104,7 @@ static PyObject *parse(PyObject *module, PyObject *args) {
     if (!PyArg_ParseTuple(args, "s#si|iO!p", &text, &len, &name, &language, &level, &PyDict_Type,
                           &parameters, &path))
         return NULL;
-    bool tree = language < 0; // the loops of the text are those that run; it was proven before
+    bool tree = language < 0; // it is a Tree that was proven before: its loops run as written
     lw_parse_options o = {.struct_size = sizeof o,
                           .language = (lw_language)(tree ? -language : language),
                           .unproven = tree,
@@ -192,7 +192,7 @@ static bool take_types(State *st) {
            st->show_tree;
 }
 
-// The results of the steps that the environment variable LW_DUMP lists, as the command prints them.
+// Prints the results of the steps that the environment variable LW_DUMP lists, as the command does.
 static void dump(void *user, const char *step, const char *text) {
     (void)user;
     fprintf(stderr, "# %s\n%s", step, text);

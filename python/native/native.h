@@ -1,14 +1,14 @@
 // loopwright._native: the compiler as a Python extension module.
 //
-// It is written against the limited API of Python 3.9, so that one file serves every later Python,
-// and sees loopwright.h and nothing else of the project.
+// It uses the limited API of Python 3.9, so that one file works with every later Python. It
+// includes loopwright.h and nothing else of the project.
 //
 //     module.c     the module: its state, parse(), errors and warnings
 //     array.c      arguments as DLTensors without a copy, results as new arrays
 //     place.c      arrays on GPUs, and the streams of their libraries
-//     numpy.c      what is known of NumPy's arrays
-//     frame.c      one call: positions and keywords to arguments, their key, outputs, the run
-//     cache.c      kernels by key, the last ones used
+//     numpy.c      the memory layout and types of NumPy's arrays
+//     frame.c      one call: from positions and keywords to arguments, key, outputs and the run
+//     cache.c      the recently used kernels, by key
 //     function.c   the type Function
 //     kernel.c     the type Kernel
 //     tune.c       Function.tune
@@ -18,7 +18,7 @@
 //     einsum.c     functions for einsum's subscripts
 //     xla.c        kernels for JAX
 //
-// Objects are only touched with the GIL held; it is released around every call of the library that
+// Objects are only accessed with the GIL held. It is released during every call of the library that
 // parses, binds, compiles, runs or tunes.
 #ifndef LW_PYTHON_NATIVE_H
 #define LW_PYTHON_NATIVE_H
@@ -31,17 +31,17 @@
 #include <loopwright.h>
 #include <stdbool.h>
 
-// PEP 590; the headers name these for the limited API from 3.12 on, where they have these values.
+// PEP 590. The headers define these for the limited API from 3.12 on, with these values.
 typedef PyObject *(*Vectorcall)(PyObject *self, PyObject *const *args, size_t nargs,
                                 PyObject *keywords);
 #define VECTORCALL_FLAG  (1UL << 11)
 #define VECTORCALL_COUNT (~((size_t)1 << (8 * sizeof(size_t) - 1)))
 
 // --- The module's state --------------------------------------------------------------------------
-// What is used of NumPy: its array type and two functions of its C API.
+// The parts of NumPy in use: its array type and two functions of its C API.
 typedef struct NumPy {
     PyTypeObject *array;
-    PyObject *asarray, *masked; // numpy.asarray; numpy.ma.MaskedArray once that is imported
+    PyObject *asarray, *masked; // numpy.asarray; numpy.ma.MaskedArray once it is imported
     PyObject *(*empty)(int ndim, const int64_t *shape, PyObject *descr, int fortran);
     PyObject *(*descr_from_type)(int number);
     PyObject *bfloat16; // numpy.dtype(ml_dtypes.bfloat16), or NULL
@@ -56,15 +56,16 @@ typedef struct State {
 } State;
 
 // --- Errors, module.c ----------------------------------------------------------------------------
-// Raises what the last call on this thread reported; always NULL.
+// Raises the error that the last call on this thread reported; always returns NULL.
 void *raise_last(State *st, lw_status status);
-// Hands the warnings of the last call to `warnings`; false: one of them was made an error.
-bool warn_last(State *st, int level); // level: of the frame that is named, as in warnings.warn
-// tp_new of types whose objects only this module makes: always NULL, with a TypeError.
+// Passes the warnings of the last call to `warnings`; false: one of them became an error.
+bool warn_last(State *st, int level); // level: the frame to show, as in warnings.warn
+// tp_new of types whose objects only this module creates: always returns NULL, with a TypeError.
 PyObject *refuse_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
-// The functions of a module, which they own from now on, as a list.
+// The functions of a module as a list; they own the module from now on.
 PyObject *functions_of(PyObject *module, lw_module *mod, PyObject *origin);
-// The numbers of a dict (NULL: none) by name, for PyMem_Free; `names` owns the texts. NULL: raised.
+// The numbers of a dict (NULL: none) by name, to be freed with PyMem_Free; `names` owns the texts.
+// Returns NULL with an exception.
 lw_size *sizes_of(PyObject *dict, PyObject **names, size_t *count);
 PyObject *native_einsum(PyObject *module, PyObject *args); // einsum.c
 // The tuning database, database.c
@@ -77,11 +78,11 @@ PyObject *native_db_prune(PyObject *module, PyObject *args);
 PyObject *native_machine(PyObject *module, PyObject *none); // its measured rates, as JSON
 
 // --- NumPy, numpy.c ------------------------------------------------------------------------------
-bool numpy_open(NumPy *np); // false, with an exception, where NumPy cannot be used
+bool numpy_open(NumPy *np); // false with an exception if NumPy cannot be used
 void numpy_close(NumPy *np);
 
 enum { NUMPY_DENSE = 1, NUMPY_WRITABLE = 0x400 };
-// An ndarray as NumPy lays it out in memory, from version 1 to 2.
+// The memory layout of an ndarray, in NumPy 1 and 2.
 typedef struct NumPyArray {
     PyObject ob_base;
     char *data;
@@ -91,7 +92,7 @@ typedef struct NumPyArray {
     int flags;
 } NumPyArray;
 
-// The element type; code 255 where the library has none like it.
+// The element type; code 255 if the library has no such type.
 DLDataType numpy_type(NumPy *np, const NumPyArray *a);
 // A new array with unspecified content.
 PyObject *numpy_new(NumPy *np, const DLTensor *like);
@@ -113,15 +114,15 @@ typedef struct Place {
 typedef struct Array {
     DLTensor t;
     PyObject *hold; // keeps the memory alive; NULL: the caller does
-    int64_t *room;  // for as many strides as the parameter has dimensions
+    int64_t *room;  // room for the strides of the parameter's rank
     Kind kind;
-    bool array;   // not a number
+    bool array;   // it is an array, not a number
     bool dense;   // t.strides is NULL
-    double value; // a number's bytes, where one was given for a tensor without dimensions
+    double value; // the bytes of a number given for a tensor without dimensions
 } Array;
 
-// Fills in `a` from what was given for tensor `i` of `f`; false with an exception. Where ranks
-// differ, strides are left out, and it is for the library to say so.
+// Fills in `a` from the object given for tensor `i` of `f`; false with an exception. If the ranks
+// differ, strides are omitted, and the library reports the error.
 bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool write, Place *place,
                 Array *a);
 // A new array of this kind, and its DLTensor; zero: filled with zeros.
@@ -153,11 +154,11 @@ PyObject *torch_new(const DLTensor *like, const char *on, bool zero);
 // --- Kernels by key, cache.c ---------------------------------------------------------------------
 typedef struct Entry {
     int refs;
-    struct Entry *next, *newer, *older; // in its slot; by last use
+    struct Entry *next, *newer, *older; // next in its slot; neighbours by last use
     uint64_t hash;
     lw_bound *bound;
     lw_kernel *kernel;
-    char *schedule; // of tuned schedules
+    char *schedule; // a schedule found by tuning
     size_t nkey;
     int64_t key[];
 } Entry;
@@ -168,10 +169,10 @@ typedef struct Cache {
     Entry *newest, *oldest;
 } Cache;
 
-Entry *entry_new(const int64_t *key, size_t nkey); // counted once; NULL with MemoryError
+Entry *entry_new(const int64_t *key, size_t nkey); // with one reference; NULL with MemoryError
 void entry_drop(Entry *e);
-Entry *cache_find(Cache *c, const int64_t *key, size_t nkey); // not counted; NULL: none
-bool cache_add(Cache *c, Entry *e); // replaces one of its key; false with MemoryError
+Entry *cache_find(Cache *c, const int64_t *key, size_t nkey); // borrowed; NULL: none
+bool cache_add(Cache *c, Entry *e); // replaces an entry with the same key; false with MemoryError
 void cache_forget(Cache *c, const int64_t *key, size_t nkey);
 void cache_limit(Cache *c, size_t most);
 void cache_clear(Cache *c);
@@ -199,16 +200,16 @@ PyTypeObject *function_type(void);
 PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords);
 
 // --- Kernels, kernel.c ---------------------------------------------------------------------------
-PyObject *kernel_new(Function *f, Entry *e); // takes a count of the entry
+PyObject *kernel_new(Function *f, Entry *e); // takes a reference to the entry
 PyTypeObject *kernel_type(void);
-// Runs it on dense tensors, inputs first, whose types are filled in here; needs no GIL. NULL, or
-// an error message that lives until this thread's next call of the library.
+// Runs it on dense tensors, inputs first, whose types it fills in; needs no GIL. Returns NULL, or
+// an error message that is valid until this thread's next call of the library.
 const char *kernel_execute(PyObject *kernel, DLTensor *tensor, const DLTensor *const *args,
                            size_t n);
 PyObject *native_xla_handler(PyObject *module, PyObject *none); // xla.c
 
 // --- Loop trees, looptree.c ----------------------------------------------------------------------
-// Of a bound function under a schedule; NULL: the one that is chosen.
+// The tree of a bound function under a schedule; NULL: the chosen schedule.
 PyObject *loop_tree_new(Function *f, const lw_bound *b, const char *schedule);
 PyTypeObject *loop_tree_type(void);
 PyObject *node_tuple(size_t i, const lw_node *n); // in the order of loopwright.Node
@@ -227,7 +228,7 @@ typedef struct Frame {
     lw_size *sizes;     // integer arguments, and sizes given by name
     int64_t *key;
     size_t nsizes, nkey;
-    PyObject *out; // what `out=` says; borrowed
+    PyObject *out; // the value of `out=`; borrowed
     Kind kind;     // of new results
     bool no_key;   // some rank is wrong
     Place place;
@@ -236,20 +237,21 @@ typedef struct Frame {
     _Alignas(16) char room[2048];
 } Frame;
 
-// A call's arguments, by position and by name; false with an exception. frame_close in any case.
+// Opens a call with positional and keyword arguments; false with an exception. Call frame_close in
+// any case.
 bool frame_open(Frame *c, Function *f, PyObject *const *args, size_t nargs, PyObject *keywords);
 bool frame_open_tuple(Frame *c, Function *f, PyObject *args, PyObject *keywords);
 void frame_close(Frame *c);
-// The entry for these arguments, counted: found, or compiled. NULL with an exception.
+// A new reference to the entry for these arguments, found or compiled. NULL with an exception.
 Entry *frame_entry(Frame *c);
-// The schedule that was given, or was found by tuning for these arguments; NULL: neither. *bytes
-// holds it.
+// The schedule that was given, or that tuning found for these arguments; NULL: neither. *bytes owns
+// it.
 lw_schedule_text frame_schedule(Frame *c, PyObject **bytes);
 // Binds the sizes; NULL with an exception.
 lw_bound *frame_bind(Frame *c);
-// Raises where the call would run on a device, which `what` cannot do; false then.
+// Returns false with an exception if the call would run on a device, which `what` does not support.
 bool frame_on_host(Frame *c, const char *what);
-// Makes outputs that were not given, runs, and gives the results.
+// Creates outputs that were not given, runs the kernel, and returns the results.
 PyObject *frame_run(Frame *c, const Entry *e);
 
 #endif

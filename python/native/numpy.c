@@ -1,14 +1,15 @@
-// NumPy's arrays, looked at in memory: asking each for __array_interface__ would take longer than
-// a small kernel. The layout and the numbers of the two functions are part of NumPy's ABI, the same
-// in versions 1 and 2; both are checked on a real array when the module is imported.
+// Reads NumPy's arrays directly in memory, because asking each for __array_interface__ would take
+// longer than a small kernel. The layout and the numbers of the two functions are part of NumPy's
+// ABI, identical in versions 1 and 2. Both are checked with a real array when the module is
+// imported.
 #include "native.h"
 
 #include <string.h>
 
-// Places in NumPy's table of C functions.
+// Indices in NumPy's table of C functions.
 enum { API_VERSION = 0, API_ARRAY_TYPE = 2, API_DESCR_FROM_TYPE = 45, API_EMPTY = 184 };
 
-// The start of a dtype.
+// The first members of a dtype.
 typedef struct NumPyDescr {
     PyObject ob_base;
     PyTypeObject *scalar;
@@ -42,7 +43,7 @@ static void **api_table(void) {
     return table;
 }
 
-// Does a real array lie in memory as NumPyArray says? [1, 3] of float32, every second column.
+// Does a real array have the layout of NumPyArray? It tests [1, 3] of float32, every second column.
 static bool looks_right(NumPy *np) {
     const int64_t shape[2] = {1, 3};
     PyObject *descr = np->descr_from_type(11);
@@ -66,7 +67,8 @@ static bool take_table(NumPy *np) {
     void **table = api_table();
     if (!table) return false;
     unsigned (*version)(void);
-    memcpy(&version, &table[API_VERSION], sizeof version); // ISO C has no cast to a function
+    // ISO C has no cast to a function pointer.
+    memcpy(&version, &table[API_VERSION], sizeof version);
     memcpy(&np->empty, &table[API_EMPTY], sizeof np->empty);
     memcpy(&np->descr_from_type, &table[API_DESCR_FROM_TYPE], sizeof np->descr_from_type);
     np->array = table[API_ARRAY_TYPE];
@@ -96,7 +98,7 @@ void numpy_close(NumPy *np) {
 
 // --- Types ---------------------------------------------------------------------------------------
 
-// numpy.dtype(ml_dtypes.bfloat16), borrowed; NULL with an exception where there is no ml_dtypes.
+// numpy.dtype(ml_dtypes.bfloat16), borrowed; NULL with an exception if there is no ml_dtypes.
 static PyObject *bfloat16(NumPy *np) {
     if (np->bfloat16) return np->bfloat16;
     PyObject *module = PyImport_ImportModule("ml_dtypes"), *numpy = NULL, *type = NULL;
@@ -110,7 +112,7 @@ static PyObject *bfloat16(NumPy *np) {
     return np->bfloat16;
 }
 
-// Types that other packages add have numbers of their own, given when they are loaded.
+// Types of other packages get their numbers when the package is loaded.
 static bool is_bfloat16(NumPy *np, const NumPyDescr *d) {
     if (d->number < 256) return false;
     PyObject *name = PyObject_GetAttrString((PyObject *)d->scalar, "__name__");
@@ -123,7 +125,7 @@ static bool is_bfloat16(NumPy *np, const NumPyDescr *d) {
 
 DLDataType numpy_type(NumPy *np, const NumPyArray *a) {
     const NumPyDescr *d = (const NumPyDescr *)a->descr;
-    bool native = d->byte_order != '>'; // on x86-64 the other order has this mark
+    bool native = d->byte_order != '>'; // the mark of the other byte order on x86-64
     if (native && d->number >= 0 && d->number < TYPES && types[d->number].bits)
         return (DLDataType){types[d->number].code, types[d->number].bits, 1};
     if (native && is_bfloat16(np, d)) return (DLDataType){kDLBfloat, 16, 1};

@@ -1,11 +1,11 @@
-// The type Tree: the loops of a function for certain sizes, changed by scripts of transformations
-// that return a new one. loopwright.Tree is the class that users see.
+// The type Tree: the loops of a function for certain sizes. Scripts of transformations return a new
+// Tree. loopwright.Tree is the public class.
 #include "native.h"
 
 typedef struct Tree {
     PyObject ob_base;
     State *st;
-    PyObject *function; // whose state and module it uses
+    PyObject *function; // its state and module are used
     lw_tree *t;
 } Tree;
 
@@ -43,7 +43,8 @@ static PyObject *edit(PyObject *object, PyObject *script) {
     lw_tree *t;
     char *text;
     if (!bytes) return NULL;
-    if (PyBytes_AsStringAndSize(bytes, &text, NULL)) return Py_DECREF(bytes), NULL; // it has a NUL
+    // It contains a NUL.
+    if (PyBytes_AsStringAndSize(bytes, &text, NULL)) return Py_DECREF(bytes), NULL;
     PyThreadState *thread = PyEval_SaveThread();
     lw_status status = lw_tree_edit(self->st->ctx, self->t, "<edit>", text, &t);
     PyEval_RestoreThread(thread);

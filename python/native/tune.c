@@ -1,10 +1,10 @@
-// Function.tune: a search in the background of nothing else. Every now and then the library asks
-// whether to go on; then Python may run its signal handlers, and an interrupt ends the search.
+// Function.tune runs a search. The library regularly asks whether to continue; Python then runs its
+// signal handlers, and an interrupt ends the search.
 #include "native.h"
 
 #include <string.h>
 
-enum { HELD = 4 }; // options that are objects
+enum { HELD = 4 }; // number of options that are objects
 
 typedef struct Search {
     PyThreadState *thread;
@@ -12,7 +12,8 @@ typedef struct Search {
     bool interrupted;
 } Search;
 
-// Ctrl-C ends the search quietly; what another signal handler raises is raised in the end.
+// Ctrl-C ends the search without an error. An exception of another signal handler is raised at the
+// end.
 static bool cancelled(void *user) {
     Search *s = user;
     if (s->interrupted) return true;
@@ -23,7 +24,7 @@ static bool cancelled(void *user) {
     return s->interrupted;
 }
 
-// What the caller wants to see. An exception that it raises ends the search, and is raised.
+// Calls the caller's progress function. An exception that it raises ends the search, and is raised.
 static void progress(void *user, const lw_tune_state *state) {
     Search *s = user;
     if (s->interrupted) return;
@@ -37,7 +38,7 @@ static void progress(void *user, const lw_tune_state *state) {
     s->thread = PyEval_SaveThread();
 }
 
-// Takes `name` out of the keywords, counted, or NULL where it is not there.
+// Removes `name` from the keywords and returns a new reference; NULL if it is absent.
 static PyObject *take(PyObject *keywords, const char *name) {
     PyObject *given = keywords ? PyDict_GetItemString(keywords, name) : NULL;
     Py_XINCREF(given);
@@ -45,7 +46,8 @@ static PyObject *take(PyObject *keywords, const char *name) {
     return given;
 }
 
-// Takes `name` out of the keywords; `otherwise` where it is not there. False with an exception.
+// Removes `name` from the keywords; *value does not change if it is absent. False with an
+// exception.
 static bool take_number(PyObject *keywords, const char *name, double *value) {
     PyObject *given = keywords ? PyDict_GetItemString(keywords, name) : NULL;
     if (!given) return true;
@@ -80,7 +82,7 @@ static PyObject *result_of(State *st, const lw_tune_result *r) {
         r->stored ? Py_True : Py_False, points);
 }
 
-// Later calls with such arguments use the schedule, also those that have their kernel already.
+// Later calls with such arguments use the schedule, even if they already have a kernel.
 static bool keep(Function *f, const Frame *c, const char *schedule) {
     Entry *e = entry_new(c->key, c->nkey);
     if (!e) return false;
@@ -120,7 +122,7 @@ static PyObject *search(Function *f, Frame *c, lw_bound *b, lw_tune_options *o, 
     return result;
 }
 
-// Takes the text `name` out of the keywords, into *held; NULL: it is not there, or there is an
+// Removes the text `name` from the keywords, into *held; NULL if it is absent, or with an
 // exception.
 static const char *take_text(PyObject *keywords, const char *name, PyObject **held) {
     PyObject *given = take(keywords, name);
@@ -129,7 +131,8 @@ static const char *take_text(PyObject *keywords, const char *name, PyObject **he
     return *held ? PyBytes_AsString(*held) : NULL;
 }
 
-// The options that are not numbers; false with an exception. What they point to is in `held`.
+// Reads the options that are not numbers; false with an exception. `held` owns the objects that
+// they point to.
 static bool take_options(PyObject *keywords, lw_tune_options *o, PyObject *held[HELD]) {
     held[0] = take(keywords, "progress");
     held[1] = take(keywords, "again");

@@ -1,8 +1,8 @@
 // Kernels for XLA: the handler that its foreign-function interface calls for every run of an
-// operator of loopwright.jax. No Python is involved in a run.
+// operator of loopwright.jax. A run does not involve Python.
 //
-// The structs mirror the binary interface of XLA's handlers (version 0), as far as it is used here:
-// each begins with its size and a list of extensions, so that it can grow at its end.
+// The structs mirror the part of XLA's binary interface for handlers (version 0) that is used here.
+// Each begins with its size and a list of extensions, so that it can grow at its end.
 #include "native.h"
 
 #include <string.h>
