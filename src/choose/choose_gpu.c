@@ -159,11 +159,16 @@ static int groups_of(const GpuTile *t, const Contraction *c, int64_t blocks, boo
     return groups;
 }
 
+// Padding keeps rows of whole words in different banks, a swizzle those of narrower elements.
+const char *gpu_swizzle_word(const Gpu *g, int tensor) {
+    return type_info[g->p->tensors.at[tensor].type].bytes < 4 ? " swizzle 128" : "";
+}
+
 static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t depth, int64_t stages,
                       const char *layout) {
     const Tensor *t = &g->p->tensors.at[a->tensor];
-    text_printf(&g->out, "    copy %s at %s/%lld%s place shared", t->name, s->iter[k].name,
-                (long long)depth, layout);
+    text_printf(&g->out, "    copy %s at %s/%lld%s place shared%s", t->name, s->iter[k].name,
+                (long long)depth, layout, gpu_swizzle_word(g, a->tensor));
     if (a->tensor != s->write->tensor && type_info[t->type].bytes >= 4) {
         if (stages > 1) text_printf(&g->out, " stages %lld", (long long)stages);
         text_add(&g->out, " by async");
@@ -329,8 +334,8 @@ static bool try_small(Gpu *g, int i) {
     for (int k = 0; k < 2; k++) {
         const Tensor *t = &g->p->tensors.at[both[k]->tensor];
         bool async = both[k]->tensor < g->p->ninputs && type_info[t->type].bytes >= 4;
-        text_printf(&g->out, "    copy %s at %s place shared%s\n", t->name, s->iter[batch].name,
-                    async ? " by async" : "");
+        text_printf(&g->out, "    copy %s at %s place shared%s%s\n", t->name, s->iter[batch].name,
+                    gpu_swizzle_word(g, both[k]->tensor), async ? " by async" : "");
     }
     return true;
 }
@@ -582,8 +587,9 @@ static bool try_transpose(Gpu *g, int i) {
     gpu_loop(g, s, u, ROWS, "thread.y");
     gpu_loop(g, s, v, 1, "thread.x");
     gpu_loop(g, s, u, 1, NULL);
-    text_printf(&g->out, "\n    copy %s at %s/%d place shared\n",
-                g->p->tensors.at[from->tensor].name, s->iter[v].name, TILE);
+    text_printf(&g->out, "\n    copy %s at %s/%d place shared%s\n",
+                g->p->tensors.at[from->tensor].name, s->iter[v].name, TILE,
+                gpu_swizzle_word(g, from->tensor));
     return true;
 }
 

@@ -46,6 +46,7 @@ void gpu_label(Gpu *g, const Stmt *s, const char *suffix);
 int gpu_contiguous(const Gpu *g, const Stmt *s, const Access *a); // the iterator; -1: none
 const Access *gpu_factor(const Expr *e);                          // a read, converted or not
 bool gpu_product(const Gpu *g, const Stmt *s, Contraction *c);
+const char *gpu_swizzle_word(const Gpu *g, int tensor); // of a copy in shared memory
 int64_t gpu_iterations(const Stmt *s, bool reductions); // of reductions, or of the others
 
 bool gpu_try_windows(Gpu *g, int i);

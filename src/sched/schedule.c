@@ -9,7 +9,7 @@
 //               | skew ITER by ['-'] [N '*'] ITER {('+' | '-') [N '*'] ITER}
 //               | nontemporal | accumulators N | unroll N | grain N | priority N
 //     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch|shared] [align N]
-//               [stages N] [by async]
+//               [swizzle 32|64|128] [stages N] [by async]
 //
 // '#' begins a comment. Words are letters, digits, '_' and '.', or anything in backquotes; option
 // words mean nothing in an order, so iterators may have any name.
@@ -92,6 +92,7 @@ static void print_storage(Text *out, const Storage *s, bool line) {
     }
     if (*home_name[s->home]) text_printf(out, "%splace %s%s", before, home_name[s->home], behind);
     if (s->align) text_printf(out, "%salign %d%s", before, s->align, behind);
+    if (s->swizzle) text_printf(out, "%sswizzle %d%s", before, s->swizzle, behind);
     if (s->stages) text_printf(out, "%sstages %d%s", before, s->stages, behind);
     if (s->async) text_printf(out, "%sby async%s", before, behind);
 }
@@ -401,6 +402,19 @@ static void parse_place(ScheduleParser *p, Storage *s) {
     expected(p, "'register', 'stack', 'scratch' or 'shared'");
 }
 
+static void parse_swizzle(ScheduleParser *p, Storage *s) {
+    static const struct {
+        const char *word;
+        int bytes;
+    } of[] = {{"32", 32}, {"64", 64}, {"128", 128}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (accept_word(p, of[i].word)) {
+            s->swizzle = of[i].bytes;
+            return;
+        }
+    expected(p, "'32', '64' or '128'");
+}
+
 // One storage word, if there is one.
 static bool parse_storage(ScheduleParser *p, Storage *s) {
     Range at = p->tok.range;
@@ -415,6 +429,9 @@ static bool parse_storage(ScheduleParser *p, Storage *s) {
         Range range = p->tok.range;
         s->align = (int)number(p, 1, 1 << 20);
         if (s->align & (s->align - 1)) fault(p, range, DIAG_SCHEDULE_ALIGN, NULL, NULL);
+    } else if (accept_word(p, "swizzle")) {
+        once(p, at, s->swizzle, "swizzle");
+        parse_swizzle(p, s);
     } else if (accept_word(p, "stages")) {
         once(p, at, s->stages, "stages");
         s->stages = (int)number(p, 1, 8);
@@ -498,7 +515,7 @@ typedef struct Options {
 static const char *const option_name[] = {
     "after",       "inline",       "at",     "privatise", "copy",     "prefetch",
     "nontemporal", "accumulators", "unroll", "grain",     "priority", "layout",
-    "place",       "align",        "stages", "by",        "skew",
+    "place",       "align",        "stages", "by",        "skew",     "swizzle",
 };
 
 static const char *nth_option(const void *of, size_t i) {

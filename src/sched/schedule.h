@@ -57,8 +57,8 @@ typedef struct Storage {
     const LayoutDim *dim;
     BufferHome home; // HOME_AUTO: not said
     Range place;
-    int align;  // bytes; 0: not said
-    int stages; // of a GPU: see Buffer; 0: not said
+    int align;           // bytes; 0: not said
+    int swizzle, stages; // of a GPU: see Buffer; 0: not said
     bool async;
 } Storage;
 

@@ -80,7 +80,7 @@ static void check_labels(Lower *l, const Program *given, const Rewritten *now) {
 // --- Statements --------------------------------------------------------------------------------
 
 bool storage_is_said(const Storage *s) {
-    return s->ndims || s->align || s->stages || s->async ||
+    return s->ndims || s->align || s->swizzle || s->stages || s->async ||
            (s->home != HOME_AUTO && s->home != HOME_ARGUMENT);
 }
 

@@ -304,6 +304,7 @@ static void make_buffer(Lower *l, Store *st) {
                 .size = size,
                 .stride = stride,
                 .align = how ? how->align : 0,
+                .swizzle = how ? how->swizzle : 0,
                 .stages = how ? how->stages : 0,
                 .async = how && how->async,
                 .bank_dim = -1};

@@ -86,7 +86,7 @@ typedef struct CpuWords {
     Kind kind[CPU_MAX_MARKS];
     BufferHome home[CPU_MAX_MARKS];
     // Of gpu.space only; -1 elsewhere.
-    int by, stages, splits, split_partners, reader_splits, memory_of;
+    int by, stages, swizzle, splits, split_partners, reader_splits, memory_of;
 } CpuWords;
 const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc);
 
@@ -144,6 +144,14 @@ static inline bool cpu_gives_parts(const CpuHost *h, const CpuObject *d) {
 static inline int cpu_stages(const CpuObject *w, int64_t *out) {
     int n = w->may_async ? CPU_MAX_STAGES : 1;
     for (int i = 0; i < n; i++) out[i] = i + 1;
+    return n;
+}
+// 0: none, and padding instead.
+static inline int cpu_swizzles(const CpuObject *r, int64_t *out) {
+    int n = 0;
+    for (int bytes = 0; bytes <= 128; bytes += bytes ? bytes : 32)
+        if (bytes == 0 || bytes == 128 || (r->storage && r->storage->swizzle == bytes))
+            out[n++] = bytes;
     return n;
 }
 static inline int cpu_values(const int64_t *from, int n, int64_t *out) {

@@ -305,6 +305,13 @@ static void read_storage(Read *r, const SchedStmt *g, int region, const Storage 
                   s->home == HOME_REGISTER ? "a place in registers" : "a place in memory");
     else
         keep(r, g, CPU_HOME, region, -1, home, "a place in memory");
+    int swizzle = r->cs->words->swizzle;
+    if (swizzle >= 0) {
+        int var = space_var(r->cs->space, swizzle, region, -1, NULL);
+        int bit = space_bit(r->cs->space, var, s->swizzle);
+        if (bit < 0 || !keep_values(r, var, 1ull << bit))
+            left_open(r, g->range, g->label, "a swizzle");
+    }
     keep(r, g, CPU_LAYOUT, region, -1, s->ndims ? CPU_LAYOUT_GIVEN : CPU_LAYOUT_ROW_MAJOR,
          "a layout");
 }

@@ -214,6 +214,14 @@ static int depth_of(const Make *m, int window, const CpuPath *nest) {
     return depth > steps || (window >= 0 && m->h->object[window].changes) ? depth : 0;
 }
 
+// The value of an integer choice; `without` if the description has none such.
+static int64_t number_of(const Make *m, int choice, int object, int64_t without) {
+    const Space *space = m->cs->space;
+    if (choice < 0) return without;
+    int var = space_var(space, choice, object, -1, NULL);
+    return space_value(space, var, __builtin_ctzll(space_domain(space, m->c, var)));
+}
+
 static Storage storage_of(const Make *m, int region, int window) {
     Storage s = {.home = m->cs->words->home[__builtin_ctzll(ask(m, CPU_HOME, region, -1))]};
     const CpuObject *o = &m->h->object[region];
@@ -233,6 +241,7 @@ static Storage storage_of(const Make *m, int region, int window) {
     if (s.home == HOME_STACK && !fits_stack(o->extent, &s)) s.home = HOME_AUTO;
     bool as_given = layout == CPU_LAYOUT_GIVEN || (o->storage && !o->storage->ndims && !s.ndims);
     s.align = as_given ? o->storage->align : s.ndims ? LIMIT_ALIGN : 0;
+    s.swizzle = (int)number_of(m, m->cs->words->swizzle, region, 0);
     return s;
 }
 
@@ -361,8 +370,7 @@ static void set_stages(const Make *m, Storage *s, int window) {
     const Space *space = m->cs->space;
     if (words->by < 0) return;
     s->async = space_ask(space, m->c, words->by, window, -1) & ~1u;
-    int var = space_var(space, words->stages, window, -1, NULL);
-    int stages = (int)space_value(space, var, __builtin_ctzll(space_domain(space, m->c, var)));
+    int stages = (int)number_of(m, words->stages, window, 1);
     s->stages = stages > 1 ? stages : 0;
 }
 

@@ -60,6 +60,7 @@ const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc) {
                     .set = set,
                     .by = choice_named(desc, "by"),
                     .stages = choice_named(desc, "stages"),
+                    .swizzle = choice_named(desc, "swizzle"),
                     .splits = set_named(desc, "Splits"),
                     .split_partners = set_named(desc, "SplitPartners"),
                     .reader_splits = set_named(desc, "ReaderSplits"),

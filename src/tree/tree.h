@@ -116,6 +116,7 @@ typedef struct Buffer {
     int align;          // bytes; 0: the element's
     Place place;
     int bank_dim; // dimension spread over banks, or -1
+    int swizzle;  // of a GPU, in shared memory: 32, 64 or 128, see machine/bit_matrix.h; 0: none
     int stages;   // of a GPU: copied `stages` - 1 iterations ahead of its use; 0, 1: not ahead
     bool async;   // of a GPU: copied without passing through registers
     Tags tags;

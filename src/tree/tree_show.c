@@ -81,6 +81,7 @@ static void show_alloc(Show *s, const Buffer *b, int depth) {
     const char *home = home_name[b->home];
     text_printf(s->out, " %lld B%s%s", (long long)buffer_bytes(b), *home ? " " : "", home);
     if (b->align) text_printf(s->out, " align %d", b->align);
+    if (b->swizzle) text_printf(s->out, " swizzle %d", b->swizzle);
     end_line(s, NULL, depth);
 }
 

@@ -166,6 +166,13 @@ static Storage random_storage(Gen *x, int rank) {
         s.home = homes[below(x->g, 3)];
         s.align = 64;
     }
+    if (x->g->gpu && one_in(x->g, 2)) {
+        static const int swizzles[] = {0, 32, 64, 128};
+        s.home = HOME_SHARED;
+        s.swizzle = swizzles[below(x->g, 4)];
+        s.async = one_in(x->g, 2);
+        s.stages = s.async ? below(x->g, 4) : 0;
+    }
     return s;
 }
 
@@ -442,11 +449,24 @@ static bool drop_part(Arena *arena, SchedStmt *s, int *n) {
     OPTION(s->nprefetches, s->nprefetches = 0)
     OPTION(s->storage.ndims, s->storage.ndims = 0)
     OPTION(s->storage.align, (s->storage.align = 0, s->storage.home = HOME_AUTO))
+    OPTION(s->storage.swizzle, s->storage.swizzle = 0)
+    OPTION(s->storage.home == HOME_SHARED, s->storage = (Storage){.home = HOME_AUTO})
     OPTION(s->stage >= 0, s->stage = -1)
     OPTION(s->priority, s->priority = 0)
     OPTION(s->ncopies && s->copy->storage.ndims, {
         SchedCopy *c = arena_copy(arena, s->copy, sizeof *c);
         c->storage.ndims = 0;
+        s->copy = c;
+    })
+    OPTION(s->ncopies && s->copy->storage.swizzle, {
+        SchedCopy *c = arena_copy(arena, s->copy, sizeof *c);
+        c->storage.swizzle = 0;
+        s->copy = c;
+    })
+    OPTION(s->ncopies && s->copy->storage.async, {
+        SchedCopy *c = arena_copy(arena, s->copy, sizeof *c);
+        c->storage.async = false;
+        c->storage.stages = 0;
         s->copy = c;
     })
     OPTION(s->nontemporal || s->accumulators || s->unroll_limit || s->grain,

@@ -81,8 +81,9 @@ Tree *pair_lower(Lab *lab, const Program *p, const Schedule *s, uint64_t seed) {
     return t && seed % 4 == 3 ? jit_bound_loops(t) : t;
 }
 
-const Schedule *pair_schedule(Lab *lab, const Program *p, uint64_t seed, GenSched *g, Tree **tree) {
-    *g = (GenSched){.state = seed};
+static const Schedule *draw_schedule(Lab *lab, const Program *p, uint64_t seed, bool gpu,
+                                     GenSched *g, Tree **tree) {
+    *g = (GenSched){.state = seed, .gpu = gpu};
     const Schedule *s = gen_schedule(g, &lab->arena, p);
     *tree = pair_lower(lab, p, s, seed);
     if (*tree) return s;
@@ -90,4 +91,13 @@ const Schedule *pair_schedule(Lab *lab, const Program *p, uint64_t seed, GenSche
     s = gen_schedule(g, &lab->arena, p);
     *tree = pair_lower(lab, p, s, seed);
     return s;
+}
+
+const Schedule *pair_schedule(Lab *lab, const Program *p, uint64_t seed, GenSched *g, Tree **tree) {
+    return draw_schedule(lab, p, seed, false, g, tree);
+}
+
+const Schedule *pair_gpu_schedule(Lab *lab, const Program *p, uint64_t seed, GenSched *g,
+                                  Tree **tree) {
+    return draw_schedule(lab, p, seed, true, g, tree);
 }

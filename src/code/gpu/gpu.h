@@ -24,6 +24,7 @@
 #define LW_CODE_GPU_GPU_H
 
 #include "base/diag.h"
+#include "machine/bit_matrix.h"
 #include "tree/tree.h"
 
 typedef enum GpuAxis {
@@ -66,6 +67,7 @@ typedef struct GpuBuffer {
     unsigned slices; // in shared memory, threads that differ in these axes have their own copies
     int stages; // its first dimension: the stages that asynchronous copies fill in advance; 0: none
     const int64_t *stride; // bytes, per dimension
+    Swizzle swizzle;       // shared memory: of offsets from its start
 } GpuBuffer;
 
 typedef enum GpuKind {
@@ -132,6 +134,10 @@ GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *dia
 void gpu_place(GpuProgram *g, GpuKernel *k);
 // gpu_barrier.c: inserts barriers into the body.
 void gpu_barriers(GpuProgram *g, GpuKernel *k);
+
+// gpu_place.c: the swizzle of a buffer in shared memory; `first`: its first dimension that is not
+// the stages.
+Swizzle gpu_swizzle(const Buffer *b, int first);
 
 // gpu_nest.c: the source location of the first statement of a nest.
 Range gpu_range(const Tree *t, const Node *n);

@@ -238,14 +238,16 @@ GpuNode *map_node(Map *m, const Node *node) {
 
 // --- Trees -------------------------------------------------------------------------------------
 
-// Adds 16 bytes to the rows of shared tiles whose size is an even multiple of 16 bytes. Neighbours
-// of a column are then in different banks, and vectors stay aligned.
+// Adds 16 bytes to the rows of shared tiles without a swizzle whose size is an even multiple of 16
+// bytes. Neighbours of a column are then in different banks, and vectors stay aligned.
 static void pad_tiles(Arena *arena, Tree *t) {
     enum { PADDING = 16 };
     for (int i = t->nargs; i < t->buffers.n; i++) {
         Buffer *b = &t->buffers.at[i];
         int bytes = type_info[b->type].bytes, last = b->rank - 1;
-        if (b->home != HOME_SHARED || b->rank < 2 || bytes < 4 || b->stride[last] != 1) continue;
+        if (b->home != HOME_SHARED || b->swizzle || b->rank < 2 || bytes < 4 ||
+            b->stride[last] != 1)
+            continue;
         if (b->size[last] * bytes % (2 * PADDING) || b->size[last] == 0) continue;
         int64_t *stride = arena_new_n(arena, int64_t, b->rank), n = b->size[last] + PADDING / bytes;
         stride[last] = 1;

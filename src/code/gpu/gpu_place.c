@@ -256,6 +256,11 @@ static int64_t copies_of(const GpuKernel *k, const GpuBuffer *b) {
     return n;
 }
 
+Swizzle gpu_swizzle(const Buffer *b, int first) {
+    int64_t bytes = type_info[b->type].bytes;
+    return swizzle_of(b->swizzle, b->rank - first < 2 ? bytes : b->stride[b->rank - 2] * bytes);
+}
+
 static void into_scratch(GpuProgram *g, GpuKernel *k, GpuBuffer *b) {
     int64_t blocks = k->size[0] * k->size[1] * k->size[2];
     b->space = GPU_GLOBAL;
@@ -265,20 +270,27 @@ static void into_scratch(GpuProgram *g, GpuKernel *k, GpuBuffer *b) {
     g->scratch += up_to(b->block_bytes * blocks, 256);
 }
 
+// What a swizzle permutes belongs to one buffer.
+static void lay_out_shared(GpuProgram *g, GpuKernel *k, GpuBuffer *b, const Buffer *of) {
+    Swizzle z = gpu_swizzle(of, b->stages > 1);
+    int64_t unit = swizzle_unit(z), from = up_to(k->shared, unit), bytes = up_to(b->bytes, unit);
+    if (from + bytes * copies_of(k, b) > GPU_SHARED_MOST) {
+        into_scratch(g, k, b);
+        return;
+    }
+    b->swizzle = z;
+    b->bytes = bytes;
+    b->offset = from;
+    k->shared = from + bytes * copies_of(k, b);
+}
+
 static void lay_out(GpuProgram *g, GpuKernel *k, int i) {
     const Buffer *of = &g->tree->buffers.at[i];
     GpuBuffer *b = &k->buffer[i];
     b->bytes = up_to(set_strides(g, b, of), 16);
     if (i < g->tree->nargs || !b->used) return;
     switch (b->space) {
-    case GPU_SHARED:
-        if (k->shared + b->bytes * copies_of(k, b) > GPU_SHARED_MOST) {
-            into_scratch(g, k, b);
-            return;
-        }
-        b->offset = k->shared;
-        k->shared += b->bytes * copies_of(k, b);
-        break;
+    case GPU_SHARED: lay_out_shared(g, k, b, of); break;
     case GPU_LOCAL:
         b->offset = k->local;
         k->local += b->bytes;

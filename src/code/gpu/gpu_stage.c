@@ -67,7 +67,9 @@ void stage_add(Map *m, const Block *b, int loop, int stages) {
             whole = max_i64(whole, of->size[d] * of->stride[d]);
         }
         size[0] = stages;
-        stride[0] = ceil_div(whole, 4) * 4;
+        int64_t unit = swizzle_unit(gpu_swizzle(of, 0)) / type_info[of->type].bytes;
+        unit = max_i64(unit, 4);
+        stride[0] = ceil_div(whole, unit) * unit;
         of->size = size;
         of->stride = stride;
         of->rank++;

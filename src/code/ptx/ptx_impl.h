@@ -92,7 +92,7 @@ typedef struct KernelWriter {
     VEC(IdleGuard) idle;
     const Leaf *leaf;
     Opnd status, scratch_base;
-    bool checks, uses_local, uses_shared;
+    bool checks, uses_local, uses_shared, swizzles;
     bool straight;             // the code is straight-line and was scanned
     bool near;                 // angles are known to be small: MI_RESCUE is not needed
     int64_t shared;            // bytes of shared memory in use
@@ -132,6 +132,9 @@ Opnd moved(KernelWriter *w, Opnd o); // a copy in a new register that may be ove
 Opnd affine_value(KernelWriter *w, const Affine *a, bool wide);
 // base + rest; one register for each `key`.
 Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *rest);
+// The scope in which an affine is computed, and what is known there: values by any key.
+int affine_depth(const KernelWriter *w, const Affine *a);
+KnownAffine *known_find(KernelWriter *w, const Affine *a, bool wide, bool add);
 // Whether guards hold: no, yes, or only a test at run time can tell.
 typedef enum Answer { ANSWER_NO, ANSWER_YES, ANSWER_ASK } Answer;
 Answer guards_value(KernelWriter *w, const GpuNode *n, Opnd *pred);
@@ -170,6 +173,12 @@ Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant)
 Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp);
 const char *space_name(const KernelWriter *w, int buffer);
 void copy_vector(KernelWriter *w, const GpuNode *n);
+
+// --- ptx_swizzle.c -------------------------------------------------------------------------------
+Opnd swizzle_register(KernelWriter *w, Swizzle z, Opnd offset);
+// As address_of, in a buffer with a swizzle.
+Opnd swizzle_address(KernelWriter *w, int buffer, Opnd base, const Affine *rest, int64_t constant,
+                     int64_t *disp);
 
 // --- ptx_value.c ---------------------------------------------------------------------------------
 Opnd expr_value(KernelWriter *w, const Expr *e);

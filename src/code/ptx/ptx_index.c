@@ -39,7 +39,7 @@ void scope_close(KernelWriter *w) {
     known_drop(w, w->scope.n);
 }
 
-static KnownAffine *known_find(KernelWriter *w, const Affine *a, bool wide, bool add) {
+KnownAffine *known_find(KernelWriter *w, const Affine *a, bool wide, bool add) {
     if (2 * (w->known.n + 1) > w->known_cap) {
         w->known_cap = w->known_cap ? 2 * w->known_cap : 256;
         w->known_table = arena_new_n(w->arena, int, w->known_cap);
@@ -297,12 +297,18 @@ Opnd affine_value(KernelWriter *w, const Affine *a, bool wide) {
     return v;
 }
 
-Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *rest) {
+int affine_depth(const KernelWriter *w, const Affine *a) {
     int depth = 0;
-    bool unrolled = false, wide = base.class == REG_64;
+    bool unrolled = false;
+    look(w, a, &depth, &unrolled);
+    return depth;
+}
+
+Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *rest) {
+    bool wide = base.class == REG_64;
     KnownAffine *k = known_find(w, key, wide, false);
     if (k) return k->value;
-    look(w, rest, &depth, &unrolled);
+    int depth = affine_depth(w, rest);
     Text *out = w->out;
     Opnd r = affine_value(w, rest, false);
     w->out = &w->scope.at[depth]->head;

@@ -230,6 +230,8 @@ static Opnd base_of(KernelWriter *w, int buffer) {
 // register is computed with the index arithmetic of `rest`; elements close to each other share it.
 Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
     Opnd base = base_of(w, buffer);
+    if (place_of(w, buffer)->swizzle.bits)
+        return swizzle_address(w, buffer, base, rest, constant, disp);
     *disp = constant;
     if (constant < -OFFSETS || constant >= OFFSETS) {
         *disp = floor_mod(constant, OFFSETS);
@@ -405,7 +407,8 @@ static Opnd hard_address(KernelWriter *w, const Access *a) {
     Opnd base = base_of(w, a->tensor);
     if (sum.literal) sum = moved(w, sum);
     if (base.class == REG_64) return NEW(w, REG_64, "add.s64", sum, base);
-    return NEW(w, REG_32, "add.s32", NEW(w, REG_32, "cvt.u32.u64", sum), base);
+    Opnd offset = swizzle_register(w, g->swizzle, NEW(w, REG_32, "cvt.u32.u64", sum));
+    return NEW(w, REG_32, "add.s32", offset, base);
 }
 
 static bool is_empty(const KernelWriter *w, const Access *a) {

@@ -166,7 +166,7 @@ static void print_entry(const KernelWriter *w, Text *out) {
 
 typedef struct PtxModule {
     Text kernels;
-    bool shared, checks;
+    bool shared, swizzles, checks;
 } PtxModule;
 
 // PTX compilers treat each register separately; a text with more registers than this takes minutes
@@ -188,6 +188,7 @@ static bool kernel_write(PtxModule *u, KernelWriter *w, PtxLaunch *launch) {
     if (too_long(w)) return false;
     print_entry(w, &u->kernels);
     u->shared |= w->uses_shared;
+    u->swizzles |= w->swizzles;
     u->checks |= w->checks;
     *launch = (PtxLaunch){.name = w->k->name, .shared = (unsigned)w->shared};
     for (int a = 0; a < 3; a++) launch->grid[a] = (unsigned)w->k->size[a];
@@ -228,7 +229,8 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
     // The first version that supports the target.
     const char *version = sm < 90 ? "7.0" : sm < 100 ? "7.8" : "8.6";
     text_printf(&text, ".version %s\n.target sm_%d\n.address_size 64\n", version, sm);
-    if (u.shared) text_add(&text, "\n.extern .shared .align 16 .b8 smem[];\n");
+    if (u.shared)
+        text_printf(&text, "\n.extern .shared .align %d .b8 smem[];\n", u.swizzles ? 128 : 16);
     text_add_n(&text, text_str(&u.kernels), u.kernels.len);
     *out = (PtxCode){.name = g->name,
                      .text = text_str(&text),

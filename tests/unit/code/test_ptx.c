@@ -215,6 +215,60 @@ TEST(kernels_have_no_bank_conflicts) {
     }
 }
 
+static const char halves[] =
+    "program halves(M, N, K) { input A: f16[M, K] input B: f16[N, K] output C: f32[M, N]\n"
+    "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! f32(A[m, k])*f32(B[n, k]) }";
+static const char bytes[] = "program bytes(M, N) { input X: i8[M, N] output Y: i8[N, M]\n"
+                            "Y: for j in 0:N, i in 0:M  Y[j, i] = X[i, j] }";
+static const char dots[] = "program dots(M, N, K) { input A: f32[M, K] input B: f32[N, K] output "
+                           "C: f32[M, N]\nC: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, "
+                           "k]*B[n, k] }";
+
+// Wavefronts without and with `swizzle 128` on every copy: the first numbers are what was counted.
+TEST(swizzles_remove_bank_conflicts) {
+    static const struct {
+        const char *text;
+        int64_t sizes[3];
+        const char *schedule; // with %s where the word stands
+        int64_t plain, swizzled;
+    } cases[] = {
+        {halves,
+         {128, 128, 128},
+         "C: m/16:grid.y n/32:grid.x k/64 k/16:warp k m/8:lane n%%8:lane m/4:lane n%%4:lane m n\n"
+         "    copy A at k/64 place shared%s\n    copy B at k/64 place shared%s\n",
+         209920,
+         62464},
+        {bytes,
+         {128, 128},
+         "Y: j/32:grid.y i/32:grid.x j/4:thread.y i:thread.x j\n"
+         "    copy X at i/32 place shared%s\n",
+         4224,
+         2176},
+        {dots, // padding and swizzle have none
+         {64, 128, 64},
+         "C: m/64:grid.y n/128:grid.x k/32 k/16:thread.z m/8:thread.y k n%%8:thread.x m n\n"
+         "    copy A at k/32 place shared%s stages 2 by async\n"
+         "    copy B at k/32 place shared%s stages 2 by async\n",
+         4992,
+         4992},
+        {transpose,
+         {128, 96},
+         "Y: j/32:grid.y i/32:grid.x j/4:thread.y i:thread.x j\n"
+         "    copy X at i/32 place shared%s\n",
+         768,
+         768},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int z = 0; z < 2; z++) {
+            char schedule[512];
+            const char *word = z ? " swizzle 128" : "";
+            snprintf(schedule, sizeof schedule, cases[i].schedule, word, word);
+            DeviceCounts c = counts_of(cases[i].text, cases[i].sizes, schedule);
+            int64_t want = z ? cases[i].swizzled : cases[i].plain;
+            if (!CHECK_INT_EQ(c.shared_wavefronts, want)) printf("case %zu\n", i);
+        }
+}
+
 // --- Functions ---------------------------------------------------------------------------------
 
 // Numbers of every size, and special ones.

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static GpuLab lab_gpu;
-static int64_t declined;
+static int64_t declined, swizzled, staged;
 
 static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
 
@@ -36,11 +36,20 @@ static const char *pair_fault(Lab *lab, const Program *p, const Schedule *s, uin
     return t ? difference(lab, p, t, seed) : NULL;
 }
 
+static void count_storage(const Storage *s) {
+    swizzled += s->swizzle > 0;
+    staged += s->stages > 1;
+}
+
 static bool try_pair(Lab *lab, const Program *p, uint64_t seed) {
     GenSched g;
     Tree *t;
-    const Schedule *s = pair_schedule(lab, p, seed, &g, &t);
+    const Schedule *s = pair_gpu_schedule(lab, p, seed, &g, &t);
     if (!CHECK(t)) return false;
+    for (int i = 0; s && i < s->nstmts; i++) {
+        count_storage(&s->stmt[i]->storage);
+        for (int k = 0; k < s->stmt[i]->ncopies; k++) count_storage(&s->stmt[i]->copy[k].storage);
+    }
     if (getenv("LW_FUZZ_VERBOSE")) {
         printf("seed %llu\n%s\n%s\n", (unsigned long long)seed, lab_text(lab, p),
                shrink_schedule_text(lab, s));
@@ -84,9 +93,11 @@ static int64_t try_programs(PairProgram *make, int64_t rounds, Trial *trial) {
 
 static void run_all(PairProgram *make, int64_t rounds, Trial *trial) {
     if (!CHECK(gpulab_open(&lab_gpu))) return;
-    declined = 0;
+    declined = swizzled = staged = 0;
     int64_t n = try_programs(make, rounds, trial);
-    printf("%lld pairs, %lld declined\n", (long long)n, (long long)declined);
+    printf("%lld pairs, %lld declined; %lld buffers are swizzled, %lld staged\n", (long long)n,
+           (long long)declined, (long long)swizzled, (long long)staged);
+    CHECK(trial != try_pair || n < 150 || (swizzled && staged));
     CHECK(declined * 20 <= n); // functions that GPUs do not have
     gpulab_close(&lab_gpu);
 }
@@ -110,7 +121,7 @@ static bool assembles(Lab *lab, const Program *p, uint64_t seed, bool chosen) {
     PtxOptions o = {.sm = seed % 2 ? 80 : 90};
     char why[4096];
     const Schedule *s =
-        chosen ? choose_gpu(&lab->arena, p, NULL) : pair_schedule(lab, p, seed, &g, &t);
+        chosen ? choose_gpu(&lab->arena, p, NULL) : pair_gpu_schedule(lab, p, seed, &g, &t);
     if (chosen) t = tree_lower(&lab->arena, p, s, &lab->diags);
     if (!CHECK(t)) return false;
     if (!ptx_make(&lab->arena, t, "k", &o, &code, &lab->diags)) return true;

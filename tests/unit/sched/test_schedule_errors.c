@@ -36,6 +36,8 @@ static const Case cases[] = {
     {"C: m:x\n", "1:6: error: no mark 'x': expected p, u, v, any, warp, lane, grid.x to thread.z"},
     {"C: m\n    fly\n", "2:5: error: no option 'fly'"},
     {"C: m\n    align 3\n", "2:11: error: an alignment must be a power of two"},
+    {"T: m\n    swizzle 16\n", "2:13: error: expected '32', '64' or '128', found '16'"},
+    {"T: m\n    swizzle 64\n    swizzle 32\n", "3:5: error: option 'swizzle' is given twice"},
     {"C: m\n    layout m\n", "2:12: error: expected '(', found 'm'"},
     {"C: m\n    layout (0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0)\n",
      "2:13: error: too many dimensions in a layout"},

@@ -19,7 +19,7 @@ static GpuLab gpu;
 
 typedef struct Totals {
     int64_t programs, full, dead, declined, apart;
-    int64_t blocks, threads, shared, async, staged, parts, merged, interleaved;
+    int64_t blocks, threads, shared, async, staged, parts, merged, interleaved, swizzled;
 } Totals;
 
 static void count(const Schedule *s, Totals *t) {
@@ -36,6 +36,7 @@ static void count(const Schedule *s, Totals *t) {
             t->shared += x->copy[k].storage.home == HOME_SHARED;
             t->async += x->copy[k].storage.async;
             t->staged += x->copy[k].storage.stages > 1;
+            t->swizzled += x->copy[k].storage.swizzle > 0;
         }
     }
 }
@@ -108,13 +109,13 @@ static void candidates_of(PairProgram *make, int64_t rounds) {
     gpulab_close(&gpu);
     printf(
         "%lld programs, %lld candidates, %lld dead ends, %lld declined; blocks %lld threads %lld "
-        "shared %lld async %lld staged %lld parts %lld interleaved %lld\n",
+        "shared %lld async %lld staged %lld swizzled %lld parts %lld interleaved %lld\n",
         (long long)t.programs, (long long)t.full, (long long)t.dead, (long long)t.declined,
         (long long)t.blocks, (long long)t.threads, (long long)t.shared, (long long)t.async,
-        (long long)t.staged, (long long)t.parts, (long long)t.interleaved);
+        (long long)t.staged, (long long)t.swizzled, (long long)t.parts, (long long)t.interleaved);
     CHECK(t.dead * 3 < t.full || !ok);
     CHECK(t.declined * 20 <= t.full || !ok); // functions that GPUs do not have
-    CHECK(n < 50 || (t.blocks && t.threads && t.shared && t.parts) || !ok);
+    CHECK(n < 50 || (t.blocks && t.threads && t.shared && t.swizzled && t.parts) || !ok);
     CHECK(n < 1000 || (t.async && t.staged) || !ok); // about one candidate in fifty
 }
 
@@ -327,6 +328,10 @@ TEST(chosen_schedules_are_candidates) {
          "    C: for m in 0:M, n in 0:N  C[m, n] = A[m, n] - S[m]\n}\n",
          "rows",
          {300, 1000, 1}},
+        {"program bytes(M, N, K) { input A: i8[M, N] output C: i8[N, M]\n"
+         "    C: for n in 0:N, m in 0:M  C[n, m] = A[m, n]\n}\n",
+         "swizzled",
+         {256, 128, 1}},
         {"program turn(M, N, K) { input A: f32[M, N] output C: f32[N, M]\n"
          "    C: for n in 0:N, m in 0:M  C[n, m] = A[m, n]\n}\n",
          "turn",
