@@ -11,7 +11,7 @@ static char *room(Text *t, size_t more) {
     if (t->len + more + 1 > t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 128;
         while (cap < t->len + more + 1) cap *= 2;
-        char *s = arena_alloc(t->arena, cap);
+        char *s = arena_raw(t->arena, cap);
         if (t->len) memcpy(s, t->s, t->len);
         t->s = s;
         t->cap = cap;

@@ -479,6 +479,10 @@ const Affine *affine_subst(Exprs *x, const Affine *a, const Subst *s) {
     bool touched = s->import || (s->iters && a->has_iter) || (s->params && a->has_param) ||
                    (s->map && a->has_read);
     if (!touched) return a;
+    if (a->n == 1 && a->constant == 0 && a->term[0].coef == 1) { // most are one atom
+        const Affine *to = subst_atom(x, a->term[0].atom, s);
+        return to ? to : a;
+    }
     Sum sum;
     sum_init(&sum, a->constant);
     for (int i = 0; i < a->n; i++) {
