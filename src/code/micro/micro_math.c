@@ -96,8 +96,14 @@ static int times_power(const Calc *c, int y, const Power *p) {
     return mul(c, mul(c, y, shift(c, MOP_SHL, half, c->mant)), shift(c, MOP_SHL, rest, c->mant));
 }
 
-// The same where x was clamped to `low` because the result is 0 from there on: 0 times a power,
-// because making a 0 out of a product that is too small takes the processor a hundred cycles.
+// The same where 2ⁿ is a normal number.
+static int times_normal(const Calc *c, int y, const Power *p) {
+    if (c->machine->has_exponents) return op2(c, MOP_SCALE, y, p->n);
+    return mul(c, y, shift(c, MOP_SHL, bits2(c, OP_SUB, p->raw, word(c, c->bias)), c->mant));
+}
+
+// Like times_power, where x was clamped to `low` because the result is 0 from there on: 0 times a
+// power, because a product that is too small and rounds to 0 takes a processor a hundred cycles.
 static int times_power_from(const Calc *c, int y, const Power *p, int x, double low) {
     return times_power(c, choose(c, OP_LE, x, num(c, low), num(c, 0), y), p);
 }
@@ -108,10 +114,10 @@ static int exp_rest(const Calc *c, int r) {
     return add(c, fma3(c, mul(c, r, r), q, r), num(c, 1));
 }
 
-// eˣ for -2^mant < x·log2(e) where 2ⁿ is in reach of times_power.
+// eˣ where 2ⁿ is a normal number.
 static int exp_inside(const Calc *c, int x) {
     Power p = reduce_exp(c, x);
-    return times_power(c, exp_rest(c, p.r), &p);
+    return times_normal(c, exp_rest(c, p.r), &p);
 }
 
 // Beyond these, eˣ is infinite or rounds to 0.
@@ -188,7 +194,7 @@ static int do_tanh(const Calc *c, int x) {
         return signed_as(c, divide(c, t, add(c, t, num(c, 2))), x);
     }
     int e = add(c, exp_inside(c, add(c, a, a)), num(c, 1));
-    int high = add(c, divide(c, num(c, -2), e), num(c, 1)), z = mul(c, a, a);
+    int high = fma3(c, divide(c, num(c, 1), e), num(c, -2), num(c, 1)), z = mul(c, a, a);
     int low = fma3(c, mul(c, POLY(c, z, tanh_f32), z), a, a);
     return signed_as(c, choose(c, OP_LT, a, num(c, 0.625), low, high), x);
 }
@@ -395,9 +401,7 @@ static int pow_wide(const Calc *c, int x, int y) {
     int t = at_least(c, at_most(c, mul(c, y, g), 130), -160);
     Power p = reduce(c, t, 1, 1, 0);
     int z = fma3(c, p.r, POLY(c, p.r, exp2_near), num(c, 1));
-    if (c->machine->has_exponents) return op2(c, MOP_SCALE, z, p.n);
-    int scale = shift(c, MOP_SHL, bits2(c, OP_SUB, p.raw, word(c, c->bias)), c->mant);
-    return mul(c, z, scale);
+    return times_normal(c, z, &p);
 }
 
 static int pow_lanes(const Calc *c, const Calc *half, int x, int y) {

@@ -27,9 +27,28 @@ static Opnd micro_compare(KernelWriter *w, ExprOp op, Type from, Opnd a, Opnd b)
     return operation(w, op, from, (Opnd[]){func_register(w, a), b});
 }
 
+// Is it 1/x of a function whose quotients are normal numbers? sigmoid divides by 1 to 2, tanh by 2
+// to 2^30.
+static bool is_inverse(const KernelWriter *w, const Micro *m, const Opnd *v) {
+    return w->normal && m->op == OP_DIV && m->type == TYPE_F32 && v[0].literal &&
+           v[0].bits == 0x3f800000u;
+}
+
+static bool divides_normal(ExprOp op) { return op == OP_TANH || op == OP_SIGMOID; }
+
+// What rcp.rn does to such numbers, without its test for others: an estimate and a step of Newton's
+// method, r + r·(1 - x·r).
+static Opnd inverse(KernelWriter *w, Opnd x) {
+    Opnd one = lit_value(TYPE_F32, (Value){.f = 1});
+    Opnd r = NEW(w, REG_32, "rcp.approx.ftz.f32", x), minus = NEW(w, REG_32, "neg.f32", r);
+    Opnd rest = NEW(w, REG_32, "fma.rn.f32", x, minus, one);
+    return NEW(w, REG_32, "fma.rn.f32", r, rest, r);
+}
+
 static Opnd micro_op(KernelWriter *w, const Micro *m, const Opnd *v) {
     RegClass c = sized_class(m->type);
     bool wide = c == REG_64;
+    if (is_inverse(w, m, v)) return inverse(w, func_register(w, v[1]));
     switch ((int)m->op) {
     case MOP_LESSER:
     case MOP_GREATER: {
@@ -101,12 +120,14 @@ Opnd func_expand(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
     int result = math_expand(&seg, &plain, op, type, 1, arg);
     val = arena_new_n(w->arena, Opnd, seg.vals.n);
     for (int i = 0; i < n; i++) val[arg[i]] = args[i];
+    w->normal = divides_normal(op);
     for (int i = 0; i < seg.micros.n; i++) {
         const Micro *m = &seg.micros.at[i];
         Opnd v[4];
         for (int k = 0; k < m->nargs; k++) v[k] = val[m->arg[k]];
         if (m->dst >= 0) val[m->dst] = micro_value(w, m, v);
     }
+    w->normal = false;
     return val[result];
 }
 
