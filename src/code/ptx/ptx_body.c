@@ -362,7 +362,7 @@ static void inside(KernelWriter *w, const GpuNode *n) {
     case GPU_LEAF: leaf_emit(w, n); break;
     case GPU_REDUCE: reduce_emit(w, n); break;
     case GPU_BARRIER:
-        memory_flush(w);
+        memory_sync(w);
         line(w, "bar.sync 0;");
         break;
     case GPU_COMMIT: line(w, "cp.async.commit_group;"); break;

@@ -21,6 +21,8 @@ typedef struct Opnd {
 typedef struct AccessPlan {
     const Access *access;
     bool hard;          // the address has run-time checks or subscripts that are read from memory
+    int row;            // hard: of a row whose address is computed once (ptx_row.c), or -1
+    const Affine *soft; // of a row: bytes from its start, in terms of indices in registers
     const Affine *rest; // in bytes, in terms of indices that are in registers
     int64_t constant;
     int nterms;
@@ -41,6 +43,17 @@ typedef struct Held {
     bool dirty, pinned, dead;
     int align;
 } Held;
+
+// A row of a table: subscripts that are checked or read from memory choose it (ptx_row.c).
+typedef struct TableRow {
+    int buffer;
+    const Affine **sub; // per dimension; NULL: it does not choose the row
+    unsigned checked;   // dimensions that are compared with their sizes
+    bool open;          // straight-line code has computed its address
+    Opnd address;
+    const Affine *soft; // the last distance from its start that was computed
+    Opnd at;
+} TableRow;
 
 // A guard of a node that need not be tested (ptx_idle.c).
 typedef struct IdleGuard {
@@ -88,6 +101,7 @@ typedef struct KernelWriter {
     int *wanted_table, wanted_cap;
     Numbers plan_of;
     VEC(AccessPlan) plans;
+    VEC(TableRow) row;
     VEC(const Affine *) assumed; // guards that hold here
     VEC(IdleGuard) idle;
     const Leaf *leaf;
@@ -95,6 +109,7 @@ typedef struct KernelWriter {
     bool checks, uses_local, uses_shared, swizzles;
     bool straight;             // the code is straight-line and was scanned
     bool near;                 // angles are known to be small: MI_RESCUE is not needed
+    bool normal;               // quotients are known to be normal numbers
     int64_t shared;            // bytes of shared memory in use
     int serial;                // number of surrounding serial loops
     bool fetching;             // operands are loaded one iteration ahead
@@ -158,6 +173,9 @@ void element_put(KernelWriter *w, int buffer, Opnd address, int64_t disp, Opnd v
 void loc_drop(KernelWriter *w, Held *l);
 void plans_clear(KernelWriter *w);  // call it when the ranges of indices change
 void memory_flush(KernelWriter *w); // stores dirty elements, and forgets all that are not pinned
+// The same where threads meet, in code that all of them run: elements of buffers that the kernel
+// does not write stay known.
+void memory_sync(KernelWriter *w);
 // Stores the dirty elements of a buffer, but still knows their values.
 void memory_store(KernelWriter *w, int buffer);
 // Before an element with this `rest` is read or written: stores the dirty elements of the buffer
@@ -172,6 +190,14 @@ Held *loc_find(KernelWriter *w, int buffer, const Affine *rest, int64_t constant
 Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant);
 Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp);
 const char *space_name(const KernelWriter *w, int buffer);
+bool needs_check(const KernelWriter *w, const Affine *sub, int64_t size);
+bool mentions_unrolled(const KernelWriter *w, const Affine *a);
+void divide_terms(KernelWriter *w, AccessPlan *p, const Affine *sum);
+// base + the subscripts of the given dimensions, compared with sizes where that is needed.
+Opnd checked_address(KernelWriter *w, const Access *a, unsigned dims, Opnd base);
+Opnd base_of(KernelWriter *w, int buffer);
+// The offset of an instruction; what it has no room for is added to `rest`.
+const Affine *near_offset(KernelWriter *w, const Affine *rest, int64_t constant, int64_t *disp);
 void copy_vector(KernelWriter *w, const GpuNode *n);
 
 // --- ptx_swizzle.c -------------------------------------------------------------------------------
@@ -179,6 +205,12 @@ Opnd swizzle_register(KernelWriter *w, Swizzle z, Opnd offset);
 // As address_of, in a buffer with a swizzle.
 Opnd swizzle_address(KernelWriter *w, int buffer, Opnd base, const Affine *rest, int64_t constant,
                      int64_t *disp);
+
+// --- ptx_row.c -----------------------------------------------------------------------------------
+// Plans a hard access whose row is computed once; false: it has no such row.
+bool row_plan(KernelWriter *w, const Access *a, AccessPlan *p);
+Opnd row_address(KernelWriter *w, const AccessPlan *p, int64_t constant, int64_t *disp);
+void rows_close(KernelWriter *w); // the straight-line code ends
 
 // --- ptx_value.c ---------------------------------------------------------------------------------
 Opnd expr_value(KernelWriter *w, const Expr *e);

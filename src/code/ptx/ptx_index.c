@@ -207,7 +207,7 @@ static Opnd sum_of_reads(KernelWriter *w, const Affine *a) {
     Term iter[AFFINE_MAX_TERMS];
     int n = 0;
     bool checked = w->leaf && !w->leaf->unchecked;
-    Opnd sum = NEW(w, REG_64, "mov.b64", lit(REG_64, 0));
+    Opnd sum = lit(REG_64, 0);
     for (int i = 0; i < a->n; i++) {
         const Term *t = &a->term[i];
         if (t->atom->kind == ATOM_ITER) {
@@ -215,6 +215,11 @@ static Opnd sum_of_reads(KernelWriter *w, const Affine *a) {
             continue;
         }
         Opnd v = widened(w, atom_value(w, t->atom, true));
+        if (sum.literal && t->coef == 1) { // the first, as it is
+            sum = v;
+            continue;
+        }
+        if (sum.literal) sum = moved(w, sum);
         sum = checked ? sum_checked(w, sum, t->coef, v)
                       : NEW(w, REG_64, "mad.lo.s64", v, lit(REG_64, (uint64_t)t->coef), sum);
     }

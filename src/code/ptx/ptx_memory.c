@@ -12,8 +12,6 @@
 
 #include <stdlib.h>
 
-enum { OFFSETS = 1 << 23 }; // an offset is in -OFFSETS ... OFFSETS - 1
-
 static const GpuBuffer *place_of(const KernelWriter *w, int buffer) {
     return &w->k->buffer[buffer];
 }
@@ -26,12 +24,14 @@ static int bytes_of(const KernelWriter *w, int buffer) {
 
 // --- Address plans -----------------------------------------------------------------------------
 
-static bool mentions_unrolled(const KernelWriter *w, const Affine *a) {
+bool mentions_unrolled(const KernelWriter *w, const Affine *a) {
     for (int i = 0; i < a->n; i++) {
         const Atom *t = a->term[i].atom;
         if (t->kind == ATOM_ITER && w->unrolled[t->index]) return true;
         if (t->a && mentions_unrolled(w, t->a)) return true;
         if (t->b && mentions_unrolled(w, t->b)) return true;
+        for (int d = 0; t->kind == ATOM_READ && d < t->read->rank; d++)
+            if (mentions_unrolled(w, t->read->sub[d])) return true;
     }
     return false;
 }
@@ -60,7 +60,7 @@ static const Affine *own_part(const KernelWriter *w, const GpuBuffer *b) {
     return sum;
 }
 
-static bool needs_check(const KernelWriter *w, const Affine *sub, int64_t size) {
+bool needs_check(const KernelWriter *w, const Affine *sub, int64_t size) {
     const Leaf *leaf = w->leaf;
     if (!leaf || leaf->unchecked) return false;
     if (sub->has_read) return true;
@@ -78,7 +78,7 @@ static bool access_checks(const KernelWriter *w, const Access *a) {
     return false;
 }
 
-static void divide_terms(KernelWriter *w, AccessPlan *p, const Affine *sum) {
+void divide_terms(KernelWriter *w, AccessPlan *p, const Affine *sum) {
     Term rest[AFFINE_MAX_TERMS];
     struct UnrolledTerm *term = arena_new_n(w->arena, struct UnrolledTerm, sum->n);
     int n = 0;
@@ -104,7 +104,10 @@ const AccessPlan *access_plan(KernelWriter *w, const Access *a) {
     int known = numbers_get(&w->plan_of, a);
     if (known >= 0) return &w->plans.at[known];
     const GpuBuffer *b = place_of(w, a->tensor);
-    AccessPlan p = {.access = a, .hard = a->has_read || access_checks(w, a)};
+    AccessPlan p = {.access = a, .hard = a->has_read || access_checks(w, a), .row = -1};
+    bool row = p.hard && row_plan(w, a, &p);
+    if (row && p.row < 0) // its row is another one for each value of an unrolled loop
+        return access_plan(w, access_substitute(w->x, a, w->fixed, NULL, NULL, NULL));
     if (!p.hard) {
         const Affine *sum = own_part(w, b);
         for (int d = 0; d < a->rank; d++)
@@ -169,7 +172,7 @@ Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant)
 
 void memory_want(KernelWriter *w, const Access *a) {
     const AccessPlan *p = access_plan(w, a);
-    if (p->hard || place_of(w, a->tensor)->space == GPU_REGISTER) return;
+    if ((p->hard && p->row < 0) || place_of(w, a->tensor)->space == GPU_REGISTER) return;
     int64_t c = plan_constant(w, p);
     if (2 * (w->wanted.n + 2) > w->wanted_cap)
         table_rebuild(w, &w->wanted_table, &w->wanted_cap, w->wanted.at, w->wanted.n);
@@ -197,7 +200,7 @@ const char *space_name(const KernelWriter *w, int buffer) {
     return name[place_of(w, buffer)->space];
 }
 
-static Opnd base_of(KernelWriter *w, int buffer) {
+Opnd base_of(KernelWriter *w, int buffer) {
     Opnd *b = &w->base[buffer];
     if (b->reg >= 0) return *b;
     Text *out = w->out;
@@ -226,17 +229,21 @@ static Opnd base_of(KernelWriter *w, int buffer) {
     return *b;
 }
 
+const Affine *near_offset(KernelWriter *w, const Affine *rest, int64_t constant, int64_t *disp) {
+    enum { OFFSETS = 1 << 23 }; // an offset is in -OFFSETS ... OFFSETS - 1
+    *disp = constant;
+    if (constant >= -OFFSETS && constant < OFFSETS) return rest;
+    *disp = floor_mod(constant, OFFSETS);
+    return affine_add_const(w->x, rest, constant - *disp);
+}
+
 // base + rest in a register, and in *disp an offset that fits the 24 bits of an instruction. The
 // register is computed with the index arithmetic of `rest`; elements close to each other share it.
 Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
     Opnd base = base_of(w, buffer);
     if (place_of(w, buffer)->swizzle.bits)
         return swizzle_address(w, buffer, base, rest, constant, disp);
-    *disp = constant;
-    if (constant < -OFFSETS || constant >= OFFSETS) {
-        *disp = floor_mod(constant, OFFSETS);
-        rest = affine_add_const(w->x, rest, constant - *disp);
-    }
+    rest = near_offset(w, rest, constant, disp);
     if (affine_is(rest, 0)) return base;
     // One register per buffer and affine expression. The key is the expression plus an index that
     // stands for the buffer.
@@ -386,13 +393,11 @@ void element_put(KernelWriter *w, int buffer, Opnd address, int64_t disp, Opnd v
     access_text(w, 1, &raw, address, disp, false, buffer);
 }
 
-// The address of an access with checked or data-dependent subscripts.
-static Opnd hard_address(KernelWriter *w, const Access *a) {
+Opnd checked_address(KernelWriter *w, const Access *a, unsigned dims, Opnd sum) {
     const Buffer *b = &w->t->buffers.at[a->tensor];
     const GpuBuffer *g = place_of(w, a->tensor);
-    Opnd sum = affine_value(w, own_part(w, g), true);
-    if (sum.class == REG_32) sum = NEW(w, REG_64, "cvt.s64.s32", sum);
     for (int d = 0; d < a->rank; d++) {
+        if (!(dims >> d & 1)) continue;
         Opnd v = affine_value(w, a->sub[d], true);
         if (v.class == REG_32) v = NEW(w, REG_64, "cvt.s64.s32", v);
         if (needs_check(w, a->sub[d], b->size[d])) {
@@ -404,6 +409,15 @@ static Opnd hard_address(KernelWriter *w, const Access *a) {
         sum = NEW(w, REG_64, "mad.lo.s64", v, lit(REG_64, (uint64_t)g->stride[d]),
                   sum.literal ? moved(w, sum) : sum);
     }
+    return sum;
+}
+
+// The address of an access with checked or data-dependent subscripts.
+static Opnd hard_address(KernelWriter *w, const Access *a) {
+    const GpuBuffer *g = place_of(w, a->tensor);
+    Opnd sum = affine_value(w, own_part(w, g), true);
+    if (sum.class == REG_32) sum = NEW(w, REG_64, "cvt.s64.s32", sum);
+    sum = checked_address(w, a, ~0u, sum);
     Opnd base = base_of(w, a->tensor);
     if (sum.literal) sum = moved(w, sum);
     if (base.class == REG_64) return NEW(w, REG_64, "add.s64", sum, base);
@@ -431,7 +445,7 @@ Opnd element_load(KernelWriter *w, const Access *a) {
     }
     if (place_of(w, a->tensor)->space == GPU_REGISTER) return register_element(w, a);
     const AccessPlan *p = access_plan(w, a);
-    if (p->hard) {
+    if (p->hard && p->row < 0) {
         memory_settle(w, a->tensor, NULL, false);
         return element_at(w, a->tensor, hard_address(w, a), 0);
     }
@@ -440,7 +454,8 @@ Opnd element_load(KernelWriter *w, const Access *a) {
     if (l) return l->value;
     memory_settle(w, a->tensor, p->rest, false);
     int n = load_width(w, p, c, &first), size = bytes_of(w, a->tensor);
-    Opnd address = address_of(w, a->tensor, p->rest, first, &disp), raw[4] = {0};
+    Opnd raw[4] = {0}, address = p->hard ? row_address(w, p, first, &disp)
+                                         : address_of(w, a->tensor, p->rest, first, &disp);
     for (int i = 0; i < n; i++) raw[i] = reg_new(w, raw_class(t));
     access_text(w, n, raw, address, disp, true, a->tensor);
     for (int i = 0; i < n; i++) {
@@ -529,18 +544,41 @@ static int store_run(KernelWriter *w, Held **at, int left) {
     return 1;
 }
 
-void memory_flush(KernelWriter *w) {
+static int store_dirty(KernelWriter *w) {
     VEC(Held *) dirty = {0};
     for (int i = 0; i < w->loc.n; i++)
         if (w->loc.at[i].dirty && !w->loc.at[i].pinned) vec_push(w->arena, &dirty, &w->loc.at[i]);
     if (dirty.n) qsort(dirty.at, (size_t)dirty.n, sizeof *dirty.at, by_place);
     for (int i = 0; i < dirty.n;) i += store_run(w, dirty.at + i, dirty.n - i);
-    int n = 0;
-    for (int i = 0; i < w->loc.n; i++)
-        if (w->loc.at[i].pinned) w->loc.at[n++] = w->loc.at[i];
-    if (n == w->loc.n && !dirty.n) return;
+    return dirty.n;
+}
+
+static bool is_constant(const KernelWriter *w, const Held *l) {
+    const GpuBuffer *b = place_of(w, l->buffer);
+    return b->space == GPU_GLOBAL && !b->written && l->buffer < w->t->nargs;
+}
+
+// Stores what is dirty, and forgets what is not pinned; constant elements too unless they are kept.
+static void flush(KernelWriter *w, bool keeps) {
+    int n = 0, stored = store_dirty(w);
+    rows_close(w);
+    for (int i = 0; i < w->loc.n; i++) {
+        const Held *l = &w->loc.at[i];
+        if (l->pinned || (keeps && is_constant(w, l))) w->loc.at[n++] = *l;
+    }
+    if (n == w->loc.n && !stored) return;
     w->loc.n = n;
     table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
+}
+
+void memory_flush(KernelWriter *w) { flush(w, false); }
+
+void memory_sync(KernelWriter *w) {
+    enum { MOST_KEPT = 64 }; // registers
+    int words = 0;
+    for (int i = 0; i < w->loc.n; i++)
+        if (is_constant(w, &w->loc.at[i])) words += w->loc.at[i].value.class == REG_64 ? 2 : 1;
+    flush(w, words <= MOST_KEPT);
 }
 
 void memory_store(KernelWriter *w, int buffer) {
@@ -552,6 +590,7 @@ void memory_store(KernelWriter *w, int buffer) {
 
 void memory_forget(KernelWriter *w, int from) {
     int n = from;
+    rows_close(w);
     for (int i = from; i < w->loc.n; i++)
         if (w->loc.at[i].pinned) w->loc.at[n++] = w->loc.at[i];
     if (n == w->loc.n) return;

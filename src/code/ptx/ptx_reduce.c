@@ -407,13 +407,13 @@ static void finish(KernelWriter *w, const GpuNode *n, void *user) {
         q->done = true;
         int end = label_new(w);
         if (there == ANSWER_ASK) {
-            memory_flush(w);
+            memory_sync(w);
             branch(w, pred, false, end);
         }
         Type t = w->t->buffers.at[q->buffer].type;
         Opnd old = element_load(w, n->leaf->write);
         element_store(w, n->leaf->write, combine(w, n->leaf->op, t, old, all->total[i]));
-        if (there == ANSWER_ASK) memory_flush(w);
+        if (there == ANSWER_ASK) memory_sync(w);
         label_put(w, end);
     }
 }
@@ -425,7 +425,7 @@ static void finish_on(KernelWriter *w, const GpuNode *n, Partials *all, unsigned
     all->first = axes;
     if (axes) branch(w, first_thread(w, axes), false, end);
     for_elements(w, n, &results, finish, all);
-    memory_flush(w);
+    memory_sync(w);
     label_put(w, end);
     for (int i = 0; i < all->at.n; i++)
         if (first_axes(w, all->at.at[i].leaf, all->meet) == axes) all->at.at[i].done = true;
@@ -433,7 +433,7 @@ static void finish_on(KernelWriter *w, const GpuNode *n, Partials *all, unsigned
 
 void reduce_emit(KernelWriter *w, const GpuNode *n) {
     Partials all = {.meet = n->meet};
-    memory_flush(w);
+    memory_sync(w);
     for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
         if (n->meet >> a & 1) vec_push(w->arena, &all.inner, w->g->hw + a);
     for (int i = 0; i < n->child.n; i++) find_inner(w, &all, n->child.at[i]);
@@ -451,7 +451,7 @@ void reduce_emit(KernelWriter *w, const GpuNode *n) {
         else
             loc_drop(w, l);
     }
-    memory_flush(w);
+    memory_sync(w);
     for (int i = 0; i < all.at.n; i++) // once for each set of axes
         if (!all.at.at[i].done) finish_on(w, n, &all, first_axes(w, all.at.at[i].leaf, n->meet));
 }
