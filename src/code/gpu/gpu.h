@@ -100,6 +100,7 @@ struct GpuNode {
     bool async;                // an asynchronous copy
     unsigned single; // bit set of thread axes: only thread 0 of each of them runs the leaf
     unsigned meet;   // GPU_REDUCE and the leaves below it: axes over which threads reduce together
+    const Expr *first; // such a leaf: the constant that its elements begin with; NULL: in memory
 };
 
 typedef struct GpuKernel {

@@ -3,7 +3,7 @@
 //   gpu_map.c    loops, leaves, allocations       gpu_kernel.c  kernels, their blocks and threads
 //   gpu_nest.c   questions about a nest           gpu_divide.c  nests divided among all threads
 //   gpu_stage.c  asynchronous copies              gpu_meet.c    reductions over threads
-//   gpu_edge.c   first and last iterations
+//   gpu_edge.c   first and last iterations        gpu_fresh.c   reductions without initial values
 #ifndef LW_CODE_GPU_GPU_IMPL_H
 #define LW_CODE_GPU_GPU_IMPL_H
 
@@ -91,6 +91,9 @@ GpuNode *stage_pipeline(Map *m, const Block *b, GpuNode *loop, int stages);
 
 // --- gpu_meet.c ----------------------------------------------------------------------------------
 GpuNode *meet_loop(Map *m, const Block *b); // NULL: no threads reduce together below
+
+// --- gpu_fresh.c ---------------------------------------------------------------------------------
+void gpu_fresh(Map *m); // removes initial values that reductions over threads need not read
 
 // --- gpu_divide.c --------------------------------------------------------------------------------
 // The leading independent loops of a nest.

@@ -182,6 +182,7 @@ static void map_kernel(Map *m, const Node *node, const char *name) {
     k->body = b && !m->marked ? map_plain(m, b) : map_marked(m, node);
     if (gpu_threads(k) == 1) set_threads(m, 1);
     vec_push(m->arena, &m->g->kernel, k);
+    gpu_fresh(m);
     gpu_place(m->g, k);
     report_moved(m, k);
     gpu_barriers(m->g, k);

@@ -390,6 +390,14 @@ static unsigned first_axes(const KernelWriter *w, const GpuNode *leaf, unsigned 
     return (meet | leaf->single) & gpu_used_axes(w->k);
 }
 
+// The value that the reduction adds to: a constant (gpu_fresh.c), or in memory.
+static Opnd value_before(KernelWriter *w, const GpuNode *n) {
+    int buffer = n->leaf->write->tensor;
+    bool given = w->accumulate && buffer < w->t->nargs;
+    if (!n->first || given) return element_load(w, n->leaf->write);
+    return moved(w, lit_value(w->t->buffers.at[buffer].type, n->first->value));
+}
+
 static void finish(KernelWriter *w, const GpuNode *n, void *user) {
     Partials *all = user;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
@@ -411,7 +419,7 @@ static void finish(KernelWriter *w, const GpuNode *n, void *user) {
             branch(w, pred, false, end);
         }
         Type t = w->t->buffers.at[q->buffer].type;
-        Opnd old = element_load(w, n->leaf->write);
+        Opnd old = value_before(w, n);
         element_store(w, n->leaf->write, combine(w, n->leaf->op, t, old, all->total[i]));
         if (there == ANSWER_ASK) memory_sync(w);
         label_put(w, end);
