@@ -402,8 +402,9 @@ bench-choice: $(BUILD)/bench/choice
 bench-agree: $(BUILD)/bench/choice
 	@$< --agree --kernels 100 --seconds 0.3 $(ARGS)
 # On a machine with a GPU: the calls of the driver, its peaks, and programs against the interpreter.
-test-gpu: all $(BUILD)/unit/test_device
+test-gpu: all $(BUILD)/unit/test_device $(BUILD)/unit/test_ptx_fuzz
 	@$(BUILD)/unit/test_device
+	@LW_TEST_DEVICE=cuda:0 $(BUILD)/unit/test_ptx_fuzz
 	@$(BUILD)/loopwright machine --device cuda:0 --remeasure
 	@$(PYTHON) tools/gpu-check
 # Kernels on a GPU against torch, if PYTHON has it; ARGS=--check runs them on the emulator.

@@ -7,7 +7,8 @@
 
 bool gpulab_open(GpuLab *g) {
     DeviceError e;
-    *g = (GpuLab){.device = device_open("emulate", &e)};
+    const char *name = getenv("LW_TEST_DEVICE");
+    *g = (GpuLab){.device = device_open(name ? name : "emulate", &e)};
     if (!g->device) snprintf(g->text, sizeof g->text, "%s", e.text);
     return g->device != NULL;
 }

@@ -1,5 +1,5 @@
-// Runs a Tree as PTX on the emulator, which reports races, missing waits and wrong addresses; and
-// assembles texts with ptxas where there is one.
+// Runs a Tree as PTX on the emulator, which reports races, missing waits and wrong addresses, or on
+// the device that LW_TEST_DEVICE names; and assembles texts with ptxas where there is one.
 #ifndef SUPPORT_GPULAB_H
 #define SUPPORT_GPULAB_H
 
@@ -15,7 +15,7 @@ typedef struct GpuLab {
     DeviceCounts counts;
 } GpuLab;
 
-bool gpulab_open(GpuLab *g); // false: there is no emulator
+bool gpulab_open(GpuLab *g); // false: there is no such device
 void gpulab_close(GpuLab *g);
 // The results replace the contents of `data`.
 GpuResult gpulab_run(GpuLab *g, Lab *lab, const Tree *t, const LabData *data, InterpFlags flags);

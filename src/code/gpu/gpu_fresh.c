@@ -12,18 +12,18 @@
 // constraints.
 #include "code/gpu/gpu_impl.h"
 
-typedef struct Writers {
+typedef struct BufferUse {
     int buffer, n;
     bool touched; // read, or written
-} Writers;
+} BufferUse;
 
 static void see_touch(void *user, const Access *a, bool guarded) {
     (void)guarded;
-    Writers *w = user;
+    BufferUse *w = user;
     w->touched |= a->tensor == w->buffer;
 }
 
-static void count_writers(const GpuNode *n, Writers *w) {
+static void count_writers(const GpuNode *n, BufferUse *w) {
     for (int i = 0; i < n->child.n; i++) count_writers(n->child.at[i], w);
     if (n->kind != GPU_LEAF) return;
     const Access *to = n->leaf->write;
@@ -34,7 +34,7 @@ static void count_writers(const GpuNode *n, Writers *w) {
 }
 
 static bool touches(const GpuNode *n, int buffer) {
-    Writers w = {.buffer = buffer};
+    BufferUse w = {.buffer = buffer};
     count_writers(n, &w);
     return w.touched;
 }
@@ -89,7 +89,7 @@ static bool writes_all(const Map *m, const Leaf *leaf) {
 static GpuNode *reduction_of(const Map *m, const GpuNode *seq, int i, const GpuNode *init) {
     const Leaf *leaf = init->leaf;
     int buffer = leaf->write->tensor;
-    Writers all = {.buffer = buffer};
+    BufferUse all = {.buffer = buffer};
     for (i++; i < seq->child.n && !touches(seq->child.at[i], buffer); i++) {}
     if (i == seq->child.n || seq->child.at[i]->kind != GPU_REDUCE) return NULL;
     GpuNode *reduction = meeting_leaf(seq->child.at[i], buffer, leaf->stmt);

@@ -62,12 +62,12 @@ $ loopwright show mv.tc --size M=16,K=8 --stage ptx --schedule bits.lws | grep -
 	shr.u32 %r3, %r1, 1;
 	shr.u32 %r5, %r3, 1;
 	shr.u32 %r7, %r5, 1;
-	shfl.sync.bfly.b32 %r28, %r16, 2, 31, 0xffffffff;
-	shfl.sync.bfly.b32 %r30, %r17, 2, 31, 0xffffffff;
-	shfl.sync.bfly.b32 %r32, %r29, 16, 31, 0xffffffff;
-	shfl.sync.bfly.b32 %r34, %r33, 8, 31, 0xffffffff;
-	shfl.sync.bfly.b32 %r36, %r31, 16, 31, 0xffffffff;
-	shfl.sync.bfly.b32 %r38, %r37, 8, 31, 0xffffffff;
+	shfl.sync.bfly.b32 %r20, %r8, 2, 31, 0xffffffff;
+	shfl.sync.bfly.b32 %r22, %r9, 2, 31, 0xffffffff;
+	shfl.sync.bfly.b32 %r24, %r21, 16, 31, 0xffffffff;
+	shfl.sync.bfly.b32 %r26, %r25, 8, 31, 0xffffffff;
+	shfl.sync.bfly.b32 %r28, %r23, 16, 31, 0xffffffff;
+	shfl.sync.bfly.b32 %r30, %r29, 8, 31, 0xffffffff;
 $ loopwright run mv.tc --size M=16,K=8 --seed 1 --device emulate --schedule bits.lws | tail -1
            [-0.010161683, 0.20293105, -0.50821793, -1.0742776, -0.8394504, -0.85606587, ...]
 $ loopwright compile mv.tc --size M=8,K=4 --emit ptx -o mv.ptx

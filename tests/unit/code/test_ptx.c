@@ -571,18 +571,99 @@ TEST(groups_divide_staged_tiles) {
     try_chosen(text, (int64_t[]){32, 16, 530}, "k/128 k/8:thread.z", 1);
 }
 
-// Equal divisions of unrolled iterations are one instruction.
-TEST(equal_operations_are_computed_once) {
+// The program under the Schedule is right, and its text has so many of each word.
+typedef struct WordCount {
+    const char *word;
+    int n;
+} WordCount;
+
+static void try_counted(const char *text, const int64_t *sizes, const char *schedule,
+                        const WordCount *want) {
     GpuLab g;
     Lab lab;
     PtxCode code;
     if (!CHECK(gpulab_open(&g))) return;
     lab_begin(&lab);
-    const char *text = "program p(N) { input X: f32[N, 8] input S: f32[N] output Y: f32[N, 8]\n"
-                       "  Y: for i in 0:N, j in 0:8  Y[i, j] = X[i, j]*(f32(1.0)/S[i]) }";
-    const Program *p = lab_program(&lab, text, (int64_t[]){40});
-    if (CHECK(p) && same(&g, &lab, p, "Y: i:thread.x j:u\n", &code))
-        CHECK_INT_EQ(count_of(code.text, "div.rn") + count_of(code.text, "rcp.rn"), 1);
+    const Program *p = lab_program(&lab, text, sizes);
+    if (CHECK(p) && same(&g, &lab, p, schedule, &code))
+        for (; want->word; want++)
+            if (!CHECK_INT_EQ(count_of(code.text, want->word), want->n)) printf("%s\n", want->word);
     lab_end(&lab);
     gpulab_close(&g);
+}
+
+// Equal divisions of unrolled iterations are one instruction.
+TEST(equal_operations_are_computed_once) {
+    const char *text = "program p(N) { input X: f32[N, 8] input S: f32[N] output Y: f32[N, 8]\n"
+                       "  Y: for i in 0:N, j in 0:8  Y[i, j] = X[i, j]*(f32(1.0)/S[i]) }";
+    try_counted(text, (int64_t[]){40}, "Y: i:thread.x j:u\n",
+                (WordCount[]){{"div.rn", 1}, {"rcp.rn", 0}, {0}});
+}
+
+// --- Rows of tables ------------------------------------------------------------------------------
+
+TEST(rows_of_tables_are_found_once_and_loaded_as_vectors) {
+    const char *text = "program p(B) { input T: f32[9, 8] input I: i32[B] output O: f32[B, 8]\n"
+                       "  O: for b in 0:B, d in 0:8  O[b, d] = T[I[b], d] }";
+    try_counted(text, (int64_t[]){20}, "O: b:thread.y d/4:thread.x d\n",
+                (WordCount[]){{"ld.global.nc.v4", 1}, {"setp.ge.u64", 1}, {"red.global", 1}, {0}});
+    try_counted(text, (int64_t[]){20}, "O: b/2:thread.y b d:u\n",
+                (WordCount[]){{"ld.global.nc.v4", 4}, {"setp.ge.u64", 2}, {0}});
+}
+
+TEST(rows_are_chosen_by_rows) {
+    try_counted("program p(B) { input T: f32[9, 4] input J: i32[7] input I: i32[B]\n"
+                "  output O: f32[B, 4]\n"
+                "  O: for b in 0:B, d in 0:4  O[b, d] = T[J[I[b]], d] + T[J[I[b]], 3 - d] }",
+                (int64_t[]){20}, "O: b:thread.y d:u\n",
+                (WordCount[]){{"ld.global.nc.v4", 1}, {"setp.ge.u64", 2}, {0}});
+}
+
+// The kernel writes the indices, or the table: every element is found for itself.
+TEST(rows_of_what_is_written_are_not_kept) {
+    try_counted("program p(B) { input T: f32[9, 4] inout I: i32[B] output O: f32[B, 4]\n"
+                "  I: for b in 0:B  I[b] = (I[b] + 1)%9\n"
+                "  O: for b in 0:B, d in 0:4  O[b, d] = T[I[b], d] }",
+                (int64_t[]){20}, "I: b:thread.x\nO: b:thread.x d:u\n",
+                (WordCount[]){{"ld.global.nc.v4", 0}, {0}});
+}
+
+// --- Reductions over threads ---------------------------------------------------------------------
+
+// Sums begin with a constant in a register: nothing is written before, nor read.
+TEST(reductions_begin_in_registers) {
+    const char *text = "program p(N, K) { input A: f32[N, K] output S: f32[N]\n"
+                       "  S: for i in 0:N, k in 0:K  S[i] +=! A[i, k] }";
+    const WordCount fresh[] = {{"ld.global.b32", 0}, {"st.global", 1}, {"bar.sync", 1}, {0}};
+    try_counted(text, (int64_t[]){5, 256}, "S: i:grid.x k/256 k/4:thread.x k\n", fresh);
+    // The loop around is a part of the sum.
+    try_program(text, (int64_t[]){5, 512}, "S: k/256 i k/4:thread.x k\n");
+}
+
+// Elements that are not summed up have their first value, too.
+TEST(reductions_of_some_elements_begin_in_memory) {
+    try_program("program p { input A: f32[9, 64] output S: f32[9]\n"
+                "  S: for i in 0:9, k in 0:64 if i - 3 >= 0  S[i] +=! A[i, k] }",
+                NULL, "S: i k:thread.x\n");
+    try_program("program p { input A: f32[9, 64] output S: f32[20]\n"
+                "  S: for i in 0:9, k in 0:64  S[2*i] +=! A[i, k] }",
+                NULL, "S: i k:thread.x\n");
+}
+
+// Rows that several statements read are loaded once, over the barriers of their reductions.
+TEST(rows_are_loaded_once) {
+    try_counted("program p(N, M) { input X: f32[N, M] output Y: f32[N, M] temp T: f32[N]\n"
+                "  T: for i in 0:N, j in 0:M  T[i] +=! X[i, j]\n"
+                "  Y: for i in 0:N, j in 0:M  Y[i, j] = X[i, j] - T[i] }",
+                (int64_t[]){3, 512},
+                "T: i:grid.x j/256 j/4:thread.x j\nY: i:grid.x j/256 j/4:thread.x j\n",
+                (WordCount[]){{"ld.global", 2}, {0}});
+}
+
+// Quotients inside of tanh and sigmoid are normal numbers: they need no slow path.
+TEST(functions_divide_by_estimates) {
+    try_counted("program p(N) { input X: f32[N] output Y: f32[N]\n"
+                "  Y: for i in 0:N  Y[i] = tanh(X[i]) }",
+                (int64_t[]){40}, "Y: i:thread.x\n",
+                (WordCount[]){{"div.rn", 0}, {"rcp.approx.ftz.f32", 1}, {0}});
 }
