@@ -5,15 +5,16 @@
 //     barrier                              ->
 //     reduce C[m, n] += A[m, k]*B[k, n]
 //
-// This saves a barrier and a round trip to memory. It is legal if the reduction is the only other
-// leaf of the kernel that writes the buffer, if nothing touches the buffer in between, if every
+// This saves a barrier and a round trip to memory. It is legal if the statement has no other leaves
+// in the kernel that write the buffer, if nothing touches the buffer in between, if every
 // loop around them selects other elements, and if the statement writes every element that it
 // initialises: its subscripts are different iterators over whole dimensions, and it has no
 // constraints.
 #include "code/gpu/gpu_impl.h"
 
 typedef struct BufferUse {
-    int buffer, n;
+    int buffer, stmt;
+    int n;        // leaves of the statement that write it
     bool touched; // read, or written
 } BufferUse;
 
@@ -27,7 +28,7 @@ static void count_writers(const GpuNode *n, BufferUse *w) {
     for (int i = 0; i < n->child.n; i++) count_writers(n->child.at[i], w);
     if (n->kind != GPU_LEAF) return;
     const Access *to = n->leaf->write;
-    w->n += to->tensor == w->buffer;
+    w->n += to->tensor == w->buffer && n->leaf->stmt == w->stmt;
     w->touched |= to->tensor == w->buffer;
     for (int d = 0; d < to->rank; d++) affine_visit_accesses(to->sub[d], see_touch, w);
     expr_visit_accesses(n->leaf->value, see_touch, w);
@@ -89,7 +90,7 @@ static bool writes_all(const Map *m, const Leaf *leaf) {
 static GpuNode *reduction_of(const Map *m, const GpuNode *seq, int i, const GpuNode *init) {
     const Leaf *leaf = init->leaf;
     int buffer = leaf->write->tensor;
-    BufferUse all = {.buffer = buffer};
+    BufferUse all = {.buffer = buffer, .stmt = leaf->stmt};
     for (i++; i < seq->child.n && !touches(seq->child.at[i], buffer); i++) {}
     if (i == seq->child.n || seq->child.at[i]->kind != GPU_REDUCE) return NULL;
     GpuNode *reduction = meeting_leaf(seq->child.at[i], buffer, leaf->stmt);
