@@ -13,7 +13,8 @@
 // has an effect: a guard around it fails, or it combines select(condition, ..., c) into the same
 // elements in every iteration, and combining c a second time changes nothing. Such iterations are
 // performed once, because signed zeros and NaN may change the first time. Leaves that assign values
-// run in a loop without tests.
+// run in a loop without tests. Where loops around decide on begin and end of the loop itself, as
+// those of time tiles do, these take the place of 0 and 128.
 #include "code/gen/gen.h"
 
 #include <stdlib.h>
@@ -38,6 +39,7 @@ struct Cuts {
     const PNode *loop;
     int64_t stride, main; // indices of an iteration, and of all whole ones
     int64_t extent, end;  // of all, and with a last iteration that were whole
+    bool bounded;         // loops around it decide where it begins and ends
     int n;
     Cut at[MAX_CUTS];
 };
@@ -166,8 +168,11 @@ static void look_at_all(Gen *g, Cuts *c) {
 
 const Cuts *gen_find_cuts(Gen *g, const PNode *n) {
     int64_t extent = n->variant.limit >= 0 ? n->variant.limit : n->extent;
-    int64_t stride = (int64_t)n->form.unroll * (n->simd.vector ? n->simd.lanes : 1);
+    bool bounded = gen_has_bounds(g, n);
+    int64_t copies = bounded ? 1 : n->form.unroll;
+    int64_t stride = copies * (n->simd.vector ? n->simd.lanes : 1);
     Cuts c = {.loop = n, .stride = stride, .main = extent / stride * stride, .extent = extent};
+    c.bounded = bounded;
     c.end = ceil_div(extent, stride) * stride;
     if (c.main < LEAST_TURNS * stride || c.main > INT32_MAX) return NULL;
     look_at_all(g, &c);
@@ -175,6 +180,7 @@ const Cuts *gen_find_cuts(Gen *g, const PNode *n) {
     for (int i = 0; i < c.n; i++) {
         small &= llabs(c.at[i].k) <= INT32_MAX / stride;
         if (!code_is_small(g->p, c.at[i].sum) || llabs(c.at[i].least) > INT32_MAX) small = false;
+        if (bounded && c.at[i].idle == IDLE_ONCE) small = false; // there may be no iteration at all
     }
     return small ? arena_copy(g->arena, &c, sizeof c) : NULL;
 }
@@ -188,9 +194,19 @@ static GenArg limit_at(const Gen *g, int which) {
     return gen_at_slot(g->stack.cut_slots + 8 * which);
 }
 
-static void set_limit(Gen *g, int which, int64_t value) {
-    gen_move(g, GEN_A, gen_const(value));
+static void set_limit(Gen *g, int which, GenArg value) {
+    gen_move(g, GEN_A, value);
     gen_move(g, limit_at(g, which), GEN_A);
+}
+
+// Where the loop begins; its counter is there.
+static GenArg begin_of(const Gen *g, const Cuts *c) {
+    return c->bounded ? gen_at(gen_counter(g, c->loop->loop)) : gen_const(0);
+}
+
+// Where it ends: at this iteration, or earlier.
+static GenArg end_at(const Gen *g, const Cuts *c, int64_t iteration) {
+    return c->bounded ? gen_at_slot(gen_end_slot(g, c->loop)) : gen_const(iteration);
 }
 
 // The limit <- the larger or smaller of A and its old value.
@@ -201,8 +217,8 @@ static void narrow(Gen *g, int which, bool larger) {
 }
 
 // Raises the limit to `value` where it is below (`below`), or lowers it where it is above.
-static void clip(Gen *g, int which, int64_t value, bool below) {
-    gen_move(g, GEN_A, gen_const(value));
+static void clip(Gen *g, int which, GenArg value, bool below) {
+    gen_move(g, GEN_A, value);
     narrow(g, which, below);
 }
 
@@ -217,8 +233,8 @@ static void move(Gen *g, const Cuts *c, int which, int from, int iterations) {
 }
 
 // The limit <- A, but not above `value`.
-static void set_limit_to(Gen *g, int which, int64_t value) {
-    gen_move(g, GEN_B, gen_const(value));
+static void set_limit_to(Gen *g, int which, GenArg value) {
+    gen_move(g, GEN_B, value);
     g->isa->choose(g, false, GEN_A, GEN_B);
     gen_move(g, limit_at(g, which), GEN_A);
 }
@@ -267,15 +283,16 @@ static bool has_side(const Cuts *c, bool above) {
     return false;
 }
 
-// Computes all limits that are needed. FIRST and LAST lie between 0 and the end, which includes a
+// Computes all limits that are needed. FIRST and LAST lie between begin and end, which includes a
 // partial last iteration. If all iterations are idle, work that is done once gets one iteration.
 static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above) {
     bool first = below->is && below->idle == IDLE_ONCE;
     bool last = above->is && above->idle == IDLE_ONCE;
-    set_limit(g, END, c->main);
-    set_limit(g, LAST, c->end);
-    if (has_side(c, false)) set_limit(g, BEGIN, 0);
-    if (below->is) set_limit(g, FIRST, 0);
+    GenArg end = end_at(g, c, c->end), main = end_at(g, c, c->main);
+    set_limit(g, END, main);
+    set_limit(g, LAST, end);
+    if (has_side(c, false)) set_limit(g, BEGIN, begin_of(g, c));
+    if (below->is) set_limit(g, FIRST, begin_of(g, c));
     for (int i = 0; i < c->n; i++) {
         const Cut *cut = &c->at[i];
         bool up = cut->k > 0;
@@ -285,46 +302,43 @@ static void set_limits(Gen *g, const Cuts *c, const End *below, const End *above
         iteration_of(g, c, cut, cut->most, false);
         narrow(g, up ? FIRST : LAST, up);
     }
-    if (above->is) clip(g, LAST, 0, true);
+    if (above->is) clip(g, LAST, gen_const(0), true);
     if (last) move(g, c, LAST, LAST, 1);
-    if (last) clip(g, LAST, c->end, false);
-    if (below->is) clip(g, FIRST, c->end, false);
+    if (last) clip(g, LAST, end, false);
+    if (below->is) clip(g, FIRST, end, false);
     if (first) move(g, c, FIRST, FIRST, -1);
     if (first) move(g, c, FIRST, LAST, -1);
     if (last && !first && below->is) move(g, c, LAST, FIRST, 1);
-    if (last && !first && below->is) clip(g, LAST, c->end, false);
-    if (first) clip(g, FIRST, 0, true);
-    if (below->is) clip(g, FIRST, c->main, false);
+    if (last && !first && below->is) clip(g, LAST, end, false);
+    if (first) clip(g, FIRST, gen_const(0), true);
+    if (below->is) clip(g, FIRST, main, false);
     if (above->is && has_side(c, false)) {
         gen_move(g, GEN_A, limit_at(g, LAST));
         narrow(g, BEGIN, false);
     }
-    if (has_side(c, false)) clip(g, BEGIN, c->main, false);
+    if (has_side(c, false)) clip(g, BEGIN, main, false);
 }
 
-// Iterations up to a limit.
-static void iterations_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int limit) {
+// Iterations up to a limit; about `count` of them.
+static void iterations_to(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, int64_t count,
+                          int limit) {
     Asm *a = &g->a;
     Item counter = gen_counter(g, n->loop);
     AsmLabel top = asm_label(a), done = asm_label(a);
     gen_line(g, n->line);
     gen_move(g, GEN_A, gen_at(counter));
     gen_branch(g, GEN_GE, GEN_A, limit_at(g, limit), &done);
-    gen_iteration(g, n, 2, c->stride, lanes, &top);
+    gen_iteration(g, n, count, c->stride, lanes, &top);
     gen_move(g, GEN_A, gen_at(counter));
     gen_branch(g, GEN_LT, GEN_A, limit_at(g, limit), &top);
     asm_bind(a, &done);
-}
-
-static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
-    vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
 }
 
 // The counter lies in [from, to] in what follows; of a vector loop, lanes are behind it.
 static void know_counter(Gen *g, const Cuts *c, int64_t from, int64_t to) {
     LinTerm counter = {.loop = c->loop->loop, .k = 1};
     int lanes = c->loop->simd.vector ? c->loop->simd.lanes : 1;
-    know(g, code_lin(g->arena, 0, &counter, 1), from, to + lanes - 1);
+    gen_know(g, code_lin(g->arena, 0, &counter, 1), from, to + lanes - 1);
 }
 
 // BEGIN (`up`) or END as a number; where other loops decide, too, as far as it may be from its end.
@@ -346,8 +360,8 @@ static int64_t limit_known(const Cuts *c, bool up) {
 static void iterations_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes,
                                    const End *e, int limit) {
     int known = g->here.known.n;
-    if (e->by) know(g, e->by->sum, INT64_MIN, -e->by->most - 1);
-    iterations_to(g, n, c, lanes, limit);
+    if (e->by) gen_know(g, e->by->sum, INT64_MIN, -e->by->most - 1);
+    iterations_to(g, n, c, lanes, 2, limit);
     g->here.known.n = known;
 }
 
@@ -376,36 +390,37 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     g->result.tricks[TRICK_CUT]++;
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
+    if (c->bounded) gen_range(g, n);
     set_limits(g, c, &below, &above);
-    gen_move(g, gen_at(counter), gen_const(0));
-    if (below.is && below.idle == IDLE_ASSIGNS) {
-        iterations_that_assign(g, n, c, &lanes, &below, FIRST);
-    } else if (below.is) {
+    if (!c->bounded) gen_move(g, gen_at(counter), gen_const(0));
+    bool skips = below.is && below.idle != IDLE_ASSIGNS;
+    if (skips) {
         gen_move(g, GEN_A, limit_at(g, FIRST));
         gen_move(g, gen_at(counter), GEN_A);
-        gen_shift(g, n->loop, GEN_ADD);
     }
+    if (skips || c->bounded) gen_shift(g, n->loop, GEN_ADD);
+    if (below.is && !skips) iterations_that_assign(g, n, c, &lanes, &below, FIRST);
     int known = g->here.known.n;
     if (has_side(c, false)) {
         know_counter(g, c, 0, max_i64(limit_known(c, true) - c->stride, 0));
-        iterations_to(g, n, c, &lanes, BEGIN);
+        iterations_to(g, n, c, &lanes, 2, BEGIN);
         g->here.known.n = known;
     }
-    for (int i = 0; i < c->n; i++) know(g, c->at[i].sum, -c->at[i].least, INT64_MAX);
-    iterations_to(g, n, c, &lanes, END);
+    for (int i = 0; i < c->n; i++) gen_know(g, c->at[i].sum, -c->at[i].least, INT64_MAX);
+    iterations_to(g, n, c, &lanes, c->main / c->stride, END);
     g->here.known.n = known;
     if (has_side(c, true)) {
         gen_move(g, GEN_A, limit_at(g, LAST));
-        set_limit_to(g, END, c->main);
+        set_limit_to(g, END, end_at(g, c, c->main));
         know_counter(g, c, limit_known(c, false), c->main);
-        iterations_to(g, n, c, &lanes, END);
+        iterations_to(g, n, c, &lanes, 2, END);
         g->here.known.n = known;
     }
     if (above.is && above.idle == IDLE_ASSIGNS) {
-        set_limit(g, END, c->main);
+        set_limit(g, END, end_at(g, c, c->main));
         iterations_that_assign(g, n, c, &lanes, &above, END);
     }
     gen_shift(g, n->loop, GEN_SUB);
-    gen_move(g, gen_at(counter), gen_const(c->main));
+    gen_move(g, gen_at(counter), gen_const(c->bounded ? 0 : c->main));
     if (c->extent > c->main) left_over(g, n, c, &lanes, &above);
 }

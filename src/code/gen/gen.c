@@ -93,7 +93,8 @@ static void make_function(Gen *g, Code *out) {
     g->stack.status_slot = frame + 16;
     g->stack.save_slots = frame + 24;
     g->stack.cut_slots = frame + 24 + 8 * (p->nloops + 1);
-    g->stack.bytes = g->stack.cut_slots + 8 * 4;
+    g->stack.chosen_slots = g->stack.cut_slots + 8 * 4;
+    g->stack.bytes = g->stack.chosen_slots + 8 * MAX_CHOSEN;
     g->isa->start(g);
     gen_line(g, 0);
     g->isa->enter(g);

@@ -50,7 +50,10 @@ enum { MAX_ROWS = 32 }; // computed addresses kept at a time
 typedef struct Known {
     const Lin *sum; // of machine loops alone
     int64_t min, max;
+    int slot; // holds the sum; 0: none does
 } Known;
+
+enum { MAX_CHOSEN = 2 }; // conditions that are decided in front of one loop (loop.c)
 
 typedef struct Row {
     const Mem *mem;
@@ -73,6 +76,7 @@ typedef struct GenStack {
     int status_slot;         // what the kernel returns
     int save_slots;          // ends of bounded loops, by loop
     int cut_slots;           // four limits of the loop that is being cut
+    int chosen_slots;        // sums of counters that conditions in front of loops compared
     int bytes;               // of all slots together
 } GenStack;
 
@@ -165,8 +169,17 @@ static inline void gen_branch(Gen *g, GenCond c, GenArg x, GenArg y, AsmLabel *t
 }
 static inline void gen_jump(Gen *g, AsmLabel *to) { g->isa->jump(g, to); }
 
+// From here on the sum of counters lies in [min, max]; GenHere.known shrinks where that ends.
+static inline void gen_know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
+    vec_push(g->arena, &g->here.known, ((Known){sum, min, max, 0}));
+}
+
 // index.c: A is the result of each, B is destroyed.
 static inline Item gen_counter(const Gen *g, int loop) { return g->stack.counter[loop]; }
+// The slot for the end of a loop whose limits depend on loops around it.
+static inline int gen_end_slot(const Gen *g, const PNode *n) {
+    return g->stack.save_slots + n->loop * 8;
+}
 void gen_affine(Gen *g, const Affine *a, const int64_t *env); // the value of an affine at `env`
 void gen_lin(Gen *g, const Lin *l);                           // of a linear function
 void gen_counters(Gen *g, const Lin *l);                      // the same of counters alone
@@ -202,7 +215,7 @@ Lanes gen_lanes_wanted(const Gen *g, const PNode *n);
 // `want`.
 void gen_boundary(Gen *g, const Lanes *want);
 void gen_copies(Gen *g, PNode *n, int64_t total, int step); // straight bodies, `step` apart
-// The body of a machine loop, which begins at `top` and runs at least `iterations` times: `stride`
+// The body of a machine loop, which begins at `top` and runs about `iterations` times: `stride`
 // iterations, then pointers and the counter move on. Registers that it holds are free behind it.
 void gen_iteration(Gen *g, PNode *n, int64_t iterations, int64_t stride, const Lanes *lanes,
                    AsmLabel *top);

@@ -13,9 +13,7 @@ static PNode *innermost(PNode *n, int levels) {
     return levels ? innermost(n->child[0], levels - 1) : n;
 }
 
-// The slots that a bounded loop keeps its end in serve the body: end, and index of a collapsed
-// nest.
-static int slot_of(const Gen *g, const PNode *n) { return g->stack.save_slots + n->loop * 8; }
+// gen_end_slot serves the body: its end, and the index of a collapsed nest.
 
 // ---- Where the loop stands
 
@@ -103,13 +101,13 @@ static void one_loop(Gen *g, PNode *n) {
     gen_children(g, n);
     gen_line(g, n->line);
     gen_advance(g, n->loop, 1);
-    next(g, counter, slot_of(g, n), &top);
+    next(g, counter, gen_end_slot(g, n), &top);
 }
 
 // A nest counted by one index: counters are its digits, pointers move there and back.
 static void nest(Gen *g, PNode *n) {
     PNode *last = innermost(n, n->threads.collapse);
-    Item flat = {-1, slot_of(g, last)};
+    Item flat = {-1, gen_end_slot(g, last)};
     AsmLabel top = asm_label(&g->a);
     gen_move(g, GEN_A, gen_at_slot(g->stack.counter[n->loop].slot));
     gen_move(g, gen_at(flat), GEN_A);
@@ -122,13 +120,13 @@ static void nest(Gen *g, PNode *n) {
     gen_children(g, last);
     gen_line(g, n->line);
     for (int i = 0; i <= n->threads.collapse; i++) gen_shift(g, innermost(n, i)->loop, GEN_SUB);
-    next(g, flat, slot_of(g, n), &top);
+    next(g, flat, gen_end_slot(g, n), &top);
 }
 
 static void body(Gen *g, Body *b) {
     for (int i = 0; i < g->p->nloops; i++) g->here.value[i] = b->value[i];
     gen_line(g, b->loop->line);
-    g->isa->enter_body(g, &b->label, g->stack.counter[b->loop->loop].slot, slot_of(g, b->loop),
+    g->isa->enter_body(g, &b->label, g->stack.counter[b->loop->loop].slot, gen_end_slot(g, b->loop),
                        g->p->thread_scratch);
     take_items(g, b->loop);
     if (b->loop->threads.collapse)

@@ -4,8 +4,23 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
+// The slot that holds this sum of counters, whose loops are around this place; 0: there is none.
+static int slot_of_sum(Gen *g, const Lin *l) {
+    const Lin *sum = gen_counters_of(g, l);
+    for (int i = 0; i < g->here.known.n; i++)
+        if (g->here.known.at[i].slot && g->here.known.at[i].sum == sum)
+            return g->here.known.at[i].slot;
+    return 0;
+}
+
 // A <- A + Σ k·counter over the machine loops of a linear function.
 static void add_counters(Gen *g, const Lin *l) {
+    int slot = slot_of_sum(g, l);
+    if (slot) {
+        gen_move(g, GEN_B, gen_at_slot(slot));
+        gen_op(g, GEN_ADD, GEN_A, GEN_B);
+        return;
+    }
     for (int i = 0; i < l->n; i++) {
         if (!g->p->loop[l->t[i].loop]->form.real) continue;
         gen_move(g, GEN_B, gen_at(gen_counter(g, l->t[i].loop)));
@@ -36,13 +51,25 @@ bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value) {
     return true;
 }
 
-// Narrows a sum of machine loops to what tests have shown.
+// Is one sum the other with all signs changed?
+static bool is_negative_of(const LinTerm *a, const LinTerm *b, int n) {
+    for (int i = 0; i < n; i++)
+        if (a[i].loop != b[i].loop || a[i].k != -b[i].k) return false;
+    return true;
+}
+
+// Narrows a sum of machine loops to what tests and the bounds of loops around have shown.
 static void narrow(const Gen *g, const LinTerm *t, int n, int64_t *min, int64_t *max) {
     for (int i = 0; i < g->here.known.n && n; i++) {
         const Known *k = &g->here.known.at[i];
-        if (k->sum->n != n || !lin_same_terms(k->sum->t, t, n)) continue;
-        *min = max_i64(*min, k->min);
-        *max = min_i64(*max, k->max);
+        if (k->sum->n != n) continue;
+        if (lin_same_terms(k->sum->t, t, n)) {
+            *min = max_i64(*min, k->min);
+            *max = min_i64(*max, k->max);
+        } else if (is_negative_of(k->sum->t, t, n)) {
+            if (k->max != INT64_MAX) *min = max_i64(*min, -k->max);
+            if (k->min != INT64_MIN) *max = min_i64(*max, -k->min);
+        }
     }
 }
 

@@ -119,8 +119,7 @@ void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other) {
         if (x->first > 0) gen_branch(g, GEN_LT, counter, gen_const(first), other);
         if (x->last < x->loop->extent - 1) gen_branch(g, GEN_GT, counter, gen_const(last), other);
         LinTerm sum = {.loop = loop, .k = 1};
-        Known k = {code_lin(g->arena, 0, &sum, 1), first, last + lanes_of(x->loop) - 1};
-        vec_push(g->arena, &g->here.known, k);
+        gen_know(g, code_lin(g->arena, 0, &sum, 1), first, last + lanes_of(x->loop) - 1);
     }
 }
 

@@ -371,12 +371,30 @@ static bool piece_holds(const LeafGen *l, const Mem *piece) {
     return piece != NULL;
 }
 
+// Whether the lanes can be read also where the guard does not hold: some subscript may be wrong
+// there, but the place is one of the buffer's, in the row before or behind, say.
+static bool stays_in_buffer(const LeafGen *l, const Mem *m) {
+    const Buffer *b = &l->g->p->tree->buffers.at[m->buffer];
+    int64_t least = 0, most = 0, count = 1;
+    if (!m->sub || !m->off || !is_dense(b)) return false;
+    for (int d = 0; d < b->rank; d++) {
+        int64_t min, max, last = l->n->simd.width > 1 ? l->active - 1 : 0;
+        int64_t lanes = last ? lin_coef(m->sub[d], l->n->simd.vloop) * last : 0;
+        gen_lin_limits(l->g, m->sub[d], &min, &max);
+        *(lanes < 0 ? &min : &max) += lanes;
+        if (!checked_fma(min, b->stride[d], &least) || !checked_fma(max, b->stride[d], &most))
+            return false;
+        count *= b->size[d];
+    }
+    return least >= 0 && most < count;
+}
+
 static int read_of(LeafGen *l, const Expr *e, int guard) {
     const Mem *m = leaf_mem(l->n, e->access);
     if (m->gathers) return piece_holds(l, m->piece) ? piece_of(l, m->piece) : gather_of(l, m);
     if (m->repeat) return repeat_of(l, m);
     Ref r = gen_ref(l->g, l->n, m, l->active);
-    if (guard >= 0 && !m->safe) {
+    if (guard >= 0 && !m->safe && !stays_in_buffer(l, m)) {
         if (is_near(l, &r)) return guarded_apart(l, r, guard);
         r.guard = guard;
         r.active = (uint8_t)l->active;
@@ -387,12 +405,12 @@ static int read_of(LeafGen *l, const Expr *e, int guard) {
 }
 
 // A read in a branch that must not be done where the condition does not hold.
-static bool has_unsafe_read(const PNode *n, const Expr *e) {
-    const Mem *m = e->kind == EXPR_READ ? leaf_mem(n, e->access) : NULL;
+static bool has_unsafe_read(const LeafGen *l, const Expr *e) {
+    const Mem *m = e->kind == EXPR_READ ? leaf_mem(l->n, e->access) : NULL;
     if (e->kind == EXPR_INDEX) return e->index->has_read;
-    if (m) return !m->safe && !m->inside;
+    if (m) return !m->safe && !m->inside && !stays_in_buffer(l, m);
     for (int i = 0; i < e->n; i++)
-        if (has_unsafe_read(n, e->arg[i])) return true;
+        if (has_unsafe_read(l, e->arg[i])) return true;
     return false;
 }
 
@@ -441,7 +459,7 @@ static int choice_of(LeafGen *l, const Expr *e, int guard) {
     Type from = c->arg[0]->type;
     if ((from != TYPE_F32 && from != TYPE_F64) || e->type == TYPE_BOOL) return -1;
     if (gen_lane_size(e->type) != gen_lane_size(from)) return -1;
-    if (has_unsafe_read(l->n, e->arg[1]) || has_unsafe_read(l->n, e->arg[2])) return -1;
+    if (has_unsafe_read(l, e->arg[1]) || has_unsafe_read(l, e->arg[2])) return -1;
     int args[4] = {value_of(l, c->arg[0], guard), value_of(l, c->arg[1], guard)};
     for (int i = 0; i < 2; i++) args[2 + i] = value_of(l, e->arg[1 + i], guard);
     return seg_op(l->g->seg, MI_CHOOSE, c->op, e->type, from, l->n->simd.width, 4, args);
@@ -489,8 +507,8 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         args[0] = value_of(l, e->arg[0], guard);
         int yes = guard, no = guard, known = known_truth(s, args[0]);
         if (known >= 0) return value_of(l, e->arg[known ? 1 : 2], guard);
-        if (has_unsafe_read(l->n, e->arg[1])) yes = logical_and(l, guard, args[0]);
-        if (has_unsafe_read(l->n, e->arg[2])) no = logical_and(l, guard, logical_not(l, args[0]));
+        if (has_unsafe_read(l, e->arg[1])) yes = logical_and(l, guard, args[0]);
+        if (has_unsafe_read(l, e->arg[2])) no = logical_and(l, guard, logical_not(l, args[0]));
         args[1] = value_of(l, e->arg[1], yes);
         args[2] = value_of(l, e->arg[2], no);
         return seg_op(s, MI_OP, OP_SELECT, e->type, e->arg[1]->type, w, 3, args);
@@ -499,7 +517,7 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
         args[0] = value_of(l, e->arg[0], guard);
         int known = known_truth(s, args[0]);
         if (known >= 0) return known == (e->op == OP_AND) ? value_of(l, e->arg[1], guard) : args[0];
-        args[1] = has_unsafe_read(l->n, e->arg[1]) ? -1 : value_of(l, e->arg[1], guard);
+        args[1] = has_unsafe_read(l, e->arg[1]) ? -1 : value_of(l, e->arg[1], guard);
         known = args[1] < 0 ? -1 : known_truth(s, args[1]);
         if (known >= 0) return known == (e->op == OP_AND) ? args[0] : args[1];
         if (args[1] >= 0) return seg_op(s, MI_OP, e->op, e->type, e->type, w, 2, args);

@@ -356,6 +356,20 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     return copies / group * group;
 }
 
+// Do bounds of the loop depend on several machine loops around `inside`, as those of skewed loops?
+static bool is_wave(const Gen *g, const PNode *n, int inside) {
+    for (int i = 0; i < n->nbounds; i++) {
+        const Lin *rest = n->bound[i].rest;
+        int counters = 0;
+        for (int k = 0; k < rest->n; k++) {
+            if (rest->t[k].loop >= inside) return false;
+            counters += g->p->loop[rest->t[k].loop]->form.real;
+        }
+        if (counters < 2) return false;
+    }
+    return true;
+}
+
 // A guard that leaves out lanes, and branches nowhere.
 static bool is_of_lanes(const PNode *n) {
     bool lanes = n->kind == P_GUARD && !n->flag && !n->nhard && !n->form.deferred;
@@ -363,12 +377,14 @@ static bool is_of_lanes(const PNode *n) {
     return lanes;
 }
 
-// Nothing inside is a machine loop, or tested at run time.
-static bool straight(const PNode *n) {
+// Nothing inside is a machine loop, or tested at run time. `chosen`: unless in front of the loop.
+static bool straight(Gen *g, const PNode *n, int chosen) {
     for (int i = 0; i < n->nchild; i++) {
         const PNode *c = n->child[i];
-        bool copied = c->kind == P_LOOP && !c->form.real && !c->form.replay && !c->nbounds;
-        if (c->kind != P_LEAF && !((copied || is_of_lanes(c)) && straight(c))) return false;
+        bool copied = c->kind == P_LOOP && !c->form.real && !c->form.replay;
+        copied &= !gen_has_bounds(g, c) || (chosen >= 0 && is_wave(g, c, chosen));
+        if (c->kind != P_LEAF && !((copied || is_of_lanes(c)) && straight(g, c, chosen)))
+            return false;
     }
     return true;
 }
@@ -388,7 +404,8 @@ void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
 static void open_body(Gen *g, PNode *n, int64_t iterations, AsmLabel *top) {
     g->straight.top = top;
     g->straight.body = (LoopBody){.loop = n->loop, .n = iterations};
-    if (!g->region.open || !(straight(n) || can_replay(g, n)) || iterations < 2) gen_begin_loop(g);
+    if (!g->region.open || !(straight(g, n, -1) || can_replay(g, n)) || iterations < 2)
+        gen_begin_loop(g);
 }
 
 void gen_begin_loop(Gen *g) {
@@ -429,7 +446,7 @@ static void know_counter(Gen *g, const PNode *n, int64_t min, int64_t max) {
     Lin *counter = arena_alloc(g->arena, sizeof(Lin) + sizeof(LinTerm));
     counter->n = 1;
     counter->t[0] = (LinTerm){.loop = n->loop, .k = 1};
-    vec_push(g->arena, &g->here.known, ((Known){counter, min, max}));
+    gen_know(g, counter, min, max);
 }
 
 // Behind a machine loop, where its counter is known: copies may differ in their ends.
@@ -495,7 +512,7 @@ void gen_shift(Gen *g, int loop, GenOp way) {
 // into a stack slot: the slot.
 int gen_range(Gen *g, PNode *n) {
     GenArg counter = gen_at(gen_counter(g, n->loop));
-    int slot = g->stack.save_slots + n->loop * 8;
+    int slot = gen_end_slot(g, n);
     GenArg end = gen_at_slot(slot);
     gen_move(g, GEN_A, gen_const(n->extent));
     gen_move(g, end, GEN_A);
@@ -593,8 +610,6 @@ int gen_guard_truth(Gen *g, const PNode *n) {
 // asked: where it holds, all do. Innermost loops alone, so that little code is made twice; beyond
 // MAX_CHOSEN of them tests stay inside.
 
-enum { MAX_CHOSEN = 2 };
-
 // sum + c >= 0
 typedef struct Choice {
     const Lin *sum; // NULL: there is none
@@ -607,10 +622,11 @@ static bool is_outside(const Lin *sum, int loop) {
     return true;
 }
 
-static void consider(Gen *g, const Lin *cond, int loop, Choice *best) {
+// The condition cond + more >= 0.
+static void consider(Gen *g, const Lin *cond, int64_t more, int loop, Choice *best) {
     const Lin *sum = gen_counters_of(g, cond);
     if (!sum || !is_outside(sum, loop) || (best->sum && best->sum != sum)) return;
-    int64_t c = cond->c;
+    int64_t c = cond->c + more;
     for (int i = 0; i < cond->n; i++) c += cond->t[i].k * g->here.value[cond->t[i].loop];
     if (!best->sum || c < best->c) *best = (Choice){sum, c};
 }
@@ -619,7 +635,7 @@ static void consider(Gen *g, const Lin *cond, int loop, Choice *best) {
 static void find_in_value(Gen *g, const PNode *leaf, const Expr *e, int loop, Choice *best) {
     const Lin *cond = e->type == TYPE_BOOL ? code_condition(g->p, e) : NULL;
     if (cond && gen_lanes_truth(g, cond, leaf->simd.vloop, leaf->simd.width) < 0)
-        consider(g, cond, loop, best);
+        consider(g, cond, 0, loop, best);
     for (int i = 0; !cond && e->kind == EXPR_OP && i < e->n; i++)
         find_in_value(g, leaf, e->arg[i], loop, best);
 }
@@ -631,10 +647,17 @@ static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
         if (gen_guard_truth(g, n) == 0) return;
         for (int i = 0; i < n->nconds; i++)
             if (!gen_in_lanes(n, i) && condition_truth(g, n, i) < 0)
-                consider(g, n->cond[i], loop, best);
+                consider(g, n->cond[i], 0, loop, best);
     }
     if (n->kind == P_LEAF && n->simd.width > 1) find_in_value(g, n, n->leaf->value, loop, best);
-    if (n->kind == P_LOOP && !n->form.real && !n->simd.vector) gen_limits(g, n, &lo, &hi, NULL);
+    if (n->kind == P_LOOP && !n->form.real && !n->simd.vector) {
+        const LoopBound **open = arena_new_n(g->arena, const LoopBound *, n->nbounds);
+        int nopen = gen_limits(g, n, &lo, &hi, open);
+        for (int i = 0; i < nopen; i++) {
+            int64_t k = open[i]->k;
+            consider(g, open[i]->rest, k * (k < 0 ? hi - 1 : lo), loop, best);
+        }
+    }
     for (int64_t v = lo; v < hi; v++) {
         if (n->kind == P_LOOP) g->here.value[n->loop] = v;
         for (int i = 0; i < n->nchild; i++) find_choice(g, n->child[i], loop, best);
@@ -644,8 +667,8 @@ static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
 
 static void machine_loop(Gen *g, PNode *n);
 
-static void loop_where(Gen *g, PNode *n, const Lin *sum, int64_t min, int64_t max) {
-    vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
+static void loop_where(Gen *g, PNode *n, const Lin *sum, int slot, int64_t min, int64_t max) {
+    vec_push(g->arena, &g->here.known, ((Known){sum, min, max, slot}));
     machine_loop(g, n);
     g->here.known.n--;
 }
@@ -656,14 +679,15 @@ static void chosen(Gen *g, PNode *n, const Choice *c) {
     gen_boundary(g, &lanes);
     gen_line(g, n->line);
     gen_counters(g, c->sum);
+    int slot = g->stack.chosen_slots + 8 * g->here.chosen++;
+    gen_move(g, gen_at_slot(slot), GEN_A);
     gen_move(g, GEN_B, gen_const(-c->c));
     gen_branch(g, GEN_LT, GEN_A, GEN_B, &other);
-    g->here.chosen++;
-    loop_where(g, n, c->sum, -c->c, INT64_MAX);
+    loop_where(g, n, c->sum, slot, -c->c, INT64_MAX);
     gen_boundary(g, &lanes);
     gen_jump(g, &done);
     asm_bind(&g->a, &other);
-    loop_where(g, n, c->sum, INT64_MIN, -c->c - 1);
+    loop_where(g, n, c->sum, slot, INT64_MIN, -c->c - 1);
     gen_boundary(g, &lanes);
     g->here.chosen--;
     asm_bind(&g->a, &done);
@@ -687,6 +711,8 @@ static void machine_loop(Gen *g, PNode *n) {
         chosen(g, n, &choice);
     else if (cuts)
         gen_cut(g, n, cuts);
+    else if (gen_has_bounds(g, n))
+        bounded(g, n);
     else
         counted(g, n);
 }
@@ -720,9 +746,27 @@ static bool has_interior(const Gen *g, const PNode *n) {
     return other && !(in.n == 1 && in.at[0].loop == n);
 }
 
+// In the body of a machine loop its bounds hold: Σ k·counter >= -c. The sum is a multiple of all k.
+static void know_bounds(Gen *g, const PNode *n) {
+    for (int i = 0; n->variant.limit < 0 && i < n->nbounds; i++) {
+        const Lin *rest = n->bound[i].rest;
+        LinTerm t[TREE_MAX_DEPTH * 2];
+        int64_t c = rest->c, common = gcd_i64(0, n->bound[i].k);
+        int nt = 0;
+        for (int k = 0; k < rest->n; k++) {
+            c += rest->t[k].k * g->here.value[rest->t[k].loop];
+            if (!g->p->loop[rest->t[k].loop]->form.real) continue;
+            common = gcd_i64(common, rest->t[k].k);
+            t[nt++] = rest->t[k];
+        }
+        t[nt++] = (LinTerm){.loop = n->loop, .k = n->bound[i].k};
+        gen_know(g, code_lin(g->arena, 0, t, nt), ceil_div(-c, common) * common, INT64_MAX);
+    }
+}
+
 static void loop(Gen *g, PNode *n) {
-    if (n->form.real && !n->threads.parallel && !g->region.open && straight(n) && !has_tile(n) &&
-        !has_interior(g, n)) {
+    if (n->form.real && !n->threads.parallel && !g->region.open && straight(g, n, n->loop) &&
+        !has_tile(n) && !has_interior(g, n)) {
         around_segment(g, n);
         return;
     }
@@ -740,14 +784,14 @@ static void loop(Gen *g, PNode *n) {
         gen_parallel(g, n);
         return;
     }
-    if (!gen_has_bounds(g, n)) {
-        machine_loop(g, n);
+    if (n->simd.vector && gen_has_bounds(g, n)) {
+        g->result.no_vector = n->loop;
         return;
     }
-    if (n->simd.vector)
-        g->result.no_vector = n->loop;
-    else
-        bounded(g, n);
+    int known = g->here.known.n;
+    know_bounds(g, n);
+    machine_loop(g, n);
+    g->here.known.n = known;
 }
 
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {

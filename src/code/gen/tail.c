@@ -521,7 +521,7 @@ static void put_count(Gen *g, PNode *n) {
         vec_push(g->arena, &g->here.counts, n);
         return;
     }
-    int slot = g->here.count_slot[n->loop] = g->stack.save_slots + n->loop * 8;
+    int slot = g->here.count_slot[n->loop] = gen_end_slot(g, n);
     gen_line(g, n->line);
     gen_limit(g, n);
     gen_move(g, gen_at_slot(slot), GEN_A);
@@ -599,10 +599,6 @@ static void test_case(Gen *g, const TailGroup *group, int i, AsmLabel *other) {
         if (tells(group, i, t)) test_tail(g, &group->tail[t], group->at[i].value[t], other);
 }
 
-static void know(Gen *g, const Lin *sum, int64_t min, int64_t max) {
-    vec_push(g->arena, &g->here.known, ((Known){sum, min, max}));
-}
-
 // What follows is made for this case.
 static void enter_case(Gen *g, TailGroup *group, int i) {
     const TailCase *c = &group->at[i];
@@ -614,13 +610,14 @@ static void enter_case(Gen *g, TailGroup *group, int i) {
         int64_t value = c->value[t]; // of indices; copies of a machine loop are beside its counter
         for (int k = 0; k < tail->sum->n; k++)
             value -= tail->sum->t[k].k * g->here.value[tail->sum->t[k].loop];
-        know(g, tail->sum, c->value[t] == tail->never ? INT64_MIN : value,
-             c->value[t] == tail->full ? INT64_MAX : value);
+        gen_know(g, tail->sum, c->value[t] == tail->never ? INT64_MIN : value,
+                 c->value[t] == tail->full ? INT64_MAX : value);
     }
     if (!group->by_index) return;
     LinTerm counter = {.loop = group->outer[0]->loop, .k = 1};
     int64_t iteration = group->at[1].first;
-    know(g, code_lin(g->arena, 0, &counter, 1), i ? iteration : 0, i ? INT64_MAX : iteration - 1);
+    gen_know(g, code_lin(g->arena, 0, &counter, 1), i ? iteration : 0,
+             i ? INT64_MAX : iteration - 1);
 }
 
 static void leave_case(Gen *g, TailGroup *group, int known) {

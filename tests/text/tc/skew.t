@@ -1,5 +1,9 @@
 # Loops of steps that are divided, moved or skewed: accepted where steps stay in order, refused with both
 # iterations elsewhere. A temporary keeps as many steps as are alive.
+--- both.lws
+U.1: t/6 i/4 j/24 t/2 t j/8 i:u j:v
+    skew i by t
+    skew j by 8*t
 --- tile.lws
 U.1: t/4 i/8 t/2 t i
     skew i by t
@@ -130,6 +134,8 @@ sum.lws:1:1: error: the loop over 't' is not around all of 'H.1', because a loop
 $ loopwright run @/examples/tc/heat1d.tc --size N=9000,T=12 --schedule @/examples/schedules/heat1d.lws --check | grep check
   check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat2d.tc --size M=50,N=70,T=25 --schedule @/examples/schedules/heat2d.lws --check | grep check
+  check    right: bit for bit, against the interpreter
+$ loopwright run @/examples/tc/heat2d.tc --size M=37,N=72,T=13 --schedule both.lws --check | grep check
   check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule number.lws
 --- stderr
