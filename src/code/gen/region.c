@@ -107,22 +107,24 @@ static bool is_inside(const Gen *g, const PNode *n) {
     return m->sub != NULL;
 }
 
-// Two functions of loops that differ by a constant: *by <- the second less the first.
-static bool differ_by(const Lin *a, const Lin *b, int64_t k, int loop, int64_t *by) {
-    if (a->n != b->n + 1 || lin_coef(a, loop) != k) return false;
-    for (int i = 0; i < b->n; i++)
-        if (lin_coef(a, b->t[i].loop) != b->t[i].k) return false;
-    return checked_sub(a->c, b->c, by);
+// Is l >= 0 wherever a bound of `loop` holds? It is if it is a multiple of what the bound says, plus
+// something: bounds are divided by their common factors.
+static bool follows_from(const Lin *l, const LoopBound *b, int loop) {
+    int64_t times = lin_coef(l, loop) / b->k, least = l->c;
+    if (times <= 0 || times * b->k != lin_coef(l, loop) || l->n != b->rest->n + 1) return false;
+    for (int i = 0; i < b->rest->n; i++) {
+        int64_t k;
+        if (!checked_mul(times, b->rest->t[i].k, &k) || lin_coef(l, b->rest->t[i].loop) != k)
+            return false;
+    }
+    return checked_fma(-times, b->rest->c, &least) && least >= 0;
 }
 
-// Where a loop around stands, it satisfies a bound of its own; is `l` >= 0 then?
+// Where a loop around stands, it satisfies its own bounds; is `l` >= 0 then?
 static bool follows_from_loop(const Gen *g, const Lin *l) {
     const PNode *loop = l->n ? g->p->loop[l->t[l->n - 1].loop] : NULL;
-    for (int i = 0; loop && i < loop->nbounds; i++) {
-        int64_t more;
-        if (differ_by(l, loop->bound[i].rest, loop->bound[i].k, loop->loop, &more) && more >= 0)
-            return true;
-    }
+    for (int i = 0; loop && i < loop->nbounds; i++)
+        if (follows_from(l, &loop->bound[i], loop->loop)) return true;
     return false;
 }
 

@@ -283,16 +283,42 @@ bool plan_pins(const PNode *n) {
     return false;
 }
 
+// Does a loop of the region have one value in each copy that the tile is found by?
+static bool is_walked(const RegionTile *t, const PNode *n) {
+    return n->loop >= t->first_loop && !n->form.real && !plan_writes_skip(t->p, n);
+}
+
+// Does the copy exist in some iteration of the other loops? The last of a block of blocks may not:
+// below `m/27 m/5 m`, 27 of 6 x 5 copies do.
+static bool copy_exists(const RegionTile *t, const PNode *n, int64_t v) {
+    for (int i = 0; i < n->nbounds; i++) {
+        const Lin *rest = n->bound[i].rest;
+        int64_t most = rest->c;
+        bool known = checked_fma(n->bound[i].k, v, &most);
+        for (int j = 0; j < rest->n && known; j++) {
+            const PNode *loop = t->p->loop[rest->t[j].loop];
+            int64_t k = rest->t[j].k;
+            int64_t at = is_walked(t, loop) ? t->value[loop->loop - t->first_loop]
+                         : k > 0            ? loop->extent - 1
+                                            : 0;
+            known = checked_fma(k, at, &most);
+        }
+        if (known && most < 0) return false;
+    }
+    return true;
+}
+
 static void tile_walk(RegionTile *t, const PNode *n, bool under_real) {
     if (!t->fits || (!under_real && !plan_pins(n))) return;
     if (n->kind == P_LEAF) {
         tile_add(t, n);
         return;
     }
-    int64_t trips =
-        n->kind == P_LOOP && !n->form.real && !plan_writes_skip(t->p, n) ? extent_of(n) : 1;
+    bool walked = n->kind == P_LOOP && is_walked(t, n);
+    int64_t trips = walked ? extent_of(n) : 1;
     int64_t step = n->kind == P_LOOP && n->simd.vector ? n->simd.lanes : 1;
     for (int64_t v = 0; v < trips && t->fits; v += step) {
+        if (walked && !copy_exists(t, n, v)) continue;
         if (n->kind == P_LOOP) t->value[n->loop - t->first_loop] = v;
         for (int i = 0; i < n->nchild; i++)
             tile_walk(t, n->child[i],
@@ -360,8 +386,8 @@ static int most_operands(const Expr *e) {
 
 // Registers that a leaf needs beside the tile: two operands and a result; more for selections,
 // guards and tails of reductions in lanes.
-static int leaf_needs(const PNode *n) {
-    bool lanes = n->simd.width > 1 && n->write.lane == 0;
+static int leaf_needs(const Plan *p, const PNode *n) {
+    bool lanes = n->simd.width > 1 && n->write.lane == 0 && !p->machine->has_mask;
     bool plain = most_operands(n->leaf->value) <= 2 && !lanes;
     for (int i = 0; i < n->nreads; i++) plain &= n->read[i].off != NULL;
     return plain ? 3 : 6;
@@ -370,7 +396,7 @@ static int leaf_needs(const PNode *n) {
 static int tile_limit(const Plan *p, PNode **nodes, int n) {
     int need = 3;
     for (int i = nodes[0]->span.first; i < nodes[n - 1]->span.last; i++)
-        if (leaf_needs(p->leaves.at[i]) > need) need = leaf_needs(p->leaves.at[i]);
+        if (leaf_needs(p, p->leaves.at[i]) > need) need = leaf_needs(p, p->leaves.at[i]);
     return p->machine->vector_registers - 1 - need; // one is the back-end's own
 }
 
