@@ -609,12 +609,14 @@ static int combine(LeafGen *l, int old, Summand t) {
     return seg_op(s, MI_OP, reduce_op[l->n->leaf->op], type, type, w, 2, (int[]){old, t.x});
 }
 
-// The same in lanes of the mask alone; -1: in all.
+// The same in lanes of the mask alone; -1: in all. A masked sum is a multiplication by 1 and an
+// addition, so that it is one operation like a masked product.
 static int combine_where(LeafGen *l, int mask, int old, Summand t) {
     Type type = type_compute(l->n->write.type);
-    if (mask < 0 || t.y < 0 || old < 0 || l->n->dot.n || !l->g->m->has_mask ||
-        l->n->simd.width == 1)
+    bool sums = t.y >= 0 || (l->n->leaf->op == REDUCE_ADD && type_is_float(type));
+    if (mask < 0 || !sums || old < 0 || l->n->dot.n || !l->g->m->has_mask || l->n->simd.width == 1)
         return only_where(l, mask, combine(l, old, t), old);
+    if (t.y < 0) t.y = seg_const(l->g->seg, type, l->n->simd.width, (Value){.f = 1});
     return seg_op(l->g->seg, MI_FMA, 0, type, type, l->n->simd.width, 4,
                   (int[]){t.x, t.y, old, mask});
 }
@@ -659,7 +661,8 @@ static int first_value(LeafGen *l, const Ref *r, int pending) {
     bool zero = pending == REDUCE_ADD && def && def->value.f == 0 && type_is_float(type);
     if (def && def->kind == MI_CONST && (zero || def->value.i == reduce_identity(type, pending).i))
         return seg_const(s, type, l->n->simd.width, def->value);
-    return seg_op(s, MI_LANES, pending, type, type, l->n->simd.width, 1, &old);
+    int rest = seg_const(s, type, l->n->simd.width, reduce_identity(type, pending));
+    return seg_op(s, MI_HEAD, 1, type, type, l->n->simd.width, 2, (int[]){rest, old});
 }
 
 // A reduction along the vector loop holds partial results in its lanes until its value is needed; a

@@ -675,6 +675,26 @@ static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
     return val[0];
 }
 
+// Stores the first lanes of a value in pieces of 2^k lanes: a masked store of them all would keep
+// loads of the next rows waiting until it is in the cache.
+static void store_rows(Seg *s, const Ref *all, int val, int written) {
+    int rows = all->active, size = type_info[all->type].bytes;
+    if (size != lane_bytes(all->type) || rows == all->width) {
+        emit_store(s, all, val, written);
+        return;
+    }
+    Ref piece = *all;
+    for (; rows; rows -= piece.active) {
+        int lanes = 1;
+        while (2 * lanes <= rows) lanes *= 2;
+        piece.active = (uint8_t)lanes;
+        emit_store(s, keep(s, &piece), val, written);
+        if (rows > lanes) val = seg_op(s, MI_UPPER, 0, piece.type, piece.type, lanes, 1, &val);
+        piece.disp += lanes * size;
+        piece.width = (uint8_t)lanes;
+    }
+}
+
 // Rows from loc number `first` on, as many as there are lanes; alone it stays as it is.
 static void fold_rows(Seg *s, int first) {
     const Loc *l = &s->locs.at[first];
@@ -696,7 +716,7 @@ static void fold_rows(Seg *s, int first) {
     all->lane = type_info[all->type].bytes;
     all->width = (uint8_t)width;
     all->active = (uint8_t)n;
-    emit_store(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
+    store_rows(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
     for (int i = 0; i < n; i++) {
         s->locs.at[at[i]].dirty = false;
         s->locs.at[at[i]].dead = true; // who asks again reads memory
