@@ -44,13 +44,14 @@ static void narrow(const Gen *g, const Condition *c, int first_inside, Interiors
     for (int i = 0; i < c->rest->n; i++) {
         const LinTerm *t = &c->rest->t[i];
         const PNode *loop = g->p->loop[t->loop];
-        rest += t->k * g->here.value[t->loop];
         if (t->loop >= first_inside)
             rest += least_of(t->k, 0, loop->extent - 1);
         else if (loop->form.real && outer)
             return;
         else if (loop->form.real)
             outer = loop, k = t->k;
+        else
+            rest += t->k * g->here.value[t->loop];
     }
     if (!outer || rest + least_of(k, 0, outer->extent - 1) >= 0) return;
     rest += least_of(k, 0, lanes_of(outer) - 1);

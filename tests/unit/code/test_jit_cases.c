@@ -353,6 +353,10 @@ TEST(guarded_reads_stay_inside) {
 #define SHORT /* the guard holds in lanes that do not exist */                                     \
     "program h { input A: f32[13] output O: f32[13]\n"                                             \
     "O: for i in 0:13  O[i] = select(index(i) >= i64(1), A[i - 1], f32(7)) }"
+#define BOTH /* rows and lanes have an interior each; lanes end inside a vector of every width */   \
+    "program b { input A: f32[9, 256] output O: f32[9, 256]\n"                                     \
+    "O: for m in 0:9, i in 0:256  O[m, i] = select(index(m) >= i64(1) && index(i) < i64(255), "    \
+    "A[m - 1, i + 1], f32(7)) }"
 #define EITHER                                                                                     \
     "program e { input A: i32[37] output O: bool[37] output P: bool[37]\n"                         \
     "O: for i in 0:37  O[i] = index(i) >= i64(36) || A[i + 1] > i32(0)\n"                          \
@@ -368,6 +372,7 @@ TEST(guarded_reads_stay_inside) {
         {BEFORE, "O: i:v", EXACT},
         {BEFORE, "O: i", EXACT},
         {SHORT, "O: i:v", EXACT},
+        {BOTH, "O: m i:v", EXACT},
         {EITHER, "O: i:v\nP: i:v", EXACT},
         {EITHER, "O: i\nP: i", EXACT},
         {"program g { input T: i32[8] output S: i32[1]\n"
