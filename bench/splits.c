@@ -11,7 +11,7 @@
 // is the median of the ratios of interleaved rounds.
 //
 //     make bench-splits
-//     build/bench/splits [--seed N] [--nests N] [--isa avx2] [--verbose]
+//     build/bench/splits [--seed N] [--nests N] [--isa avx2] [--only 'n/32 m/5'] [--verbose]
 #include "lab/lab.h"
 #include "lab/ours.h"
 #include "target/target.h"
@@ -252,11 +252,13 @@ int main(int argc, char **argv) {
     uint64_t seed = 1;
     int nests = 40, over = 0;
     bool verbose = false;
+    const char *only = "";
     Isa cap = ISA_COUNT;
     for (int i = 1; i < argc; i++) {
         bool more = i + 1 < argc;
         if (!strcmp(argv[i], "--verbose")) verbose = true;
         if (!strcmp(argv[i], "--seed") && more) seed = strtoull(argv[++i], NULL, 10);
+        if (!strcmp(argv[i], "--only") && more) only = argv[++i];
         if (!strcmp(argv[i], "--nests") && more) nests = atoi(argv[++i]);
         if (!strcmp(argv[i], "--isa") && more) cap = (Isa)target_isa(target_host(), argv[++i]);
     }
@@ -265,26 +267,28 @@ int main(int argc, char **argv) {
     double worst = 1, *each = calloc(2 * (size_t)nests, sizeof *each), *all = each + nests;
     printf("%-44s %8s %8s %6s %6s %6s %13s\n", "", "even", "odd", "cost", "masked", "tails",
            "bytes");
+    int measured = 0;
     for (int i = 0; i < nests; i++) {
         Nest n = random_nest(&seed, &machine);
         Measured m;
         char schedule[256];
         schedule_text(&n, true, schedule, sizeof schedule);
         schedule[strcspn(schedule, "\n")] = 0;
+        if (!strstr(schedule, only)) continue;
         if (!measure(&n, cap, &m, verbose)) return 1;
         double off = masked(&n, machine.vector_bytes / 4), tails = m.cost / off;
         printf("%-44s %8.2f %8.2f %4.0f %% %4.0f %% %4.0f %% %6zu %6zu%s\n", schedule, m.rate[0],
                m.rate[1], 100 * (m.cost - 1), 100 * (off - 1), 100 * (tails - 1), m.bytes[0],
                m.bytes[1], m.right ? "" : "  WRONG");
         fflush(stdout);
-        all[i] = m.cost;
-        each[i] = tails;
+        all[measured] = m.cost;
+        each[measured++] = tails;
         worst = fmax(worst, tails);
         over += tails > 1 + MOST_COST / 100.0;
     }
     printf("%d nests: in the median tails cost %.1f %% a vector (%.1f %% an iteration), "
            "%.0f %% at most; %d cost more than %d %%\n",
-           nests, 100 * (median(each, nests) - 1), 100 * (median(all, nests) - 1),
+           measured, 100 * (median(each, measured) - 1), 100 * (median(all, measured) - 1),
            100 * (worst - 1), over, MOST_COST);
     free(each);
     return 0;
