@@ -107,8 +107,8 @@ static bool is_inside(const Gen *g, const PNode *n) {
     return m->sub != NULL;
 }
 
-// Is l >= 0 wherever a bound of `loop` holds? It is if it is a multiple of what the bound says, plus
-// something: bounds are divided by their common factors.
+// Is l >= 0 wherever a bound of `loop` holds? It is if it is a multiple of what the bound says and
+// something more: bounds are divided by their common factors.
 static bool follows_from(const Lin *l, const LoopBound *b, int loop) {
     int64_t times = lin_coef(l, loop) / b->k, least = l->c;
     if (times <= 0 || times * b->k != lin_coef(l, loop) || l->n != b->rest->n + 1) return false;

@@ -353,7 +353,7 @@ TEST(guarded_reads_stay_inside) {
 #define SHORT /* the guard holds in lanes that do not exist */                                     \
     "program h { input A: f32[13] output O: f32[13]\n"                                             \
     "O: for i in 0:13  O[i] = select(index(i) >= i64(1), A[i - 1], f32(7)) }"
-#define BOTH /* rows and lanes have an interior each; lanes end inside a vector of every width */   \
+#define BOTH /* rows and lanes have an interior each; lanes end inside a vector of every width */  \
     "program b { input A: f32[9, 256] output O: f32[9, 256]\n"                                     \
     "O: for m in 0:9, i in 0:256  O[m, i] = select(index(m) >= i64(1) && index(i) < i64(255), "    \
     "A[m - 1, i + 1], f32(7)) }"
