@@ -280,6 +280,10 @@ static void mark(KernelWriter *w, const GpuNode *n) {
     if (at > 0) line(w, "// %d |", at);
 }
 
+// The assembler unrolls loops to keep arrays of local memory in registers. Larger arrays than this
+// would only spill.
+enum { MOST_LOCAL = 256 };
+
 static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_t to) {
     if (from >= to) return;
     w->g->lo[n->id] = from;
@@ -292,6 +296,7 @@ static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_
     int loop = label_new(w);
     w->index[n->id] = i;
     label_put(w, loop);
+    if (w->k->local > MOST_LOCAL) line(w, ".pragma \"nounroll\";");
     scope_open(w);
     w->depth[n->id] = w->scope.n - 1;
     w->serial++;

@@ -135,6 +135,13 @@ static const char lonely[] =
     "O: for i in 0:5, j in 0:7 post  O[i, j] = relu(T[i, j])\n"
     "S: for i in 0:5, j in 0:7  S[] +=! T[i, j] }";
 
+// Threads with an array of 272 elements each: they stay in local memory.
+static const char arrays[] =
+    "program arrays { input Q: f32[3, 34, 8] input X: f32[3, 34, 8] output S: f32[3, 34, 34]\n"
+    "temp K: f32[3, 34, 8]\n"
+    "K: for b in 0:3, n in 0:34, d in 0:8  K[b, n, d] = X[b, n, d]*2.0\n"
+    "S: for b in 0:3, n in 0:34, m in 0:34, d in 0:8  S[b, n, m] +=! Q[b, n, d]*K[b, m, d] }";
+
 // ptxas accepts the text for both architectures, without spills.
 static void assembles(const char *text, const int64_t *sizes) {
     static const char *const arch[] = {"sm_80", "sm_90a"};
@@ -163,6 +170,7 @@ TEST(texts_assemble_without_spills) {
     assembles(softmax, (int64_t[]){4096, 4096});
     assembles(angles, (int64_t[]){1000});
     assembles(lonely, NULL);
+    assembles(arrays, NULL);
 }
 
 // --- Counts --------------------------------------------------------------------------------------
