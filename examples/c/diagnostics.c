@@ -1,4 +1,4 @@
-// Diagnostics as data: what an editor needs to underline a mistake.
+// Reads diagnostics as data, for example for an editor that underlines mistakes.
 //
 //     cc diagnostics.c $(pkg-config --cflags --libs loopwright) -o diagnostics
 #include <loopwright.h>

@@ -1,5 +1,5 @@
-// Loops changed step by step: a matrix product from three plain loops to a vectorised tile, each
-// step timed, and one step that is refused.
+// Changes loops step by step: a matrix product from three plain loops to a vectorised tile. Each
+// step is timed, and one step is refused.
 //
 //     cc edit.c $(pkg-config --cflags --libs loopwright) -o edit
 #include <loopwright.h>
@@ -14,10 +14,10 @@ static const char text[] = "def mm(float(M,K) A, float(K,N) B) -> (C) {\n"
                            "}\n";
 
 static const char *const steps[] = {
-    "swap n k",                           // rows of B
-    "vectorize n",                        // in lanes
+    "swap n k",                           // read B along rows
+    "vectorize n",                        // along contiguous elements
     "split n 32; swap m n/32; split m 6", // a tile of the result
-    "swap k m/6",                         // that stays in registers
+    "swap k m/6",                         // which stays in registers
 };
 
 static float a[N * N], b[N * N], c[N * N];
@@ -54,7 +54,7 @@ int main(void) {
         if (i == 4 || status) break;
         status = lw_schedule_edit(ctx, s, NULL, steps[i], &next);
         if (status) break;
-        lw_schedule_free(s); // or keep it: that is undo
+        lw_schedule_free(s); // to support undo, keep it
         s = next;
     }
     if (status) fprintf(stderr, "%s", lw_diag_text(ctx));

@@ -1,5 +1,5 @@
-// einsum from C, on strided views: the transpose is a matter of strides, and the result lands in
-// every other element.
+// einsum from C on strided views: strides express a transpose, and the result goes to every other
+// element.
 //
 //     cc einsum.c $(pkg-config --cflags --libs loopwright) -o einsum
 #include <loopwright.h>

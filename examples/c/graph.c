@@ -20,7 +20,7 @@ int main(void) {
     lw_graph_write(g, "out", result, 1, &o);
 
     lw_module *mod;
-    if (lw_graph_build(g, &mod)) { // the one place to look: mistakes above end here
+    if (lw_graph_build(g, &mod)) { // reports the errors of all calls above
         fprintf(stderr, "%s", lw_diag_text(ctx));
         return 1;
     }

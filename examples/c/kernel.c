@@ -1,5 +1,5 @@
-// A kernel in the caller's hand: compiled under a Schedule, asked what it is, run on tensors and on
-// plain pointers, and compared with what this machine could do.
+// Creates a kernel: compiles it under a Schedule, prints its properties, runs it on tensors and on
+// plain pointers, and compares its time with the limits of this machine.
 //
 //     cc kernel.c $(pkg-config --cflags --libs loopwright) -o kernel
 #include <loopwright.h>
@@ -55,7 +55,7 @@ int main(void) {
                (long long)lw_kernel_tensor(kernel, 2)->strides[1]);
         printf("status %d, %s\n", bad, memcmp(c, again, sizeof c) ? "different" : "the same");
     }
-    lw_context_free(ctx); // in any order
+    lw_context_free(ctx); // handles may be freed in any order
     lw_kernel_free(kernel);
     return status != LW_OK;
 }

@@ -1,4 +1,4 @@
-// Matrix product from C: parse a text, let the arguments tell the sizes, run.
+// Matrix product from C: parses a text, takes the sizes from the arguments, and runs it.
 //
 //     cc matmul.c $(pkg-config --cflags --libs loopwright) -o matmul
 #include <loopwright.h>

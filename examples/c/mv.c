@@ -1,4 +1,4 @@
-// The first program of the README, whole: a matrix times a vector.
+// The first program of the README, complete: a matrix times a vector.
 //
 //     cc mv.c $(pkg-config --cflags --libs loopwright) -o mv
 #include <loopwright.h>

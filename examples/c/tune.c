@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     if (s->bound > 0) printf("nothing can be faster than %.2f us\n", s->bound * 1e6);
     printf("%s", r->schedule);
 
-    // The schedule outlives the result only as a copy: results belong to the last call.
+    // Results belong to the last call, so keep a copy of the schedule.
     lw_bound_free(b);
     lw_module_free(mod);
     lw_context_free(ctx);

@@ -1,4 +1,4 @@
-"""Attention for the shapes of your model, as one kernel: causal, with grouped queries and a bias by distance, which libraries have no kernel for."""
+"""Attention for the shapes of your model, as one kernel: causal, with grouped queries and a bias by distance. Libraries have no kernel for this."""
 
 import time
 

@@ -12,7 +12,7 @@ C = (A * B).sum(k)
 # The loops that are chosen without search.
 print(C.loop_tree, "\n")
 
-# The loops as written, then as an expert would arrange them: each method returns a new tree, or says why not.
+# The loops as written, then as an expert would arrange them. Each method returns a new tree, or raises an error with the reason.
 tree = C.schedule("out: m n k").loop_tree
 print("as written: %.0f us" % (tree.measure() * 1e6))
 tree = tree.split("m", 6).split("n", 64)
@@ -26,6 +26,6 @@ try:
 except lw.Error as error:
     print(error)
 
-# A tensor that runs so.
+# The same tensor, computed with these loops.
 fast = C.set(tree)
 print("right:", np.allclose(fast.numpy(), a @ b, atol=1e-3))

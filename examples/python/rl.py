@@ -1,6 +1,6 @@
 """A learning agent against random search: both arrange the loops of a matrix product, with the same number of measured steps.
 
-Prints the best GFLOP/s over the trials, averaged over the seeds, and draws them into rl.png if matplotlib is there.
+Prints the best GFLOP/s over the trials, averaged over the seeds, and draws them into rl.png if matplotlib is installed.
 """
 
 import argparse

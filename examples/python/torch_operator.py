@@ -16,7 +16,7 @@ y = swiglu(g, x)
 y.square().sum().backward()
 mine = g.grad.clone(), x.grad.clone()
 
-# The same by torch.
+# The same in torch.
 g.grad = x.grad = None
 (torch.nn.functional.silu(g) * x).square().sum().backward()
 print("equal to torch:", torch.allclose(y, torch.nn.functional.silu(g) * x, atol=1e-5),

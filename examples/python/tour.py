@@ -1,6 +1,6 @@
 # %% [markdown]
 # # A tour of Loopwright in Python
-# The cells can be run one after the other in an editor that knows `# %%`, or all at once as a program.
+# The cells can be run one after the other in an editor that supports `# %%`, or all at once as a program.
 
 # %% Define and call: the mathematics is a text, and a call compiles it for the shapes of its arguments
 import numpy as np
@@ -16,10 +16,10 @@ C = T.matmul(A, B)
 assert np.allclose(C, A @ B, atol=1e-4)
 print(T.matmul)
 
-# %% What became of it: the schedule, the loops with their costs, the code
+# %% The result of compilation: the schedule, the loops with their costs, the code
 print(T.matmul.explain(A, B).split("\ncode\n")[0])
 
-# %% Mistakes are found before anything runs, with their place
+# %% Mistakes are found before anything runs, with their location
 try:
     T.matmul(A, B[:10])
 except lw.Error as error:

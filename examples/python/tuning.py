@@ -1,4 +1,4 @@
-"""Tuning: a faster schedule for these shapes, found by measuring, and its curve."""
+"""Tuning: finds a faster schedule for these shapes by measuring, and plots the search."""
 
 import argparse
 
