@@ -89,37 +89,24 @@ static double strided_cycles(const Chooser *c, const ChooseStmt *n, const Choose
     return (double)full * whole + last;
 }
 
+// An operand that is the same for all columns is accessed once for all of them.
+static int64_t columns_of(const ChooseRef *r, const TransposeBlock *b, int64_t columns) {
+    bool varies = r->uses[b->column] || (b->beside >= 0 && r->uses[b->beside]);
+    return varies ? columns : 1;
+}
+
 static double block_cost(const Chooser *c, const ChooseStmt *n, const TransposeBlock *b) {
     int64_t columns = n->extent[b->column] * b->times;
-    double vectors = (double)(ceil_div(n->extent[b->lane], b->width) * columns), cost = 0;
-    for (int r = 0; r < n->nrefs; r++)
+    double vectors = (double)ceil_div(n->extent[b->lane], b->width), cost = 0;
+    for (int r = 0; r < n->nrefs; r++) {
+        int64_t own = columns_of(&n->ref[r], b, columns);
         if (is_strided(&n->ref[r], b->lane))
-            cost += strided_cycles(c, n, &n->ref[r], b, columns);
+            cost += strided_cycles(c, n, &n->ref[r], b, own);
         else
-            cost += access_cycles(c, n, &n->ref[r], b->width) * vectors;
-    cost += n->ops / c->cost->op_rate / speed_of(c, n, b->width) * vectors;
-    return cost / (double)(n->extent[b->lane] * columns);
-}
-
-// The iterator along which an operand is contiguous that is strided along the lanes; -1: none.
-static int other_side(const ChooseStmt *n, int v, int64_t least) {
-    for (int r = 1; r < n->nrefs; r++) {
-        const ChooseRef *ref = &n->ref[r];
-        if (!is_strided(ref, v) || ref->hard[v]) continue;
-        for (int u = 0; u < n->s->niters; u++)
-            if (u != v && ref->stride[u] == 1 && !ref->hard[u] && n->extent[u] >= least &&
-                n->ref[0].stride[u])
-                return u;
+            cost += access_cycles(c, n, &n->ref[r], b->width) * vectors * (double)own;
     }
-    return -1;
-}
-
-int transposed_iter(const Chooser *c, const ChooseStmt *n, int v) {
-    int u = n->extent[v] < LIMIT_TRANSPOSE ? -1 : other_side(n, v, 2);
-    if (u < 0 || n->extent[u] >= LIMIT_TRANSPOSE) return u;
-    for (int r = 1; r < n->nrefs; r++)
-        if (n->ref[r].stride[u] == 1 && comb_shuffles(c->m, llabs(n->ref[r].stride[v]))) return u;
-    return other_side(n, v, LIMIT_TRANSPOSE);
+    cost += n->ops / c->cost->op_rate / speed_of(c, n, b->width) * vectors * (double)columns;
+    return cost / (double)(n->extent[b->lane] * columns);
 }
 
 // Lanes along `lane`: as many as a vector has, or half of them if that is cheaper.
@@ -131,6 +118,31 @@ static TransposeBlock along(const Chooser *c, const ChooseStmt *n, int lane, int
     half.width = max_i64(n->lanes / 2, 1);
     half.cost = block_cost(c, n, &half);
     return half.cost < c->cost->half_gain * b.cost ? half : b;
+}
+
+static bool is_column(const ChooseRef *r, int v, int u) {
+    return u != v && is_strided(r, v) && !r->hard[v] && r->stride[u] == 1 && !r->hard[u];
+}
+
+// The iterator along which an operand is contiguous that is strided along the lanes; -1: none. Of
+// several, the one whose blocks are cheapest: another operand is then accessed one by one.
+static int other_side(const Chooser *c, const ChooseStmt *n, int v, int64_t least) {
+    int best = -1;
+    for (int r = 1; r < n->nrefs; r++)
+        for (int u = 0; u < n->s->niters; u++) {
+            if (u == best || n->extent[u] < least || !n->ref[0].stride[u]) continue;
+            if (!is_column(&n->ref[r], v, u)) continue;
+            if (best < 0 || along(c, n, v, u).cost < along(c, n, v, best).cost) best = u;
+        }
+    return best;
+}
+
+int transposed_iter(const Chooser *c, const ChooseStmt *n, int v) {
+    int u = n->extent[v] < LIMIT_TRANSPOSE ? -1 : other_side(c, n, v, 2);
+    if (u < 0 || n->extent[u] >= LIMIT_TRANSPOSE) return u;
+    for (int r = 1; r < n->nrefs; r++)
+        if (n->ref[r].stride[u] == 1 && comb_shuffles(c->m, llabs(n->ref[r].stride[v]))) return u;
+    return other_side(c, n, v, LIMIT_TRANSPOSE);
 }
 
 // Lanes along u: with several values of an iterator that collapses with v in the result, if they
@@ -159,7 +171,7 @@ static void drop_loop(ChooseStmt *n, int iter) {
 }
 
 bool choose_across(const Chooser *c, ChooseStmt *n, int v) {
-    int u = n->ref[0].stride[v] == 1 ? other_side(n, v, LIMIT_TRANSPOSE) : -1;
+    int u = n->ref[0].stride[v] == 1 ? other_side(c, n, v, LIMIT_TRANSPOSE) : -1;
     if (u < 0 || c->o->plain) return false;
     TransposeBlock b = across(c, n, u, v);
     if (b.cost > c->cost->across_gain * along(c, n, v, u).cost) return false;
@@ -174,16 +186,29 @@ bool choose_across(const Chooser *c, ChooseStmt *n, int v) {
     return true;
 }
 
+// Rows of the result that a block writes in turn: as many as there are registers, but no more than
+// L1 keeps of rows that map to few of its sets.
+static int64_t rows_in_turn(const Chooser *c, const ChooseStmt *n, int u) {
+    int64_t rows = max_i64(n->lanes, c->m->vector_registers);
+    int64_t pitch = llabs(n->ref[0].stride[u]) * n->ref[0].bytes;
+    int64_t sets = pitch ? rows_of_way(c->cost, pitch) : c->cost->crowd_sets;
+    double kept = c->cost->crowd_lines * (double)sets;
+    while (sets < c->cost->crowd_sets && rows > LIMIT_TRANSPOSE && (double)rows > kept) rows /= 2;
+    return rows;
+}
+
 // Loops over blocks as wide as registers allow: a line that two vectors share is then written by
-// neighbouring stores. Results that are stored past the caches are written in whole lines.
+// neighbouring stores, unless its row is evicted before. Results that are stored past the caches
+// are written in whole lines.
 void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed) {
     int64_t wide = max_i64(n->lanes, c->m->vector_registers), width = along(c, n, v, u).width;
-    int64_t side = c->cost->stream_vectors * n->lanes;
+    int64_t side = c->cost->stream_vectors * n->lanes, rows = rows_in_turn(c, n, u);
     bool half = width < n->lanes && !streamed;
+    if (rows < wide && n->extent[v] % n->lanes == 0) width = n->lanes;
     drop_loop(n, u);
     if (streamed) nest_loop(n, v, side, KIND_SERIAL);
     if (streamed) nest_loop(n, u, side, KIND_SERIAL);
-    nest_loop(n, streamed ? v : u, half ? wide : n->lanes, KIND_SERIAL);
+    nest_loop(n, streamed ? v : u, half ? rows : n->lanes, KIND_SERIAL);
     nest_loop(n, streamed ? u : v, half ? width : streamed ? n->lanes : wide, KIND_SERIAL);
     nest_loop(n, u, 1, KIND_SERIAL);
 }

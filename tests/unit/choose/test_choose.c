@@ -436,6 +436,18 @@ TEST(transposes_fill_their_blocks) {
 #undef TURN
 }
 
+// Of two operands that are not read along the lanes, the one with more elements is transposed.
+TEST(the_larger_operand_is_transposed) {
+    CHOSEN("Z: j i/16 k/32 i k:v\n", SIZES(32, 32, 48),
+           "program t(A, B, C) {\n input X: f32[C, B]\n input Y: f32[B, C, A]\n"
+           " output Z: f32[A, B, C]\n Z: for i in 0:A, j in 0:B, k in 0:C\n"
+           "  Z[i, j, k] = X[k, j]*Y[j, k, i]\n}\n");
+    CHOSEN("Z: i j/16 k/32 j k:v\n", SIZES(32, 32, 48),
+           "program t(A, B, C) {\n input X: f32[A, C, B]\n input Y: f32[C, A]\n"
+           " output Z: f32[A, B, C]\n Z: for i in 0:A, j in 0:B, k in 0:C\n"
+           "  Z[i, j, k] = Y[k, i]*X[i, k, j]\n}\n");
+}
+
 // Results that begin inside cache lines, and do not stay in the first cache, are stored several
 // vectors at a time; rows of a stencil share in two directions.
 TEST(rows_that_split_lines_are_stored_in_one_go) {
