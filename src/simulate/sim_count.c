@@ -433,7 +433,10 @@ static bool see_node(void *user, const Node *node, int depth, const Block *paren
     const Block *b = as_block(node);
     const Leaf *leaf = as_leaf(node);
     (void)depth, (void)parent;
-    for (int i = 0; b && i < b->nindex; i++) l->extent[b->index[i].id] = b->index[i].extent;
+    for (int i = 0; b && i < b->nindex; i++) {
+        l->extent[b->index[i].id] = b->index[i].extent;
+        if (b->index[i].extent == 0) return false; // nothing below is executed
+    }
     if (!leaf) return true;
     expr_visit_accesses(leaf->value, see_access, l);
     for (int d = 0; d < leaf->write->rank; d++)

@@ -83,20 +83,31 @@ static bool wants_both(Padding *p, const Expr *a, const Expr *va, const Expr *b,
     return false;
 }
 
-static bool is_finite_constant(const Expr *e) {
-    return e->kind == EXPR_CONST && type_is_float(e->type) && isfinite(e->value.f) &&
-           e->value.f > 0;
+// Gives rims the constant 1 where that makes `e` one of the finite constants from +0 on, whichever
+// values its conditions have; false: there are none.
+static bool wants_finite(Padding *p, const Expr *e) {
+    PaddedCopy before[PAD_MAX_BUFFERS];
+    if (e->kind == EXPR_CONST)
+        return type_is_float(e->type) && isfinite(e->value.f) && !signbit(e->value.f);
+    if (e->kind == EXPR_READ) return wants(p, e, expr_int(p->w->x, e->type, 1));
+    if (e->kind != EXPR_OP || e->op != OP_SELECT) return false;
+    memcpy(before, p->copy, sizeof before);
+    if (wants_finite(p, e->arg[1]) && wants_finite(p, e->arg[2])) return true;
+    memcpy(p->copy, before, sizeof before);
+    return false;
 }
 
 // A product that is v: of one factor that is v and one that is 1; zero of an integer zero, or of a
-// zero and a positive constant.
+// zero and a finite factor without a sign.
 static bool wants_product(Padding *p, const Expr *a, const Expr *b, const Expr *v) {
     const Expr *one = expr_int(p->w->x, a->type, 1);
-    bool zero = is_zero(p, v);
+    bool zero = is_zero(p, v), integer = !type_is_float(v->type);
     for (int turn = 0; turn < 2; turn++) {
         const Expr *x = turn ? b : a, *y = turn ? a : b;
-        if (zero && (!type_is_float(v->type) || is_finite_constant(y)) && wants(p, x, v))
-            return true;
+        PaddedCopy before[PAD_MAX_BUFFERS];
+        memcpy(before, p->copy, sizeof before);
+        if (zero && wants(p, x, v) && (integer || wants_finite(p, y))) return true;
+        memcpy(p->copy, before, sizeof before);
         if (wants_both(p, x, v, y, one)) return true;
     }
     return false;
@@ -128,6 +139,7 @@ static bool wants(Padding *p, const Expr *e, const Expr *v) {
     case OP_CAST: return wants_cast(p, e->arg[0], v);
     case OP_NEG: return wants(p, e->arg[0], expr_unary(x, OP_NEG, v));
     case OP_SUB: return wants_both(p, e->arg[0], v, e->arg[1], none);
+    case OP_SELECT: return wants_both(p, e->arg[1], v, e->arg[2], v);
     case OP_ADD:
         if (type_is_float(e->type)) none = expr_float(x, e->arg[1]->type, -0.0);
         return wants_both(p, e->arg[0], v, e->arg[1], none);

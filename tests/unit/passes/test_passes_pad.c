@@ -87,7 +87,7 @@ TEST(pad_reductions) {
     }
 }
 
-// Halos, strides and reversed subscripts; casts; assignments.
+// Halos, strides and reversed subscripts; casts; assignments; elements under a condition.
 TEST(pad_other_shapes) {
     static const char *const program[] = {
         "program f { input A: f32[13] input B: f32[3] output C: f32[11]\n"
@@ -98,6 +98,8 @@ TEST(pad_other_shapes) {
         "C: for m in 0:5, k in 0:7  C[m] +=! i32(A[m, k])*i32(B[k]) }",
         "program f { input A: f32[5, 7] output C: f32[7, 5]\n"
         "C: for m in 0:7, k in 0:5  C[m, k] = exp(A[k, m]) }",
+        "program f { input A: f32[7, 7] input x: f32[7] output C: f32[7]\n"
+        "C: for i in 0:7, j in 0:7  C[i] +=! select(index(j) <= index(i), A[i, j], 0.0)*x[j] }",
     };
     for (size_t i = 0; i < sizeof program / sizeof *program; i++) {
         TreeRun r;
@@ -240,15 +242,21 @@ TEST(pad_refuses_texts) {
 TEST(pad_is_exact) {
     static const float special[] = {INFINITY, -INFINITY, 0.0f, -0.0f, 1.5f, -2.0f};
     static const char *const op[] = {"+=!", "max=!", "min=!", "*=!"};
-    static const char *const value[] = {"A[i, k]*x[k]", "A[i, k]", "A[i, k] + x[k]"};
-    for (int round = 0; round < 12 * 20; round++) {
+    static const char *const value[] = {
+        "A[i, k]*x[k]",
+        "A[i, k]",
+        "A[i, k] + x[k]",
+        "select(index(k) >= index(i), A[i, k], 0.0)*x[k]",
+        "x[k]*select(x[k] > 0.0, A[i, k], select(x[k] < -1.0, 2.0, A[i, k]))",
+        "select(x[k] > 0.0, A[i, k], x[k])"};
+    for (int round = 0; round < 24 * 20; round++) {
         TreeRun r;
         uint64_t state = (uint64_t)round * 31 + 7;
         char text[256];
         snprintf(text, sizeof text,
                  "program f { input A: f32[5, 6] input x: f32[6] output C: f32[5]\n"
                  "C: for i in 0:5, k in 0:6  C[i] %s %s }",
-                 op[round % 4], value[round / 4 % 3]);
+                 op[round % 4], value[round / 4 % 6]);
         tr_begin(&r, text);
         View a[3], b[3];
         tr_fill(&r, a, 1);
