@@ -50,7 +50,8 @@ typedef struct Attr {
     const char *key;
     AttrKind kind;
     size_t at;
-    int64_t least, most, unset;
+    double least, most;
+    int64_t unset;
 } Attr;
 
 static const Attr attrs[] = {
@@ -316,8 +317,7 @@ static bool read_attr(HardwareReader *r, const Attr *a, const HardwareWord *key,
     }
     case ATTR_TYPE: return read_type(r, value, (int64_t *)at);
     case ATTR_STRIDES: return read_strides(r, value, (Strides *)at);
-    case ATTR_REAL:
-        return number(r, key, value, false, false, (double)a->least, (double)a->most, (double *)at);
+    case ATTR_REAL: return number(r, key, value, false, false, a->least, a->most, (double *)at);
     case ATTR_EXTENT:
         if (same(value, "any")) {
             *(int64_t *)at = -1;
@@ -325,8 +325,7 @@ static bool read_attr(HardwareReader *r, const Attr *a, const HardwareWord *key,
         } // fall through
     case ATTR_BYTES:
     case ATTR_COUNT:
-        if (!number(r, key, value, a->kind == ATTR_BYTES, true, (double)a->least, (double)a->most,
-                    &x))
+        if (!number(r, key, value, a->kind == ATTR_BYTES, true, a->least, a->most, &x))
             return false;
         *(int64_t *)at = (int64_t)x;
         return true;
@@ -542,9 +541,15 @@ static void read_params(HardwareReader *r, int from, PassCall *c, Name *before) 
         HardwareWord key, value;
         int k = 0;
         if (!split(r, &r->word.at[i], &key, &value)) return;
-        if (before && same(&key, "as") && is_name(&value)) {
+        if (before && same(&key, "as")) {
+            if (!is_name(&value)) {
+                expected(r, &value, "a name");
+                return;
+            }
             c->label = name_intern(r->names, value.s, value.len);
-            continue;
+            if (find_label(r->h, c->label) < 0) continue;
+            diag_report(r->diags, value.range, DIAG_TEXT_DUPLICATE, c->label);
+            return;
         }
         if (before && same(&key, "before")) {
             *before = name_intern(r->names, value.s, value.len);
@@ -580,11 +585,8 @@ static void read_pass(HardwareReader *r) {
     for (int k = 0; k < pass_params(c.pass); k++)
         c.value[k] = (PassValue){.number = c.pass->param[k].value, .text = ""};
     read_params(r, 2, &c, &before);
+    if (r->diags->errors) return;
     if (!c.label) c.label = free_label(r, name);
-    if (find_label(r->h, c.label) >= 0) {
-        diag_report(r->diags, r->word.at[0].range, DIAG_TEXT_DUPLICATE, c.label);
-        return;
-    }
     int at = before ? find_label(r->h, before) : r->h->pass.n;
     vec_push(r->arena, &r->h->pass, c);
     for (int i = r->h->pass.n - 1; i > at; i--) r->h->pass.at[i] = r->h->pass.at[i - 1];
@@ -667,6 +669,23 @@ static const char *line_at(const void *of, size_t i) {
     return i < LINE_KINDS ? line_name[i] : NULL;
 }
 
+// Is there a word too many, or a key that occurs twice?
+static bool line_is_good(HardwareReader *r, int most) {
+    for (int i = 2; i < r->word.n; i++) {
+        const HardwareWord *w = &r->word.at[i];
+        const char *equals = memchr(w->s, '=', w->len);
+        size_t key = equals ? (size_t)(equals - w->s) + 1 : 0;
+        for (int k = 2; key && k < i; k++) {
+            if (r->word.at[k].len < key || memcmp(r->word.at[k].s, w->s, key)) continue;
+            HardwareWord twice = {w->s, key - 1, w->range};
+            diag_report(r->diags, w->range, DIAG_HARDWARE_TWICE, text_of(r, &twice));
+            return false;
+        }
+    }
+    if (r->word.n > most) expected(r, &r->word.at[most], "the end of the line");
+    return r->word.n <= most;
+}
+
 static void read_statement(HardwareReader *r) {
     static void (*const read[])(HardwareReader *) = {
         read_memory,  read_compute, read_transfer, read_stencil, read_index,
@@ -674,7 +693,10 @@ static void read_statement(HardwareReader *r) {
     const HardwareWord *w = &r->word.at[0];
     for (int k = 0; k < LINE_KINDS; k++)
         if (same(w, line_name[k])) {
-            read[k](r);
+            int most = read[k] == read_machine                           ? 3
+                       : read[k] == read_include || read[k] == read_drop ? 2
+                                                                         : r->word.n;
+            if (line_is_good(r, most)) read[k](r);
             return;
         }
     diag_suggest(r->diags, unknown(r, w, "line"), text_of(r, w), line_at, NULL);

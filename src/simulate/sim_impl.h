@@ -83,6 +83,7 @@ void run_events(Arena *arena, const SimMoments *moments, Simulation *s);
 
 // --- Time, sim_time.c ----------------------------------------------------------------------------
 
+enum { SIM_MOST_TASKS = 1 << 22 };
 typedef struct Clock Clock;
 Clock *clock_new(Arena *arena, Counter *c, Simulation *out, DiagList *diags);
 // clock_begin and clock_end report the begin and end of a node, clock_enter the begin of an

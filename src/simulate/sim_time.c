@@ -11,7 +11,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-enum { MOST_UNITS = 1 << 20, MOST_TASKS = 1 << 22 };
+enum { MOST_UNITS = 1 << 20 };
 
 typedef struct Slot {
     int ready, used; // moments: the end of its last writer, and of its last user
@@ -302,8 +302,8 @@ static void leave_memory(Clock *k, const SimFrame *parent, const Block *child, i
 }
 
 static bool has_room(Clock *k, const Node *node) {
-    if (k->out->task.n < MOST_TASKS) return true;
-    diag_report(k->diags, node->range, DIAG_SIM_TASKS, MOST_TASKS);
+    if (k->out->task.n < SIM_MOST_TASKS) return true;
+    diag_report(k->diags, node->range, DIAG_SIM_TASKS, SIM_MOST_TASKS + 1LL, SIM_MOST_TASKS);
     k->failed = true;
     return false;
 }

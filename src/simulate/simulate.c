@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/checked.h"
 
 // --- Counting ------------------------------------------------------------------------------------
 
@@ -44,6 +45,27 @@ static void walk_node(Walk *w, const Node *node) {
     else
         clock_count(w->clock, count_node(w->c, node, w->value));
     clock_end(w->clock, node);
+}
+
+// The least number of tasks of a node: those that no condition can exclude. Saturates.
+static int64_t least_tasks(Counter *c, const Node *node) {
+    const NodeInfo *info = node_info(c, node);
+    const Block *b = as_block(node);
+    int64_t sum = 0;
+    if (info->task) return info->nfree == 0;
+    for (int i = 0; i < b->nchildren; i++)
+        if (!checked_add(sum, least_tasks(c, b->child[i]), &sum)) sum = INT64_MAX;
+    for (int i = 0; i < b->nindex; i++)
+        if (!b->index[i].passed && !checked_mul(sum, b->index[i].extent, &sum)) sum = INT64_MAX;
+    return b->nconstraints ? 0 : sum;
+}
+
+// Says so before anything is simulated if there are more tasks than can be kept.
+static bool has_few_tasks(Counter *c, DiagList *diags) {
+    int64_t n = least_tasks(c, &c->t->root->node);
+    if (n <= SIM_MOST_TASKS) return true;
+    diag_report(diags, c->t->root->node.range, DIAG_SIM_TASKS, (long long)n, SIM_MOST_TASKS);
+    return false;
 }
 
 // --- Executing -----------------------------------------------------------------------------------
@@ -153,6 +175,7 @@ bool simulate(Arena *arena, const Hardware *h, const Tree *t, const Tree *flat, 
               DiagList *diags) {
     if (!begin(arena, h, t, out, diags)) return false;
     Counter c = counter_new(arena, h, t);
+    if (!has_few_tasks(&c, diags)) return false;
     Walk w = {&c, clock_new(arena, &c, out, diags), arena_new_n(arena, int64_t, t->nindices + 1)};
     walk_node(&w, &t->root->node);
     clock_stop(w.clock);
