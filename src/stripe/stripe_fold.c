@@ -1,8 +1,8 @@
-// The statements of a Stripe block as children of a Tree.
+// Converts the statements of a Stripe block to children of a Tree.
 //
-// Loads, constants and intrinsics are no nodes of a Tree: each becomes an expression, and a store
-// takes the expression of its scalar, so that one store is one leaf. That moves loads down to the
-// stores that use them. If a statement in between writes the loaded element, its value is first
+// Loads, constants and intrinsics are not nodes of a Tree. Each becomes an expression, and a store
+// takes the expression of its scalar, so that one store is one leaf. This moves loads down to the
+// stores that use them. If a statement in between overwrites the loaded element, its value is first
 // kept in a buffer:
 //
 //     $a = load(A)                 a = A[i]
@@ -22,14 +22,14 @@ typedef struct Fold {
     StripeParser *p;
     StripeScope *s;
     int at;               // the current statement
-    int buffer;           // that it writes
+    int buffer;           // the buffer that it writes
     VEC(FoldKept) kept;   // while rewriting: elements and the buffers that keep them
     const Affine **iters; // values of scalars in subscripts, or NULL
 } Fold;
 
 // --- Subscripts --------------------------------------------------------------------------------
 
-// The scalar as an index: NULL unless it is one, or an integer that was loaded.
+// The scalar as an index expression; NULL unless it is an index, or an integer that was loaded.
 static const Affine *as_affine(Exprs *x, const Expr *e) {
     if (e->kind == EXPR_INDEX) return e->index;
     if (e->kind == EXPR_CONST && type_is_integer(e->type)) return affine_const(x, e->value.i);
@@ -173,7 +173,7 @@ static const Access *keep(Fold *f, const Access *a) {
 
 static bool outlives(const Fold *f, const StripeScalar *a) { return a->e && a->last_use > f->at; }
 
-// Statement f->at writes `buffer`: keeps elements that were loaded from it and are used later.
+// Statement f->at writes `buffer`: keeps the elements that were loaded from it and are used later.
 static void keep_loads(Fold *f, int buffer) {
     f->buffer = buffer;
     f->kept.n = 0;
@@ -249,7 +249,7 @@ static const Node *special(Fold *f, const StripeStmt *st) {
     return st->node;
 }
 
-// Dependences as places among the children; a scalar counts as the child that follows it.
+// Dependences as positions among the children; a scalar counts as the child that follows it.
 static void set_deps(Fold *f, const StripeStmt *st, Node *node, int own) {
     if (st->ndeps < 0) return;
     int *deps = arena_new_n(f->p->arena, int, st->ndeps), n = 0;

@@ -1,10 +1,10 @@
-// Reading Stripe text (private to src/stripe).
+// Parsing Stripe text (private to src/stripe).
 //
 //   stripe_lex.c     tokens
 //   stripe_read.c    index expressions, tags, places
-//   stripe_parse.c   blocks and refinements as they stand in the text
+//   stripe_parse.c   blocks and refinements
 //   stripe_stmt.c    statements
-//   stripe_fold.c    the statements of one block as children of the Tree: scalars as expressions
+//   stripe_fold.c    converts the statements of a block to children of the Tree
 //   stripe_init.c    initialisations of `out:agg` refinements
 #ifndef LW_STRIPE_STRIPE_IMPL_H
 #define LW_STRIPE_STRIPE_IMPL_H
@@ -31,7 +31,7 @@ typedef struct StripeToken {
     int len;
     bool quoted; // in backquotes: no keyword
     bool tight;  // the next character follows without a blank
-    bool first;  // on its line
+    bool first;  // first token of its line
 } StripeToken;
 
 typedef struct StripeLexer {
@@ -135,14 +135,14 @@ typedef struct StripeParser {
     DiagList *diags;
     bool failed;
     int parens;
-    bool in_place;    // the index expression numbers units: tags stand for indices
+    bool in_place;    // in a place, tags stand for indices
     bool one_line;    // an index expression ends with its line
     int reserved;     // indices for the expansions of specials
     bool gathers;     // the index expression just read mentions a scalar
     int64_t *lo, *hi; // bounds per index id, inclusive
 } StripeParser;
 
-// Reports only the first mistake: the others may be its consequences.
+// Reports only the first error; others may be its consequences.
 void stripe_fail(StripeParser *p, Range range, DiagId id, ...);
 
 static const int64_t STRIPE_LIMIT = (int64_t)1 << 61; // of index arithmetic: differences fit too
@@ -176,7 +176,7 @@ const Affine *stripe_scalar_atom(StripeParser *p, StripeScope *s, bool allowed);
 void stripe_take_statement(StripeParser *p, StripeScope *s);
 const Block *stripe_take_block(StripeParser *p, StripeScope *up, Tags tags, StripeScope **out);
 
-// Turns the statements of a block into children, in scope->child. False after a report.
+// Converts the statements of a block to children, in scope->child. Returns false after a report.
 bool stripe_fold(StripeParser *p, StripeScope *s);
 
 // Initialisations for the updates inside `block` of the buffer that `level` refines, appended to

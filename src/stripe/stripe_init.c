@@ -1,5 +1,5 @@
-// Initialisation of `out:agg` refinements: a copy of the nest of the updates in front of it,
-// without the indices that do not select the element and the constraints that use them.
+// Initialises `out:agg` refinements: inserts a copy of the nest of the updates in front of it,
+// without the indices that do not select the element and without the constraints that use them.
 //
 //     block [i:4, k:8] ( in A[i, k]  out C[i]:add ) { C += A }
 //     →  block [i:4] { C[i] = 0 }  block [i:4, k:8] { C[i] += A[i, k] }
@@ -18,7 +18,7 @@ typedef struct Init {
     const Affine **to;     // per id: its counterpart
     bool scatters;
     int updates;
-    bool meets;               // two points may choose one element
+    bool meets;               // two points may select the same element
     VEC(const Affine *) held; // constraints around
 } Init;
 
@@ -29,8 +29,8 @@ static bool is_update(const Init *in, const Node *node) {
 
 // --- Which indices -----------------------------------------------------------------------------
 
-// Whether different values of the indices select different elements: each index occurs in one
-// subscript, with a step larger than the reach of those with smaller steps.
+// Do different values of the indices select different elements? Each index must occur in one
+// subscript, with a step larger than the range of those with smaller steps.
 static bool injective(const Init *in, const Access *w) {
     int uses[TREE_MAX_INDICES] = {0};
     for (int d = 0; d < w->rank; d++) {
@@ -123,7 +123,7 @@ static const Node *identity(Init *in, const Access *write) {
     return &tree_leaf(t, &leaf)->node;
 }
 
-// The initialisation of one update; guarded where dropped constraints kept it inside.
+// The initialisation of one update, guarded if dropped constraints kept it inside.
 static const Node *init_leaf(Init *in, const Leaf *l) {
     Exprs *x = in->p->x;
     const Buffer *b = &in->p->t->buffers.at[in->buffer];

@@ -16,7 +16,7 @@ static bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// Whether a line began on the way.
+// Skips blanks and comments; returns whether a new line began.
 static bool skip(StripeLexer *lx) {
     bool first = lx->pos == 0;
     for (;;) {

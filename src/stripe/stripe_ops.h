@@ -1,4 +1,4 @@
-// What printer and parser of Stripe text have in common: the names of operations and tags.
+// Names of operations and tags, shared by the printer and the parser of Stripe text.
 #ifndef LW_STRIPE_STRIPE_OPS_H
 #define LW_STRIPE_STRIPE_OPS_H
 
@@ -9,7 +9,7 @@ const char *stripe_op_name(ExprOp op);
 int stripe_op_find(const char *name, int len); // ExprOp, or -1
 // "add" and so on; "assign" for REDUCE_ASSIGN.
 extern const char *const stripe_agg[]; // by Reduce
-// Whether a tensor, scalar or tag can be written without backquotes.
+// Can a tensor, scalar or tag be written without backquotes?
 bool stripe_plain(const char *name);
 
 #endif

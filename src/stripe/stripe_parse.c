@@ -1,8 +1,8 @@
-// Stripe text to a Tree: blocks, refinements and statements.
+// Parses Stripe text to a Tree: blocks, refinements and statements.
 //
-// Both dialects are read: the short one of the Stripe paper (no product of ranges, no statement
-// tags) and the long one of PlaidML's dumps (":I", byte counts, exterior sizes, "new@0x...",
-// Parts without a meaning here are kept as tags. Offsets are added to the parent's as soon as a
+// It accepts both dialects: the short one of the Stripe paper (no product of ranges, no statement
+// tags) and the long one of PlaidML's dumps (":I", byte counts, exterior sizes, "new@0x..."). Parts
+// without a meaning here are kept as tags. Offsets are added to the parent's as soon as a
 // refinement is read, so everything below is absolute.
 //
 // The outermost block names the tensors: it is enclosed by a scope in which every name that it
@@ -162,7 +162,7 @@ static void skip_bytes(StripeParser *p) {
     if (p->tok.kind == ST_NAME) stripe_next(p);
 }
 
-// The parts of a refinement as they stand in the text.
+// The parts of a refinement as written.
 typedef struct Written {
     Tags tags;
     Range range;
@@ -497,7 +497,7 @@ static void take_header(StripeParser *p, StripeScope *s, bool outermost) {
     for (int i = 0; i < written.n && !p->failed; i++) take_refinement(p, s, &written.at[i]);
 }
 
-// The place of a block is written before the indices that it may use: it is parsed after them.
+// The place of a block precedes the indices that it may use, so it is parsed after them.
 static void skip_place(StripeParser *p) {
     int depth = 0;
     while (!p->failed && p->tok.kind != ST_END && (depth || !stripe_is_mark(p, ">"))) {
@@ -605,7 +605,7 @@ static void make_program(StripeParser *p, const StripeScope *outside, const char
     p->t->program = program;
 }
 
-// Its argument by its name.
+// Does it refine its whole argument, under the same name?
 static bool is_whole(const Refine *r) {
     for (int d = 0; d < r->rank; d++)
         if (!affine_is(r->v.offset[d], 0) || r->v.size[d] != r->parent->v.size[d]) return false;

@@ -1,9 +1,9 @@
-// Printing a Tree as Stripe text. stripe_view.c has decided on refinements and passed indices; this
-// file writes them, and splits leaves into scalar statements.
+// Prints a Tree as Stripe text. stripe_view.c decides on refinements and passed indices; this file
+// prints them, and divides leaves into scalar statements.
 //
-// The canonical form: four blanks per level; statements numbered from 0 in each block; one line per
-// constraint and refinement; kinds and whatever else a node carries as tags, before its own tags in
-// a fixed order; scalars named after the refinement that they are loaded from, or by number.
+// The canonical form has four blanks per level; statements numbered from 0 in each block; one line
+// per constraint and refinement; kinds and other attributes of a node as tags, before its own tags
+// and in a fixed order; scalars named after the refinement that they are loaded from, or by number.
 #include "stripe/stripe_view.h"
 
 #include <limits.h>
@@ -54,8 +54,8 @@ static Name scalar_of(const StripePrinter *w, const void *what) {
     return NULL;
 }
 
-// Sums and products are sorted by their printed form, not by the numbers of indices: indices in the
-// order of the block's list, then everything else by its text.
+// Sums and products are sorted by their printed form, not by the numbers of indices: first indices
+// in the order of the block's list, then everything else by its text.
 typedef struct PrintedPart {
     int rank;
     const char *text;
@@ -175,7 +175,7 @@ static void print_part(StripePrinter *w, const PrintedPart *p, bool first) {
     text_printf(w->out, parens ? "(%s)" : "%s", p->text);
 }
 
-// Positive terms, then the rest, then the constant, which comes first when everything else is
+// Positive terms, then the others, then the constant, which comes first if everything else is
 // negative.
 static void print_affine(StripePrinter *w, const Affine *a) {
     PrintedPart part[AFFINE_MAX_TERMS], constant = {.coef = a->constant};

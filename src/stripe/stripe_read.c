@@ -190,7 +190,7 @@ static const Affine *product(StripeParser *p, const StripeScope *s, bool scalars
     return a;
 }
 
-// Everything that is computed at run time must fit in 64 bits at every point.
+// Index arithmetic at run time must fit in 64 bits at every point.
 void stripe_check_affine(StripeParser *p, const Affine *a, Range range) {
     int64_t lo = 0, hi = 0;
     if (p->failed) return;
@@ -218,7 +218,7 @@ const Affine *stripe_affine(StripeParser *p, const StripeScope *s, bool scalars)
     return p->failed ? affine_const(p->x, 0) : a;
 }
 
-// A list up to the closing bracket; at most STRIPE_MAX_RANK. Returns how many.
+// A list up to the closing bracket, with at most STRIPE_MAX_RANK elements. Returns their number.
 int stripe_affine_list(StripeParser *p, const StripeScope *s, bool scalars, const char *close,
                        const Affine **out) {
     int n = 0;
@@ -265,7 +265,7 @@ Tags stripe_take_tags(StripeParser *p) {
     return tags;
 }
 
-// Takes a tag out of the list. A number is wanted where `number` is not NULL.
+// Removes a tag from the list. It must have a number if `number` is not NULL.
 bool stripe_pull_tag(StripeParser *p, Tags *tags, const char *name, Range range, int64_t *number) {
     for (int i = 0; i < tags->n; i++) {
         if (strcmp(tags->at[i].name, name) != 0) continue;

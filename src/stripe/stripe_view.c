@@ -1,13 +1,13 @@
 // Deriving the refinements of Stripe text from a Tree.
 //
-// For each block and each buffer that is touched inside there is a view. Where none was written, it
-// is the smallest box around the accesses inside: their subscripts split into a part over indices
-// that are known here, which is the offset, and the range of the rest, which is the size. In a
-// dimension where accesses have different offsets, or subscripts that are not linear or are read
-// from memory, it is the whole of the enclosing block's view.
+// Each block has a view of each buffer that is accessed inside. If the text gave none, the view is
+// the smallest box around the accesses inside: their subscripts consist of a part over indices that
+// are known here, which is the offset, and the range of the rest, which is the size. In a dimension
+// where accesses have different offsets, or subscripts that are not linear or are read from memory,
+// it is the whole view of the enclosing block.
 //
-// Then, from the leaves up, the indices that every block uses without defining them: these are
-// passed in.
+// Then, from the leaves up, it collects the indices that each block uses without defining them;
+// these are passed in.
 #include "stripe/stripe_view.h"
 
 #include <string.h>
@@ -78,7 +78,7 @@ static Name fresh_index(const Planner *p, const PrintBlock *pb, int upto, Name l
     return name;
 }
 
-// --- What is touched ---------------------------------------------------------------------------
+// --- Accessed boxes ------------------------------------------------------------------------------
 
 typedef struct Span {
     const Affine *outer; // the part over indices in scope, without constant
@@ -154,7 +154,8 @@ static ViewTouch *touch_access(ViewCollect *c, const Access *a) {
     return t;
 }
 
-// A read that a condition keeps inside its buffer has no box: it takes the outer one.
+// A guarded read that only its condition keeps inside its buffer has no box: it takes the outer
+// view.
 static void touch_read(void *user, const Access *a, bool guarded) {
     ViewCollect *c = user;
     ViewTouch *t = touch_access(c, a);

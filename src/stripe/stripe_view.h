@@ -1,4 +1,4 @@
-// What the printer of Stripe text knows about every block before it writes (private to src/stripe).
+// Facts about every block, computed before Stripe text is printed (private to src/stripe).
 #ifndef LW_STRIPE_STRIPE_VIEW_H
 #define LW_STRIPE_STRIPE_VIEW_H
 
@@ -44,7 +44,7 @@ typedef struct Planner {
     bool *used;              // per index id, temporarily
 } Planner;
 
-// The view through which a leaf of the block reaches an element.
+// The view through which a leaf of the block accesses an element.
 int stripe_pick(const Tree *t, const PrintBlock *pb, const Access *a, bool write);
 // Subscript d of the access, counted from the view.
 const Affine *stripe_relative(const Tree *t, const PrintView *v, const Access *a, int d);

@@ -7,13 +7,14 @@
 //     t->load(&loader, &code, NULL, &loaded);
 //     loaded.entry(buffers, scratch, &env);
 //
-// To add a target, write its functions and add a row to the table in target.c. Nothing outside of
-// the row knows its name: api/ and tune/ reach it by target_host, by the name of one of its
-// instruction sets (target_with_isa) or by its name in a tuning database (target_by_name).
+// To add a target, write its functions and add a row to the table in target.c. No other code knows
+// its name: api/ and tune/ find it by target_host, by the name of one of its instruction sets
+// (target_with_isa) or by its name in a tuning database (target_by_name).
 //
-// Code is bytes to the layers above. A processor's bytes are machine code, which `load` copies to
-// executable pages. A device's bytes may be text, which `load` hands to the device's driver; then
-// `entry` is a function of the library that launches the kernel, and finds it in KernelEnv.user.
+// The layers above treat code as bytes. The bytes of a processor are machine code, which `load`
+// copies to executable pages. The bytes of a device may be text, which `load` passes to the
+// device's driver; `entry` is then a function of the library that launches the kernel, which it
+// finds in KernelEnv.user.
 #ifndef LW_TARGET_TARGET_H
 #define LW_TARGET_TARGET_H
 
@@ -33,8 +34,8 @@ enum { TARGET_MAX_ISAS = 8 };
 // The Space of one Program on one target.
 typedef struct ProgramSpace {
     Space *space;
-    const Program *program; // that Schedules refer to: the flat one, if that is used
-    const void *own;        // what TargetSpace's functions need: a CpuSpace
+    const Program *program; // the Program of its Schedules: the flattened one, if that is used
+    const void *own;        // data of TargetSpace's functions, such as a CpuSpace
 } ProgramSpace;
 
 typedef struct TargetSpace {
@@ -43,7 +44,7 @@ typedef struct TargetSpace {
                  DiagList *diags);
     // The Schedule of a full candidate.
     const Schedule *(*schedule)(Arena *arena, const ProgramSpace *s, const Cand *c);
-    // A Schedule as decisions, see cpu_read. NULL: reported as an error.
+    // Converts a Schedule to decisions, see cpu_read. NULL after an error.
     Decision *(*read)(Arena *arena, const ProgramSpace *s, const Schedule *schedule,
                       DiagList *diags, int *n);
     // The lower bound. NULL: the machine's rates are not known.
@@ -52,10 +53,10 @@ typedef struct TargetSpace {
 
 // --- Loaded code ---------------------------------------------------------------------------------
 
-// The places that `load` puts code to; a row uses those that its code needs.
+// Where `load` puts code; a row uses the members that its code needs.
 typedef struct Loader {
     ExecArena *exec; // executable pages
-    Debug *debug;    // gdb or perf; NULL: nobody watches
+    Debug *debug;    // for gdb or perf; NULL: not requested
 } Loader;
 
 typedef struct Loaded {
@@ -88,15 +89,15 @@ typedef struct EmitOutput {
 
 // --- Measuring -----------------------------------------------------------------------------------
 
-// Loops that show what the machine can do at best. As functions they are
+// Loops that measure the peak rates of the machine. As functions they are
 //
 //     void f(void *to, const void *from, int64_t bytes, int64_t passes, int64_t at);
 //
 // and run `passes` iterations. The numbers are operations per iteration.
 typedef struct TargetProbes {
     double (*fma)(Asm *a, Isa isa, bool f64);       // floating-point operations
-    double (*work)(Asm *a, Isa isa, WorkKind work); // instructions that wait for nothing
-    // Operations that each wait for the one before; LATENCY_COUNT: of one cycle.
+    double (*work)(Asm *a, Isa isa, WorkKind work); // independent instructions
+    // Operations that each wait for the previous one; LATENCY_COUNT: operations of one cycle.
     double (*chain)(Asm *a, Latency of);
     // Moves `move_unroll` vectors, from `at` on around a buffer whose bytes are a power of two.
     void (*move)(Asm *a, const Machine *m, int move, bool past_caches);
@@ -105,13 +106,14 @@ typedef struct TargetProbes {
 
 // --- The row -------------------------------------------------------------------------------------
 
-// A device target may leave out `pretend` and `emit`, and until it is run and tuned also `load`,
-// `unload` and `space`; the host's row is whole.
+// A device target may omit `pretend` and `emit` and, until it runs and tunes, also `load`, `unload`
+// and `space`. The host's row is complete.
 typedef struct Target {
     const char *name; // "x86-64"; tuning databases store it
 
-    // The machine. Instruction sets have names that no other target uses, in ascending order: what
-    // runs on isa[i] runs on isa[i + 1]. A `cap` limits the instruction set; `nisas`: no limit.
+    // The machine. Names of instruction sets are unique among all targets. They are in ascending
+    // order: code for isa[i] also runs on isa[i + 1]. A `cap` limits the instruction set; `nisas`:
+    // no limit.
     int nisas; // TARGET_MAX_ISAS at most
     const char *const *isa;
     void (*detect)(Machine *m, int cap);
@@ -125,8 +127,8 @@ typedef struct Target {
     const TargetSpace *space;
 
     // The code, in two steps. `plan` maps the Tree to lanes, threads and registers, or to the
-    // kernels of a device; NULL, with a diagnostic, when the Tree holds something that the target
-    // declines. `before`: a plan that `generate` answered with CODE_REPLAN, or NULL.
+    // kernels of a device. It returns NULL with a diagnostic if the target declines the Tree.
+    // `before`: a plan that `generate` answered with CODE_REPLAN, or NULL.
     void *(*plan)(Arena *arena, const Tree *tree, const Machine *m, void *before, DiagList *diags);
     void (*print_plan)(Text *out, const void *plan); // NULL: it has no text
     // `listing`: NULL, or filled for `list` and `emit`.
@@ -146,7 +148,8 @@ const Target *target_host(void);                          // the target that run
 const Target *target_by_name(const char *name);           // NULL: none
 const Target *target_with_isa(const char *isa, int *out); // *out: its number there; NULL: none
 int target_isa(const Target *t, const char *isa);         // its number, or -1
-// Both steps, with as many plans as it takes. False: the Tree is declined, with a diagnostic.
+// Runs both steps, repeating them if necessary. Returns false with a diagnostic if the Tree is
+// declined.
 bool target_compile(const Target *t, Arena *arena, const Tree *tree, const Machine *m, Code *out,
                     Listing *listing, DiagList *diags);
 // The instruction sets of a target by its name, ended by NULL; NULL: there is no such target.

@@ -48,7 +48,7 @@ static BoundModel *space_bound(Arena *arena, const ProgramSpace *s, const BoundO
 
 static const TargetSpace gpu_target_space = {make_space, space_schedule, space_read, space_bound};
 
-// Without copies and post-operations the mapping divides what is independent.
+// Without copies and post-operations, the mapping divides independent iterations.
 static const Schedule *choose(Arena *arena, const Program *p, const ChooseOptions *o) {
     static const Source none = {.name = "<plain>", .text = ""};
     DiagList quiet = {.arena = arena};

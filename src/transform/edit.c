@@ -1,7 +1,7 @@
-// Finding, rebuilding, and the one test of legality; see edit.h.
+// Finds nodes, rebuilds Trees, and decides legality; see edit.h.
 //
-// Legality. For every leaf of the new Tree the old leaf and the old indices, as functions of the
-// new ones, are known; verify/legal.h compares the orders. First the new Tree must verify.
+// For every leaf of the new Tree the old leaf is known, and the old indices as functions of the new
+// ones. The new Tree must first pass the verifier; then verify/legal.h compares the two orders.
 #include "transform/edit.h"
 
 #include <string.h>
@@ -136,7 +136,7 @@ static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
     return made;
 }
 
-// New numbers for the indices and buffers of a copied block.
+// Gives new numbers to the indices and buffers of a copied block.
 static void renumber(Rename *r, const Block *b, Index *index, int *alloc) {
     EditWork *w = r->w;
     for (int i = 0; i < b->nindex && r->fresh; i++) {
@@ -237,7 +237,7 @@ void work_replace(EditWork *w, const Node *target, const Node *const *with, int 
 
 // --- Legality ----------------------------------------------------------------------------------
 
-// Origins by statement: the old leaf of that statement, and its loops now.
+// Finds origins by statement: the old leaf of that statement, and its present loops.
 static void origins_by_iters(EditWork *w, const LegalBefore *b, const TreeFacts *now) {
     for (int i = 0; i < now->use.n; i++) {
         const Leaf *leaf = now->use.at[i].leaf;
@@ -295,7 +295,7 @@ static void keep_nothing(void *user, const Touch *a, const Touch *b, LegalRule r
     (void)user, (void)a, (void)b, (void)rule;
 }
 
-// The verifier reports texts: the judge finds the same conflict again, as a Witness.
+// The verifier only reports texts, so the judge looks for the same conflict again to get a Witness.
 static void witness_of_tree(EditWork *w) {
     if (!w->e->witness) return;
     TreeFacts *now = arena_new(w->arena, TreeFacts);

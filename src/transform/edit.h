@@ -1,4 +1,4 @@
-// The machinery under transformations (private to src/transform): finding nodes, rebuilding Trees,
+// The functions under transformations (private to src/transform): finding nodes, rebuilding Trees,
 // and the one test of legality.
 #ifndef LW_TRANSFORM_EDIT_H
 #define LW_TRANSFORM_EDIT_H
@@ -6,7 +6,7 @@
 #include "tree/tree_facts.h"
 #include "transform/transform.h"
 
-// Where a leaf of the new Tree comes from: the old leaf, and the values of old indices there.
+// The origin of a leaf of the new Tree: the old leaf, and the values of old indices there.
 typedef struct Origin {
     const Leaf *leaf, *old;
     const Affine **value; // per old index id; NULL: the index itself
@@ -22,7 +22,7 @@ typedef struct EditWork {
     VEC(Origin) origin;
     bool same_order; // the order of iterations does not change
     bool by_iters;   // leaves are identified by their statements and iterators, not by `origin`
-    const TreeFacts *now; // of the new Tree, while it is judged
+    const TreeFacts *now; // of the new Tree, while it is checked
 } EditWork;
 
 EditWork work_begin(const Tree *t, const char *verb, const TreeEdit *e);
@@ -32,9 +32,9 @@ const Tree *refuse(const EditWork *w, const char *why);
 // Changes of a subtree: replaced indices, renamed buffers, rewritten accesses.
 typedef struct Rename {
     EditWork *w;
-    const Affine **iter; // per old index id; NULL: stays
+    const Affine **iter; // per old index id: its replacement; NULL: unchanged
     bool fresh;          // indices and allocations inside get new numbers
-    int *buffer;         // per old buffer its new number; NULL: all stay
+    int *buffer;         // per old buffer: its new number; NULL: all unchanged
     AccessMap *map;      // applied last; NULL: none
     void *user;
     const Affine **kept; // a copy of `iter` as it was at the last leaf; NULL: none yet
@@ -47,7 +47,7 @@ void rename_nodes(Rename *r, const Node *const *child, int n, const Node **out);
 // A block like `b` with renamed constraints, views and place; the caller sets children and indices.
 Block rename_block(Rename *r, const Block *b);
 
-// `target`, wherever it stands, becomes `with`. The root stays.
+// Replaces `target`, wherever it is, by `with`. The root stays.
 void work_replace(EditWork *w, const Node *target, const Node *const *with, int n);
 // Checks and returns the new Tree; NULL when it is refused.
 const Tree *work_finish(EditWork *w);

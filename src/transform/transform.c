@@ -1,5 +1,5 @@
-// Transformations of loops; see transform.h for what each does and when it is legal. This file only
-// rewrites; edit.c decides about legality.
+// Transformations of loops; transform.h says what each does and when it is legal. This file only
+// rewrites; edit.c decides legality.
 #include "transform/edit.h"
 
 #include <string.h>
@@ -177,7 +177,7 @@ const Tree *tree_interchange(const Tree *t, int loop, const TreeEdit *e) {
     return work_finish(&w);
 }
 
-// A node's parent and place.
+// The parent of a node and its position.
 typedef struct NodeSpot {
     const Node *node;
     const Block *parent;

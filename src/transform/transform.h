@@ -1,15 +1,15 @@
 // Transformations of Trees: pure functions from a Tree to a new one that shares the unchanged
-// parts, or to a refusal. Legality is decided by dependences, never by patterns: a refusal names
-// the two statement instances and the element that they conflict on. If a proof fails, the
-// transformation is refused as "not proven". With `unchecked` only the shape is checked.
+// parts, or to a refusal. Dependences decide legality, never patterns: a refusal names the two
+// statement instances and the element on which they conflict. If a proof fails, the transformation
+// is refused as "not proven". With `unchecked` only the shape is checked.
 //
-// References survive edits. A loop is named by the id of (one of) its indices: ids are never used
-// again, so a loop that a transformation leaves alone keeps its name; tree_nindices before a split
-// is the id of the new outer loop, the next one that of the inner loop. A leaf is named by its
-// number in pre-order; tree_follow finds it again.
+// References survive edits. A loop is named by the id of (one of) its indices. Ids are never
+// reused, so a loop that a transformation does not change keeps its name; tree_nindices before a
+// split is the id of the new outer loop, and the next id is that of the inner loop. A leaf is named
+// by its number in pre-order; tree_follow finds it again.
 //
-// Every function's comment shows before and after, and when it is legal. All Trees are legal inputs
-// if they verify; every result verifies.
+// The comment of each function shows the Tree before and after, and says when it is legal. Every
+// Tree that passes the verifier is a valid input, and every result passes it.
 //
 // Used by TeML's front-end (lang/teml), by passes (transform_block.h has blocks of several indices)
 // and by tests.
@@ -22,8 +22,10 @@ typedef struct TreeEdit {
     DiagList *diags; // refusals go here
     bool unchecked;
     struct Witness *witness; // verify/legal.h: of a refusal by dependences; may be NULL
-    Arena *scratch;          // of the checks, released after them; NULL: they stay in the Tree's
-    struct TreeRefusal *refusal; // transform_script.h: what a script stopped at; may be NULL
+    // For temporary data of the checks; NULL: the Tree's arena, until that is released.
+    Arena *scratch;
+    // Transform_script.h: the action at which a script stopped; may be NULL.
+    struct TreeRefusal *refusal;
 } TreeEdit;
 
 // A node: the block that has index `loop`, or with loop < 0 leaf number `leaf`.
@@ -43,8 +45,8 @@ const Tree *tree_merge(const Tree *t, int loop, const TreeEdit *e);
 // for i: for j: S(i, j)  ->  for j: for i: S(i, j)
 // Legal when no dependence has direction (<, >).
 const Tree *tree_interchange(const Tree *t, int loop, const TreeEdit *e);
-// A; B  ->  B; A, for a node and its next (by = 1) or previous (by = -1) sibling, loops included.
-// Legal when no instance of one depends on an instance of the other.
+// A; B  ->  B; A, for a node and its next (by = 1) or previous (by = -1) sibling, which may be
+// loops. Legal when no instance of one depends on an instance of the other.
 const Tree *tree_move(const Tree *t, TreeRef node, int by, const TreeEdit *e);
 // A; for i in N: B(i)  ->  for i in N: { if i = 0: A; B(i) }
 // and after a loop with "last"; `node` is a leaf next to the loop. Legal when instances of B that A
@@ -64,8 +66,8 @@ const Tree *tree_unroll(const Tree *t, int loop, const TreeEdit *e);
 // Legal when the loop may move inside those below it.
 const Tree *tree_unroll_and_jam(const Tree *t, int loop, int64_t factor, const TreeEdit *e);
 // for i: S(i)  ->  for i vector: S(i). Legal when iterations are independent (Definition 2, see
-// verify.h); only loops of one iteration may stand below. Likewise parallel, and grid and thread
-// axes, each of which occurs once on a path.
+// verify.h); the loops inside may only have one iteration. Likewise for parallel loops, and for
+// grid and thread axes, each of which may occur once on a path.
 const Tree *tree_vectorize(const Tree *t, int loop, const TreeEdit *e);
 const Tree *tree_parallelize(const Tree *t, int loop, const TreeEdit *e);
 const Tree *tree_bind(const Tree *t, int loop, Kind axis, const TreeEdit *e);
@@ -77,11 +79,11 @@ const Tree *tree_tag(const Tree *t, int loop, Tag tag, const TreeEdit *e);
 const Tree *tree_tile(const Tree *t, int loop, int64_t outer, int64_t inner, const TreeEdit *e);
 // for i in M: for j in N: S(i, j)
 //     ->  for i in M: for j in N + 2*(M - 1) where 0 <= j - 2*i < N: S(i, j - 2*i)
-// `loop` runs ahead by `factor` times the loop `by`, which is around it. Always legal; it makes
-// interchange, tiles and parallel loops legal that were not.
+// Skews `loop` by `factor` times the surrounding loop `by`. Always legal; it makes interchange,
+// tiling and parallel loops legal that were not.
 const Tree *tree_skew(const Tree *t, int loop, int by, int64_t factor, const TreeEdit *e);
-// for i in 10: S(i)  ->  for i in 8: S(i); for i in 2: S(i + 8), after `n` iterations.
-// Legal for ordered loops always, for unordered ones too.
+// for i in 10: S(i)  ->  for i in 8: S(i); for i in 2: S(i + 8), after `n` iterations. Always
+// legal.
 const Tree *tree_peel(const Tree *t, int loop, int64_t n, const TreeEdit *e);
 
 // Does `t`, the result of any number of steps from `reference`, keep the order of all conflicting

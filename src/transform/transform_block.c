@@ -1,5 +1,5 @@
 // Transformations of blocks with several indices; see transform_block.h. This file only rewrites;
-// edit.c decides about legality.
+// edit.c decides legality.
 #include "transform/transform_block.h"
 
 #include <string.h>

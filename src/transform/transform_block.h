@@ -1,6 +1,6 @@
-// Transformations of blocks with several indices, as Stripe's passes need them. The rules are those
-// of transform.h: pure functions to a new Tree, refused by dependences and by the verifier. A block
-// is named by the id of any of its indices.
+// Transformations of blocks with several indices, for Stripe's passes. As in transform.h, they are
+// pure functions to a new Tree, which dependences or the verifier may refuse. A block is named by
+// the id of any of its indices.
 #ifndef LW_TRANSFORM_TRANSFORM_BLOCK_H
 #define LW_TRANSFORM_TRANSFORM_BLOCK_H
 
@@ -44,10 +44,10 @@ const Tree *tree_block_peel(const Tree *t, int index, int64_t n, int *second, co
 const Tree *tree_block_unroll(const Tree *t, int index, const TreeEdit *e);
 
 // The block with the tags, place, kind, constraints and tags of indices of `like`; children stay.
-// The caller guarantees that dropped constraints are redundant; the kind is judged.
+// The caller guarantees that dropped constraints are redundant; the kind is checked.
 const Tree *tree_block_like(const Tree *t, int loop, const Block *like, const char *verb,
                             const TreeEdit *e);
-// Without the block.
+// The Tree without the block.
 const Tree *tree_block_remove(const Tree *t, int loop, const char *verb, const TreeEdit *e);
 
 // for i:8: { A(i); for j: B(i, j) }  ->  for [i:8]: A; for [i:8, j]: B
@@ -61,8 +61,8 @@ const Tree *tree_flatten(const Tree *t, const TreeEdit *e);
 // these blocks stay.
 const Tree *tree_prune(const Tree *t, bool (*keep)(const Block *b), const TreeEdit *e);
 
-// Without lists of dependences, whose numbers become wrong in another order or with other
-// statements; `t` itself when there are none.
+// The Tree without lists of dependences, whose numbers would be wrong for another order or other
+// statements; `t` itself if it has none.
 const Tree *tree_without_deps(const Tree *t);
 
 // --- Buffers, transform_region.c -----------------------------------------------------------------
@@ -93,9 +93,9 @@ typedef struct PadHow {
 // for [i:10, k:6]: C[i] += A[i, k]*x[k]  ->
 // A'[12, 8] = A, else -0; x'[8] = x, else 1; C'[12] = 0; for [i:12, k:8]: C'[i] += A'[i, k]*x'[k];
 // for [i:10]: C[i] += C'[i]
-// A block of one statement. Legal when every iteration beyond the old ranges writes beyond the old
-// results, or combines the reduction's identity with one, exactly: the elements around the copies
-// have the values that make it so, transform_pad.c.
+// For a block of one statement. Legal when every iteration beyond the old ranges writes outside the
+// old results, or combines the reduction's identity with a result, exactly. Constants around the
+// copies ensure this; see transform_pad.c.
 const Tree *tree_block_pad(const Tree *t, int loop, const PadHow *how, const TreeEdit *e);
 
 // T[0] = A[i] + 1; C[i] = T[0]*2  ->  C[i] = (A[i] + 1)*2

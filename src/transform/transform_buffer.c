@@ -1,5 +1,5 @@
-// Transformations of buffers; see transform.h. None of them changes the order of execution, so it
-// remains to show that every read finds the same value: edit.c asks the verifier, and copies ask
+// Transformations of buffers; see transform.h. None of them changes the order of execution, so only
+// one thing must be shown: every read finds the same value. edit.c asks the verifier; copies test
 // whether their source changes.
 #include "transform/edit.h"
 
@@ -8,7 +8,7 @@
 #include "base/bug.h"
 #include "base/checked.h"
 
-// A block with a buffer more (add) or less.
+// The block with one more buffer (`add`) or one less.
 static Block with_alloc(EditWork *w, const Block *b, int buffer, bool add) {
     Block out = *b;
     int *alloc = arena_new_n(w->arena, int, b->nallocs + 1);

@@ -1,4 +1,4 @@
-// Trees without structure: one block per leaf, and no block without effect; see transform_block.h.
+// Simplifies Trees: one block per leaf, and no block without effect; see transform_block.h.
 #include "transform/transform_block.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct FlattenPath {
     const Block *at[TREE_MAX_DEPTH + 1];
 } FlattenPath;
 
-// Allocations, and kinds other than serial or any, are decisions: such a nest stays.
+// Allocations, and kinds other than serial or any, are decisions, so such a nest stays.
 static bool is_plain(const Node *node, int depth) {
     const Block *b = as_block(node);
     if (!b) return node->kind == NODE_LEAF;
@@ -126,7 +126,7 @@ const Tree *tree_flatten(const Tree *t, const TreeEdit *e) {
     TreeEdit try = {.diags = &quiet, .unchecked = e->unchecked};
     const Tree *all = flattened(t, -1, KIND_ANY, &try);
     if (all) return all;
-    // Nest by nest, from the last one, so that the numbers of those before it stay.
+    // Nest by nest from the last one, so that the numbers of earlier ones do not change.
     for (int i = t->root->nchildren - 1; i >= 0; i--) {
         const Tree *now = NULL;
         quiet.items.n = quiet.errors = quiet.dropped = 0;
@@ -137,7 +137,7 @@ const Tree *tree_flatten(const Tree *t, const TreeEdit *e) {
     return t;
 }
 
-// --- Blocks that say nothing ---------------------------------------------------------------------
+// --- Blocks without effect -----------------------------------------------------------------------
 
 typedef struct Prune {
     EditWork *w;

@@ -1,14 +1,14 @@
-// Padding: a block whose ranges grow, over copies of its tensors that have room for it; see
+// Padding: extends the ranges of a block, and copies its tensors to larger buffers; see
 // transform_block.h.
 //
-// Each tensor that is indexed by an index with a longer range gets a copy. The *inner* box of the
-// copy holds the elements that the block touched before; the elements around it, its rim, are
-// constants. An iteration beyond an old range is harmless in two cases:
+// Each tensor that is subscripted by an index with an extended range gets a copy. The *inner* box
+// of the copy holds the elements that the block accessed before; the elements around it, its rim,
+// are constants. An iteration beyond an old range is harmless in two cases:
 //
 //   * it writes to the rim of the copy of the result, which is never stored; or
-//   * it combines the identity of the reduction with a result. The identity is made of constants in
-//     rims: of a sum of products one factor is -0 and the others 1, so nothing is multiplied by an
-//     element that may be infinite. Of integers one zero is enough.
+//   * it combines the identity of the reduction with a result. Constants in rims give the identity:
+//     in a sum of products one factor is -0 and the others are 1, so nothing is multiplied by an
+//     element that may be infinite. For integers one zero is enough.
 //
 // Whether an access stays in the rim while an index is beyond its old range follows from bounds.
 #include <math.h>
@@ -22,7 +22,7 @@ enum { PAD_MAX_BUFFERS = 16 };
 
 typedef struct PaddedCopy {
     int buffer, to;         // the tensor and its copy
-    TouchedBox inner, wide; // touched by the old ranges, and by the new ones
+    TouchedBox inner, wide; // accessed with the old ranges, and with the new ones
     const Expr *rim;        // a constant; NULL: any
 } PaddedCopy;
 
@@ -46,7 +46,7 @@ static PaddedCopy *copy_of(Padding *p, int buffer) {
     return NULL;
 }
 
-// Whether some subscript stays outside of the inner box while `beyond` is beyond its old range.
+// Does some subscript stay outside the inner box while `beyond` is beyond its old range?
 static bool in_rim(Padding *p, const Access *a) {
     const PaddedCopy *c = copy_of(p, a->tensor);
     int64_t *lo = &p->longer.lo[p->beyond], keep = *lo;
@@ -97,8 +97,8 @@ static bool wants_finite(Padding *p, const Expr *e) {
     return false;
 }
 
-// A product that is v: of one factor that is v and one that is 1; zero of an integer zero, or of a
-// zero and a finite factor without a sign.
+// A product equal to v: one factor is v and the other is 1. Zero is also the product with an
+// integer zero, or of a zero and a finite non-negative factor.
 static bool wants_product(Padding *p, const Expr *a, const Expr *b, const Expr *v) {
     const Expr *one = expr_int(p->w->x, a->type, 1);
     bool zero = is_zero(p, v), integer = !type_is_float(v->type);
@@ -121,8 +121,8 @@ static bool wants_cast(Padding *p, const Expr *from, const Expr *v) {
     return v == expr_int(p->w->x, v->type, 1) && wants(p, from, expr_int(p->w->x, from->type, 1));
 }
 
-// Gives rims the constants that make `e` the constant `v` while `beyond` is beyond its old range;
-// false: there are none.
+// Sets the constants of rims such that `e` is the constant `v` while `beyond` is beyond its old
+// range; false: there are none.
 static bool wants(Padding *p, const Expr *e, const Expr *v) {
     Exprs *x = p->w->x;
     if (e->kind == EXPR_CONST) return e == v;
@@ -147,7 +147,7 @@ static bool wants(Padding *p, const Expr *e, const Expr *v) {
     }
 }
 
-// Why iterations beyond the old ranges would change a result; NULL: they do not.
+// Why iterations beyond the old ranges would change a result; NULL if they do not.
 static const char *harm(Padding *p) {
     const Leaf *leaf = p->leaf;
     for (int i = 0; i < p->b->nindex; i++) {
@@ -174,7 +174,7 @@ typedef struct Gathered {
     const char *why;
 } Gathered;
 
-// A copy of every tensor that is indexed by an index with a longer range.
+// Adds a copy for every tensor that is subscripted by an index with an extended range.
 static void gather(void *user, const Access *a, bool guarded) {
     Gathered *g = user;
     Padding *p = g->p;
@@ -278,8 +278,8 @@ static void fill_rim(Padding *p, const PaddedCopy *c, const Expr *value, PadNode
         }
 }
 
-// A result gets its initial value; an input gets its inner box and its rim, or, where parts of the
-// inner box lie outside of the tensor, the constant everywhere first.
+// A result gets its initial value. An input gets its inner box and its rim; if parts of the inner
+// box are outside the tensor, the constant is first stored everywhere.
 static void fill(Padding *p, const PaddedCopy *c, PadNodes *out) {
     Type type = p->w->old->buffers.at[c->buffer].type;
     const Expr *value = c->rim ? c->rim : zero_of(p, type);
@@ -328,7 +328,7 @@ static const Node *longer_block(Padding *p) {
     return &tree_block(w->t, &like, &node, 1)->node;
 }
 
-// Why the block cannot be padded; NULL: its copies are known.
+// Why the block cannot be padded; NULL if it can, and its copies are known.
 static const char *prepare(Padding *p) {
     EditWork *w = p->w;
     const Block *b = p->b;

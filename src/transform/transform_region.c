@@ -1,4 +1,4 @@
-// The part of a buffer that one iteration of a block touches, and copies of it; see
+// The part of a buffer that one iteration of a block accesses, and copies of it; see
 // transform_block.h.
 #include "transform/transform_block.h"
 
@@ -90,7 +90,7 @@ static TouchedBox box_of(EditWork *w, const Block *b, int buffer) {
     return region_box(w, f, b->child, b->nchildren, buffer);
 }
 
-// Accesses of the old buffer become accesses of the new one, counted from the box's corner.
+// Accesses of the old buffer become accesses of the new one, relative to the corner of the box.
 typedef struct Shift {
     int from, to;
     const Affine *minus[TREE_MAX_RANK];

@@ -1,10 +1,10 @@
-// Parts of buffers that blocks touch (private to src/transform).
+// Parts of buffers that blocks access (private to src/transform).
 #ifndef LW_TRANSFORM_TRANSFORM_REGION_H
 #define LW_TRANSFORM_TRANSFORM_REGION_H
 
 #include "transform/edit.h"
 
-// The box of a buffer that some nodes touch, relative to indices around them.
+// The box of a buffer that some nodes access, relative to the surrounding indices.
 typedef struct TouchedBox {
     EditWork *w;
     const TreeFacts *f; // bounds of indices
@@ -12,7 +12,7 @@ typedef struct TouchedBox {
     int buffer, rank;
     const Affine *base[TREE_MAX_RANK]; // its corner
     int64_t min[TREE_MAX_RANK], max[TREE_MAX_RANK];
-    int64_t step[TREE_MAX_RANK]; // between subscripts that occur; 0: only one occurs
+    int64_t step[TREE_MAX_RANK]; // step between the subscripts that occur; 0: there is only one
     bool any, ok;
     bool read, assigned, reduced;
     bool starts; // an initialisation of an argument, which accumulating runs skip
@@ -29,10 +29,10 @@ typedef struct CopyPart {
     int buffer, to;              // the tensor and its copy
     const int64_t *at, *size;    // the box of the copy
     const Affine *const *corner; // the element of the tensor at `at`,
-    const int64_t *step;         // and the distance there of neighbours in the copy
+    const int64_t *step;         // and the distance there between neighbours of the copy
     const Expr *value;           // constant elements; NULL: those of the tensor
-    bool store;                  // the other direction: elements go to the tensor,
-    Reduce op;                   // by this
+    bool store;                  // the other direction: stores elements to the tensor
+    Reduce op;                   // with this operator
     const char *tag[2];
     Place mover;
 } CopyPart;

@@ -2,8 +2,8 @@
 //
 //     split i 16; interchange j; annotate @7 vector; copy A at i.1
 //
-// A loop is written as it is shown, by its index. @7 is the loop or the leaf on line 7 of the Tree
-// as it is at that point of the script: for leaves, and where several loops have one name.
+// A loop is named by its index, as it is shown. @7 is the loop or the leaf on line 7 of the Tree at
+// that point of the script; it serves for leaves, and if several loops have the same name.
 #include "transform/transform_script.h"
 
 #include <string.h>
@@ -62,7 +62,8 @@ typedef struct TreeScript {
     const Tree *t;
 } TreeScript;
 
-// The node on a line of the Tree; neither loop nor leaf: memory, a special block, or nothing.
+// The node on a line of the Tree; a line with memory or a special block has neither a loop nor a
+// leaf.
 static TreeRef on_line(TreeScript *s, int64_t line) {
     TreeLines lines = tree_show_lines(s->text.arena, s->t);
     TreeRef ref = {-1, -1};
@@ -75,7 +76,7 @@ static TreeRef on_line(TreeScript *s, int64_t line) {
     return ref;
 }
 
-// Says which loops there are: all, or those of one name.
+// Lists the existing loops: all, or those of one name.
 static void note_loops(TreeScript *s, Diag *d, TreeLines lines, Name name) {
     Text all = {.arena = s->text.arena};
     for (int i = 1; i < lines.n; i++) {
@@ -177,7 +178,7 @@ static bool read_action(TreeScript *s, TreeAction *a, Range *range) {
     return script_finish(&s->text, range);
 }
 
-// A refusal of a transformation is located at its action.
+// Locates the refusal of a transformation at its action.
 static void locate(DiagList *diags, int from, Range range) {
     for (int i = from; i < diags->items.n; i++) {
         Diag *d = diags->items.at[i];

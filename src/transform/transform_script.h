@@ -23,7 +23,7 @@ typedef struct TreeAction {
     int buffer;
 } TreeAction;
 
-// An action of a script that was refused, and the Tree as the script had left it.
+// The action of a script that was refused, and the Tree before it.
 typedef struct TreeRefusal {
     const Tree *tree; // NULL: there was none
     TreeAction action;

@@ -1,6 +1,6 @@
 // The judge; see legal.h.
 //
-// For a pair of accesses, each index around both is a case: the outermost index in which two
+// For a pair of accesses, each index around both gives a case: the outermost index in which two
 // instances differ decides their order. An allocation is new in every iteration of its block, so
 // only indices inside that block count. If no index differs, the order of children decides.
 #include "verify/legal.h"
@@ -60,7 +60,7 @@ static LegalKind kind_of(const Touch *source, const Touch *sink) {
     return source->kind == TOUCH_READ ? LEGAL_ANTI : LEGAL_OUTPUT;
 }
 
-// Whether x of a runs first in the new Tree.
+// Reports the pair; `a_is_source` tells whether a's instance must run first.
 static void report(Legal *l, const Pair *pair, const Case *c, bool a_is_source) {
     const Touch *a = pair->a, *b = pair->b;
     Witness w = {.tree = l->f->t, .rule = pair->rule, .buffer = a->access->tensor};
@@ -81,7 +81,8 @@ static void report(Legal *l, const Pair *pair, const Case *c, bool a_is_source) 
     l->found(l->user, &w);
 }
 
-// The answer to a question; accesses guarded by data may not happen. False: a fault.
+// Handles the answer to a question. Accesses guarded by data may not happen. Returns false for a
+// fault.
 static bool answered(Legal *l, const Pair *pair, Case *c, bool a_is_source) {
     l->questions++;
     DepAnswer answer = system_decide(&c->s);
@@ -118,7 +119,7 @@ static void meet(const Pair *pair, Case *c) {
 
 static int rank_of(const Leaf *leaf) { return 2 * leaf->stmt + (leaf->role != LEAF_INIT); }
 
-// -1: the Program runs a's leaf first; 1: b's leaf; 0: it leaves the order open.
+// -1: the Program runs a's leaf first; 1: b's leaf; 0: it does not fix the order.
 static int program_order(const Legal *l, const Pair *pair) {
     if (!l->f->t->program || pair->p->leaf->stmt < 0 || pair->q->leaf->stmt < 0) return 0;
     int a = rank_of(pair->p->leaf), b = rank_of(pair->q->leaf);
@@ -135,7 +136,7 @@ static bool check_unordered(Legal *l, const Pair *pair, int level) {
     return true;
 }
 
-// `sign`: which one must not run first there (see ask); 0: in the order of children.
+// `sign` tells which one must not run first at this level (see ask); 0: by the order of children.
 static bool check_ordered(Legal *l, const Pair *pair, int level, int sign, bool a_first) {
     Case c;
     ask(l, pair, &c, level, sign);
@@ -143,7 +144,7 @@ static bool check_ordered(Legal *l, const Pair *pair, int level, int sign, bool 
     return answered(l, pair, &c, a_first);
 }
 
-// Can x (of p) be less than y (of q), seen from bounds alone?
+// Do the bounds allow x (of p) to be less than y (of q)?
 static bool may_be_less(const Legal *l, const Use *p, const Use *q, const Index *i) {
     int64_t plo, phi, qlo, qhi;
     facts_range(l->f, p, i, &plo, &phi);
@@ -160,9 +161,9 @@ static int common_steps(const Legal *l, const Pair *pair) {
                               : stmts_common(p, b->stmt, a->stmt);
 }
 
-// No x runs first if its step in the Program is later than that of y: equal in `old` serial
-// iterators and greater in the next one; old == steps: equal in all. `sign` is that of `ask`; for
-// sign 0, `a_first` says which one runs first.
+// An x must not run first if its step in the Program is later than that of y: equal in `old` serial
+// iterators and greater in the next one; old == steps: equal in all. `sign` is as for `ask`; for
+// sign 0, `a_first` tells which one runs first.
 static bool check_step(Legal *l, const Pair *pair, int level, int sign, bool a_first, int old,
                        int steps) {
     const Leaf *a = pair->p->leaf, *b = pair->q->leaf;
@@ -180,7 +181,7 @@ static bool check_step(Legal *l, const Pair *pair, int level, int sign, bool a_f
     return answered(l, pair, &c, !a_first);
 }
 
-// Both orders in which the pair may run at a level (or as children); false: a fault.
+// Checks both orders in which the pair may run at a level (or as children); false: a fault.
 static bool judge_level(Legal *l, const Pair *pair, int level, int steps, int order, bool a,
                         bool b) {
     bool indices = level < pair->common.indices;
@@ -196,7 +197,7 @@ static bool judge_level(Legal *l, const Pair *pair, int level, int steps, int or
     return true;
 }
 
-// The order of the Program's steps, and of its statements within a step.
+// Checks the order of the Program's steps, and of its statements within a step.
 static void judge_steps(Legal *l, Pair *pair, int steps) {
     int order = program_order(l, pair);
     for (int level = pair->fixed; level < pair->common.indices; level++) {
@@ -246,10 +247,10 @@ static void judge_alone(Legal *l, Pair *pair) {
         check_ordered(l, pair, pair->common.indices, 0, order < 0);
 }
 
-// --- Against the Tree before -------------------------------------------------------------------
+// --- Comparison with the Tree before -----------------------------------------------------------
 
-// x before y in the new Tree, by the index at `level` (or by children); y before x in the old one,
-// by the index at `old`.
+// Is there an x before y in the new Tree, by the index at `level` (or by children), with y before x
+// in the old Tree, by the index at `old`?
 static bool check_reversed(Legal *l, const Pair *pair, int level, int old, int shared) {
     const Use *p = was_of(l, pair->a), *q = was_of(l, pair->b);
     Case c;

@@ -1,5 +1,5 @@
-// The judge: is an order of execution legal? One question for every transformation, for unordered
-// loops, and for Trees written by hand.
+// The judge: is an order of execution legal? All transformations, unordered loops and hand-written
+// Trees use it.
 //
 // Two accesses of one element conflict unless they commute: reads do, and so do reductions by one
 // operator. Take two conflicting instances x and y, and the loop around both (or the order of
@@ -9,11 +9,11 @@
 //   * if the loop runs x first, and the Program's statements, or their steps, run y first,
 //   * if the loop runs x first, and the Tree that this one was made from ran y first.
 //
-// Each case is a system of integer constraints: program/deps.c decides it in microseconds, src/poly
-// (isl) the rest, both under a budget. An answer "no" has a witness, the two instances with
-// numbers and the element; a case that nothing decides is "not proven".
+// Each case is a system of integer constraints. program/deps.c decides most of them in
+// microseconds, src/poly (isl) the rest, both within a budget. A refusal has a witness: the two
+// instances with numbers, and the element. An undecided case is "not proven".
 //
-// The verifier, the transformations and TeML ask here; nothing else decides about order.
+// The verifier, the transformations and TeML call it; no other code decides about order.
 #ifndef LW_VERIFY_LEGAL_H
 #define LW_VERIFY_LEGAL_H
 
@@ -25,7 +25,7 @@ typedef enum LegalRule {
     LEGAL_BEFORE,    // the Tree before ran them in the other order
 } LegalRule;
 
-// What the second of two instances does with an element that the first one has touched.
+// The effect of the second of two instances on an element that the first one has accessed.
 typedef enum LegalKind {
     LEGAL_FLOW,   // it reads a written element
     LEGAL_ANTI,   // it overwrites an element that was read
@@ -38,7 +38,7 @@ typedef struct Instance {
     const Use *use;
     const Touch *touch;
     const int64_t *at;  // per index around it, outermost first
-    const int64_t *was; // of LEGAL_BEFORE: the indices around it in the Tree before
+    const int64_t *was; // for LEGAL_BEFORE: the indices around it in the Tree before
     const char *text;   // "(m=3, k=0)"
 } Instance;
 
@@ -47,8 +47,9 @@ typedef struct Witness {
     const Tree *before; // LEGAL_BEFORE: the Tree that it was made from, perhaps by several steps
     LegalRule rule;
     LegalKind kind;
-    Instance source, sink; // the source has to run first; of LEGAL_UNORDERED either may
-    const Index *loop;     // runs the sink first, or is unordered; NULL: the order of children
+    // The source must run first; for LEGAL_UNORDERED either may be the source.
+    Instance source, sink;
+    const Index *loop; // runs the sink first, or is unordered; NULL: the order of children
     Kind loop_kind;
     int buffer;
     int64_t element[TREE_MAX_RANK]; // -1: from data
@@ -58,7 +59,7 @@ typedef struct Witness {
 // The Tree that another one was made from.
 typedef struct LegalBefore {
     TreeFacts facts;
-    const Use **was;       // per leaf of the new Tree its old one; NULL: it is new
+    const Use **was;       // per leaf of the new Tree: its old leaf; NULL: it is new
     const Affine ***value; // per leaf, per old index: its value over new indices; NULL entries: the
                            // index itself
 } LegalBefore;
@@ -71,7 +72,7 @@ typedef struct Legal {
     // without, if not proven.
     void (*open)(void *user, const Touch *a, const Touch *b, LegalRule rule);
     bool first;             // stop at the first fault
-    int64_t questions;      // counted up: questions that cheap exits did not answer
+    int64_t questions;      // number of questions that needed a dependence test
     bool refused, unproven; // the answer
 } Legal;
 

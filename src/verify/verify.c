@@ -38,7 +38,7 @@ static const Buffer *buffer_of(const Verifier *v, const Access *a) {
     return &v->f.t->buffers.at[a->tensor];
 }
 
-// --- Where accesses go -------------------------------------------------------------------------
+// --- Bounds of accesses --------------------------------------------------------------------------
 
 // a + b is a negative constant: they cannot both be >= 0.
 static bool exclude(const Affine *a, const Affine *b) {
@@ -81,7 +81,7 @@ static bool find_bad(Verifier *v, const Touch *t, const Affine *bad, DiagId id, 
     return true;
 }
 
-// Accesses that bind left to a run-time check: gathers, and unproven ones.
+// Accesses that binding left to a run-time check: gathers, and unproven ones.
 static bool checked_at_run_time(const Verifier *v, const Touch *t) {
     const Leaf *leaf = use_of(v, t)->leaf;
     const Program *p = v->f.t->program;
@@ -128,7 +128,7 @@ static void check_direction(Verifier *v, const Touch *t, const BlockView *view) 
     v->refused = true;
 }
 
-// An access through every view around it.
+// Checks an access against every view around it.
 static void check_views(Verifier *v, const Touch *t) {
     const Use *u = use_of(v, t);
     const Buffer *b = buffer_of(v, t->access);
