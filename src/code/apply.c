@@ -1,4 +1,5 @@
-// What no instruction computes: kernels call this through their environment, a vector at a time.
+// Computes operations that have no instruction: kernels call this function through their
+// environment, one vector at a time.
 #include "code/code.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-// Code: a Tree for one machine, performing exactly the loops of the Tree, in that order.
+// Code: a Tree compiled for one machine. It performs exactly the loops of the Tree, in their order.
 //
 //   plan/       Tree -> Plan: loops, guards and leaves with linear byte offsets (plan.c); collapsed
 //               loops (collapse.c), vector loops (plan_lanes.c), parallel loops (plan_parallel.c),
@@ -18,9 +18,9 @@
 //   loss.c      optimisations that the planner declined, and why, as text
 //   listing.c   the instructions as text between the Tree's lines, and counted by port
 //
-// Below the Tree's loops the generator does what experts do by hand: vectorises the loop marked so,
-// masks tails, keeps the outermost output tile that fits in registers, unrolls under it, folds
-// loads, splits accumulators.
+// Below the Tree's loops the generator does what experts do by hand: it vectorises the marked loop,
+// masks tails, keeps the outermost output tile that fits in registers, unrolls below it, uses
+// memory operands, and splits accumulators.
 #ifndef LW_CODE_CODE_H
 #define LW_CODE_CODE_H
 
@@ -28,8 +28,8 @@
 #include "machine/machine.h"
 #include "tree/tree.h"
 
-// From `offset` on, until the next one, instructions belong to this line of the Tree's text
-// (tree_show without costs), from 1; 0: to no line (entry, exit, constants).
+// Instructions from `offset` on, until the next entry, belong to this line of the Tree's text
+// (tree_show without costs), counted from 1; 0: to no line (entry, exit, constants).
 typedef struct CodeLine {
     uint32_t offset;
     int line;
@@ -49,15 +49,15 @@ typedef enum CodeTrick {
     TRICK_COLLAPSE, // loops collapsed into a vector loop
     TRICK_LANES,    // conditions that differ from lane to lane
     TRICK_DOTS,     // products of narrow integers summed several at a time
-    TRICK_ROWS,     // horizontal reductions done together with others
-    TRICK_PERMUTE,  // lanes permuted out of whole vectors
-    TRICK_SKIP,     // a load far from its buffer, skipped where its guard holds in no lane
-    TRICK_CUT,      // loops cut where conditions inside begin and cease to hold
+    TRICK_ROWS,     // several horizontal reductions done together
+    TRICK_PERMUTE,  // lanes permuted from whole vectors
+    TRICK_SKIP,     // a load far from its buffer, skipped if its guard holds in no lane
+    TRICK_CUT,      // loops divided where conditions inside start and stop holding
     TRICK_COUNT
 } CodeTrick;
 extern const char *const code_trick_name[TRICK_COUNT];
 
-// Why a loop is slower than the Tree's text says, as the planner decided it.
+// Why a loop is slower than the Tree's text suggests, as the planner decided.
 typedef enum LossWhy {
     LOSS_NONE,
 #define LOSS(name, of, why) name,
@@ -71,20 +71,20 @@ typedef enum LossOf { LOSS_OF_SUMS, LOSS_OF_LANES, LOSS_OF_THREADS } LossOf;
 typedef struct CodeLoss {
     int line; // of the loop in the Tree's text
     LossWhy why;
-    int most;         // SPILL_TOO_MANY: registers that there are for sums; SPILL_UNROLL: copies
-    const char *name; // THREADS_MEET: of the buffer
+    int most;         // SPILL_TOO_MANY: registers available for sums; SPILL_UNROLL: copies
+    const char *name; // THREADS_MEET: name of the buffer
 } CodeLoss;
 
 LossOf loss_of(const CodeLoss *l);
 void loss_print(Text *out, const CodeLoss *l); // "the vector loop runs as a serial one: ..."
 
 typedef struct Code {
-    const uint8_t *bytes; // position independent; entry at 0; a Kernel (base/kernel_abi.h)
+    const uint8_t *bytes; // position independent; the entry, a Kernel (base/kernel_abi.h), is at 0
     size_t size;
-    int64_t scratch;        // bytes the caller provides, 64-byte aligned, to run on one thread
-    int64_t thread_scratch; // and for every further thread
+    int64_t scratch;        // bytes that the caller provides, 64-byte aligned, for one thread
+    int64_t thread_scratch; // and for each further thread
     int parallel;           // number of parallel loops
-    int64_t shared;         // their iterations, of the loops with work for several threads
+    int64_t shared;         // iterations of those parallel loops that have work for several threads
     int nlosses;
     const CodeLoss *losses;
     int nlines;
@@ -99,21 +99,21 @@ typedef struct Code {
 // Loops, lanes, threads and register tiles of a Tree on one machine; plan/plan.h.
 typedef struct Plan Plan;
 
-// NULL, with a diagnostic, when the Tree holds something that the planner declines. `before`: a
-// Plan that the generator answered with CODE_REPLAN, or NULL.
+// Returns NULL with a diagnostic if the planner declines the Tree. `before`: a Plan that the
+// generator answered with CODE_REPLAN, or NULL.
 Plan *gen_plan(Arena *arena, const Tree *tree, const Machine *machine, Plan *before,
                DiagList *diags);
 // The nodes with the decisions about each, pointers, and declined optimisations.
 void plan_print(Text *out, const Plan *plan);
 
-// What the generator (code_x86, listing.h) answers.
+// The answer of the generator (code_x86, listing.h).
 typedef enum CodeAnswer {
     CODE_DONE,
-    CODE_REPLAN, // the Plan relies on lanes or a tile that proved impossible; the next one does not
-    CODE_DECLINED, // the Tree holds something that the generator declines; it is reported
+    CODE_REPLAN,   // the Plan relies on lanes or a tile that are impossible; plan again without
+    CODE_DECLINED, // the generator declines the Tree, with a diagnostic
 } CodeAnswer;
 
-// KernelEnv.apply for kernels made here.
+// KernelEnv.apply for kernels of this compiler.
 void code_apply(int op, int from, int to, int n, void *values);
 
 #endif

@@ -17,10 +17,10 @@ typedef struct ListingPrinter {
     const Code *code;
     const Listing *listing;
     const char **line; // of the Tree's text, from 1
-    int nlines, last;  // last: the line that was announced
+    int nlines, last;  // last: the line printed last
     int next;          // row of the line table
     const ListingStyle *style;
-    int32_t *label_at; // by offset: 1 + number of a label that stands there
+    int32_t *label_at; // by offset: 1 + number of the label at that offset
 } ListingPrinter;
 
 static void split_lines(ListingPrinter *p, const char *text) {
@@ -36,7 +36,7 @@ static void split_lines(ListingPrinter *p, const char *text) {
     p->nlines = lines.n;
 }
 
-// What begins at this offset: a line of the Tree, a label.
+// Prints what begins at this offset: a line of the Tree, a label.
 static void announce(ListingPrinter *p, uint32_t offset) {
     const Code *c = p->code;
     int line = p->last;
@@ -66,8 +66,8 @@ static void print_bytes(ListingPrinter *p, uint32_t from, uint32_t to) {
     }
 }
 
-// The encoder numbers labels as they are made; here they are numbered by place, and labels at one
-// place are one.
+// The encoder numbers labels in the order of creation. Here they are numbered by offset, and labels
+// at one offset are the same.
 static void print_insn(ListingPrinter *p, const ListedInsn *in) {
     announce(p, in->offset);
     text_add(p->out, "        ");
@@ -119,7 +119,7 @@ static void count_sums(ListedLoop *loop, const ListedInsn *in, int *sums) {
         if (in->units >> u & 1) loop->count[u]++;
 }
 
-// Instructions between two offsets: how many cycles they take at least, and for what reason.
+// The least cycles of the instructions between two offsets, and the reason.
 static ListedLoop weigh(const Code *code, const Listing *l, const Machine *m, uint32_t from,
                         uint32_t to) {
     ListedLoop loop = {.from = from, .to = to, .binds = PORT_ISSUE};
@@ -150,10 +150,10 @@ static ListedLoop weigh(const Code *code, const Listing *l, const Machine *m, ui
     return loop;
 }
 
-// A jump back closes a loop, unless it leaves (from no line of the Tree); it is innermost when no
-// other jump back lies inside.
+// A jump back closes a loop, unless it belongs to no line of the Tree. The loop is innermost if it
+// contains no other jump back.
 void listing_loops(const Code *code, const Listing *l, const Machine *m, ListedLoops *out) {
-    uint32_t covered = 0; // where the last loop that was found ends
+    uint32_t covered = 0; // end of the last loop found
     for (int i = 0; i < l->insns.n; i++) {
         const ListedInsn *in = &l->insns.at[i];
         bool back = in->jump && in->label >= 0 && in->target <= (int32_t)in->offset;

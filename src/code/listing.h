@@ -1,5 +1,5 @@
-// A kernel's instructions as text, and the ports that they occupy. Made beside the code on request;
-// otherwise it costs nothing.
+// A kernel's instructions as text, and the ports that they occupy. It is made together with the
+// code on request; otherwise it costs nothing.
 //
 //     code_x86 ──▶ Code, Listing ──┬─ listing_print   assembly text between the Tree's lines
 //                                  └─ listing_loops   machine loops, counted by unit
@@ -11,7 +11,7 @@
 typedef struct ListedInsn {
     uint32_t offset;
     uint8_t size;
-    uint8_t units;  // 1 << Port, for each that it occupies
+    uint8_t units;  // set of 1 << Port for the ports that it occupies
     int8_t sum;     // vector register that a multiply-add adds to, or -1
     int8_t writes;  // vector register that it overwrites, or -1
     int32_t label;  // number of the label it refers to, or -1
@@ -32,32 +32,32 @@ typedef struct Listing {
     VEC(ListedCall) calls; // each once
 } Listing;
 
-// Turns a Plan (gen_plan), which cannot be used again, into code for x86-64. `listing`: NULL, or
-// filled.
+// Generates x86-64 code from a Plan (gen_plan), which cannot be used again. `listing` may be NULL;
+// otherwise it is filled.
 CodeAnswer code_x86(Plan *plan, Code *out, Listing *listing, DiagList *diags);
 
 // The line of the Tree's text that the byte at `offset` belongs to; 0: none.
 int code_line(const Code *code, uint32_t offset);
 
-// A name for a place.
+// A name for an offset.
 typedef struct ListedSymbol {
     const char *name;
     uint32_t offset;
 } ListedSymbol;
 
 typedef struct ListingStyle {
-    bool exact;       // says how long a jump is where as would choose a shorter one
-    const char *stem; // that names of labels begin with
+    bool exact;       // states the length of jumps for which GNU as would choose a shorter form
+    const char *stem; // prefix of the names of labels
     const ListedSymbol *symbols;
     int nsymbols;
 } ListingStyle;
 
-// Text that GNU as assembles to the same bytes under `.intel_syntax noprefix`. Lines of
-// `tree_text`, where it is given, stand in comments in front of their code.
+// Text that GNU as assembles to the same bytes under `.intel_syntax noprefix`. If `tree_text` is
+// given, its lines are printed as comments before their code.
 void listing_print(Text *out, const Code *code, const Listing *listing, const char *tree_text,
                    const ListingStyle *style);
 
-// A machine loop that has no other inside: where time goes.
+// An innermost machine loop, and the time of its iterations.
 typedef struct ListedLoop {
     int line;          // of the Tree's text
     uint32_t from, to; // offsets

@@ -1,4 +1,4 @@
-// What the planner lost, as text.
+// Prints why the planner declined optimisations.
 #include "code/code.h"
 
 #include <stddef.h>

@@ -1,20 +1,21 @@
-// Registers for a finished segment.
+// Assigns registers in a finished segment.
 //
-// One pass over the micro-operations in their final order (stores move up to the write they
-// perform). Operands are brought into registers, and dead values leave them. If no register is
-// free, the value with the farthest next use is spilled, unless it can be loaded or computed again.
-// Loads and constants are delayed until their first use, and become memory operands of their only
-// user where the back-end can. Elements of the tile end in the registers they are pinned to.
+// It makes one pass over the micro-operations in their final order (stores move up to the write
+// that they perform). It brings operands into registers, and releases the registers of dead values.
+// If no register is free, it spills the value with the farthest next use, unless that can be loaded
+// or computed again. Loads and constants are delayed until their first use, and become memory
+// operands of their only user if the back-end supports it. Elements of the tile end in the
+// registers to which they are pinned.
 //
-// Who owns a register:
+// Owners of registers:
 //
-//     held     (Seg.held)                nobody in this segment: its content lives across it
-//     pinned   (below npins, not held)   the tile; in a crowded segment a value that fits in before
-//                                        the pin gets its final value
-//     free     (the others)              whoever takes it
+//     held     (Seg.held)                none in this segment: its content lives across it
+//     pinned   (below npins, not held)   the tile; in a crowded segment, another value until the
+//                                        pinned element gets its final value
+//     free     (the others)              any value
 //
-// A pinned register whose final value is in place is closed like a held one. No operation writes a
-// closed register: emit() checks each.
+// A pinned register that has its final value is closed, like a held one. No operation writes a
+// closed register: emit() checks this.
 #include "code/micro/micro.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ typedef struct Assign {
     int *use_next;   // per micro and operand: next use of that operand after this micro
     int *store;      // per buffer: position of the next store
     uint64_t closed; // registers that are held, or pinned and have their final value
-    int opened;      // the one of them that gets its final value now, or -1
+    int opened;      // the closed register that gets its final value now, or -1
 } Assign;
 
 static int *carve(int **room, int n) {
@@ -43,8 +44,9 @@ static int *carve(int **room, int n) {
     return at;
 }
 
-// Stores go right behind the write they perform, so that the value need not be kept: positions of
-// micros in the final order, ended by -1. `only`: those of which this is true.
+// Moves stores directly after the write that they perform, so that the value need not be kept.
+// Returns the positions of micros in the final order, ended by -1. `only`: per micro, whether to
+// include it.
 static int *order_micros(Seg *s, const bool *only, int **room) {
     int n = s->micros.n, at = 0;
     int *first = carve(room, n + 2), *next = carve(room, n + 2), *order = carve(room, n + 1);
@@ -71,8 +73,8 @@ static bool is_dead(const Seg *s, const Micro *m) {
     return m->dst >= 0 && !s->vals.at[m->dst].uses;
 }
 
-// Next uses of every operand, and for each load the position of the next store to its buffer. What
-// is not emitted uses nothing: a load that waits for its first use must not wait for that.
+// Finds the next use of every operand, and for each load the position of the next store to its
+// buffer. Omitted operations use nothing: a delayed load must not wait for them.
 static void use_positions(Assign *a, const int *order, int n) {
     Seg *s = a->s;
     int *store = a->store;
@@ -102,7 +104,7 @@ static bool is_arg(const Micro *m, int v) {
     return false;
 }
 
-// Can the value be had again, at its next use, without a stack slot?
+// Can the value be loaded or computed again at its next use, without a stack slot?
 static bool again(const Assign *a, int v) {
     int def = a->s->vals.at[v].def;
     if (def < 0) return false;
@@ -133,9 +135,9 @@ static void evict(Assign *a, int r) {
     release(a, v);
 }
 
-// A register for value v while micro m is being done. Pinned registers serve only their own,
-// unless the segment is crowded: then others may have them until they are closed, if no other is
-// free.
+// A register for value v during micro m. Pinned registers only hold their own values, unless the
+// segment is crowded and no other register is free: then other values may use them until they are
+// closed.
 static int take(Assign *a, int v, const Micro *m) {
     int pin = v >= 0 ? a->s->vals.at[v].pin : -1, best = -1, spare = -1;
     if (pin >= 0 && a->holder[pin] < 0 && !is_closed(a, pin)) return pin;
@@ -147,7 +149,7 @@ static int take(Assign *a, int v, const Micro *m) {
         if (best < 0 || a->next[a->holder[r]] > a->next[a->holder[best]]) best = r;
     }
     if (spare >= 0) return spare;
-    if (best < 0 && !a->s->crowded) { // after all
+    if (best < 0 && !a->s->crowded) { // as a last resort
         a->s->crowded = true;
         return take(a, v, m);
     }
@@ -186,8 +188,7 @@ static void fetch(Assign *a, int v, const Micro *m) {
     if (a->reg[v] < 0) fetch_into(a, v, take(a, v, m));
 }
 
-// A load or constant waits until somebody needs it; a load that will be overwritten before that
-// does not.
+// A load or constant waits for its first use, unless the loaded element is overwritten before that.
 static bool lazy(const Assign *a, const Micro *m) {
     if (m->kind == MI_CONST || m->kind == MI_LANE_NUMBERS) return true;
     return m->kind == MI_LOAD && again(a, m->dst);
@@ -205,7 +206,7 @@ static int pick_fold(const Assign *a, const Micro *m, int at) {
     return -1;
 }
 
-// Whatever stands in register r moves to another one if it is needed after position `at`.
+// Moves the value in register r to another one if it is needed after position `at`.
 static void vacate(Assign *a, int r, const Micro *m, int at) {
     int v = a->holder[r];
     bool needed = a->next[v] != NEVER && a->next[v] > at;
@@ -224,7 +225,7 @@ static void vacate(Assign *a, int r, const Micro *m, int at) {
     if (needed) hold(a, v, to);
 }
 
-// The value moves to its pinned register, which is closed from then on.
+// Moves the value to its pinned register, which is closed from then on.
 static void do_pin(Assign *a, Micro *m, int at) {
     int v = m->arg[0], r = m->dst_reg;
     m->fold = -1;
@@ -247,10 +248,10 @@ static void do_pin(Assign *a, Micro *m, int at) {
     if (a->next[v] == NEVER && a->reg[v] != r) release(a, v);
 }
 
-// FMA writes over one of its operands, the addend if it can: the register of one that dies here
-// passes on unless it is closed, in a masked one or one of integers only that. Other operations
-// may, so that sums stay where they are: not where the result has a register of its own that is
-// free. -1: none does.
+// FMA overwrites one of its operands, preferably the addend. If an operand dies here, the result
+// takes over its register unless that is closed; in masked and integer FMAs only the addend's.
+// Other operations may do the same, so that sums stay in place, unless the result has a free
+// register of its own. -1: none.
 static int dying(const Assign *a, const Micro *m) {
     bool fma = m->kind == MI_FMA;
     int pin = m->dst >= 0 ? a->s->vals.at[m->dst].pin : -1;

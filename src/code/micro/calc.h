@@ -1,4 +1,5 @@
-// Writing micro-operations down as formulas. Private to code/: math.c, integer.c, cast.c.
+// Writes micro-operations like formulas. Private to code/: micro_math.c, micro_integer.c,
+// micro_cast.c.
 #ifndef LW_CODE_MICRO_CALC_H
 #define LW_CODE_MICRO_CALC_H
 

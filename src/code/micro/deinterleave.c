@@ -7,10 +7,11 @@
 //     vectors     a0 b0 a1 b1 a2 b2 a3 b3 | a4 b4 a5 b5 a6 b6 a7 b7
 //     columns     a0 a1 a2 a3 a4 a5 a6 a7     b0 b1 b2 b3 b4 b5 b6 b7
 //
-// An even s is halved: the even lanes of each two vectors, and the odd ones, form half as many
-// vectors of half as many columns. An odd s takes its lanes from all vectors in rotation. Stores
-// interleave the same way from right to left, provided that all columns are stored: nothing else is
-// written. Loads read nothing outside the range from the first wanted element to the last.
+// An even s is halved: the even lanes of each two vectors, and the odd lanes, form half as many
+// vectors of half as many columns. For an odd s, lanes are taken from all vectors in rotation.
+// Stores interleave in the opposite direction, provided that all columns are stored, so that
+// nothing else is written. Loads read nothing outside the range from the first to the last wanted
+// element.
 #include "code/micro/regroup.h"
 
 #include "base/checked.h"
@@ -22,7 +23,7 @@ typedef struct Deinterleave {
     int line;
 } Deinterleave;
 
-// ---- Which ones
+// ---- Selection
 
 static bool same_rows(const Strided *p, const Strided *q) {
     const Ref *a = p->ref, *b = q->ref;
@@ -32,7 +33,8 @@ static bool same_rows(const Strided *p, const Strided *q) {
            (b->disp - a->disp) % type_info[a->type].bytes == 0 && b->disp - a->disp < a->lane;
 }
 
-// A single column of few vectors of 64 bytes takes as many loads whose shuffles include them.
+// A single column of a few vectors of 64 bytes takes the same number of loads with built-in
+// shuffles.
 static bool pays(const Regroup *t, const Strided *x, int n, int s) {
     const Ref *r = x->ref;
     int size = type_info[r->type].bytes;
@@ -65,7 +67,7 @@ static int push(Regroup *t, Micro m) {
     return m.dst;
 }
 
-// The value that holds numbers of lanes, made once.
+// The value that holds lane numbers; it is made once.
 static int numbers_of(Deinterleave *c, Micro m) {
     Regroup *t = c->t;
     for (int i = 0; i < t->numbers.n; i++) {
@@ -79,7 +81,8 @@ static int numbers_of(Deinterleave *c, Micro m) {
     return push(t, m);
 }
 
-// Lanes of a and b, one of which may be missing (-1): then any; into `dst`, or a new value (-1).
+// Selects lanes of a and b, one of which may be missing (-1, any value), into `dst` or a new value
+// (-1).
 static int pick(Deinterleave *c, int dst, int a, int b, const Permutation *from) {
     Regroup *t = c->t;
     bool one = a < 0 || b < 0;
@@ -107,7 +110,7 @@ static int every_other(Deinterleave *c, int dst, int a, int b, int odd) {
     return pick(c, dst, a, b, &p);
 }
 
-// Of lanes in turn, the first half or the second.
+// The first or second half of the interleaved lanes.
 static int in_turn(Deinterleave *c, int a, int b, int second) {
     Permutation p = {{0}};
     for (int i = 0; i < c->width; i++)
@@ -131,7 +134,7 @@ static int from_all(Deinterleave *c, int dst, const int *vector, int n, const in
     return all;
 }
 
-// The s columns of s vectors, missing ones -1, into out[j·step] where `want`.
+// Extracts the s columns of s vectors (missing ones -1) into out[j·step] where `want` is set.
 static void part(Deinterleave *c, int s, const int *vector, const bool *want, int *out, int step) {
     int half[2][LIMIT_COMB / 2];
     if (s == 1) {
@@ -156,7 +159,7 @@ static void part(Deinterleave *c, int s, const int *vector, const bool *want, in
     }
 }
 
-// The first n of the s vectors that s columns make.
+// The first n of the s vectors that interleave s columns.
 static void mesh(Deinterleave *c, int s, const int *column, int step, int *out, int n) {
     int half[2][LIMIT_COMB];
     if (s == 1) {

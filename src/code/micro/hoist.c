@@ -1,12 +1,12 @@
-// Loop-invariant values of a machine loop.
+// Hoists loop-invariant values out of a machine loop.
 //
 //     for d { Y[d] = X[d]*rsqrt(q + 1) }      r = rsqrt(q + 1); for d { Y[d] = X[d]*r }
 //
 // The body of an innermost loop is one segment. A value is invariant if it is computed from
-// constants, from memory at a fixed address that nobody writes in the loop, and from other
-// invariant values. An invariant value that a varying one needs is a candidate. The most costly
-// candidates are computed in front of the loop, one register each, as long as the body keeps the
-// registers that it needs at most, and a few for loads.
+// constants, from memory at a fixed address that the loop does not write, and from other invariant
+// values. An invariant value that a varying one uses is a candidate. The most costly candidates are
+// computed before the loop, in one register each, as long as enough registers remain for the body
+// and a few loads.
 #include "code/micro/micro.h"
 
 #include "base/checked.h"
@@ -17,8 +17,8 @@ typedef struct Hoist {
     Seg *s;
     const Plan *p;
     const LoopBody *body;
-    bool *still; // per value
-    int *cost;   // per value: of making it in every iteration
+    bool *still; // per value: it is invariant
+    int *cost;   // per value: cost of computing it in every iteration
     int n, val[MOST];
 } Hoist;
 
@@ -28,7 +28,7 @@ static bool moves(const Stream *st, int loop) {
     return false;
 }
 
-// Copies that are replayed differ in their addresses, along the loop or one inside it.
+// Replayed copies differ in their addresses, along the loop or one inside it.
 static bool differs(const Ref *r, int loop) {
     for (int t = 0; t < r->mem->off->n; t++)
         if (r->mem->off->t[t].loop >= loop) return true;
@@ -42,7 +42,7 @@ static bool stands_still(const Hoist *h, const Ref *r) {
     return !h->body->replayed || !differs(r, h->body->loop);
 }
 
-// 0: it must be computed in every iteration.
+// The cost of the operation; 0: it must run in every iteration.
 static int cost_of(const Hoist *h, const Micro *m) {
     switch (m->kind) {
     case MI_CONST:
@@ -74,8 +74,8 @@ static void find_still(Hoist *h) {
     }
 }
 
-// The most registers that hoisted values occupy at a time, beside the pinned ones. Loads with one
-// use are memory operands.
+// The largest number of registers in use at a time besides the pinned ones, after hoisting. Loads
+// with a single use are memory operands.
 static int most_live(const Hoist *h) {
     const Seg *s = h->s;
     int *last = arena_new_n(s->arena, int, s->vals.n), live = 0, most = 0;
@@ -102,9 +102,9 @@ static int weight(const Hoist *h, int v) {
     return 4 * h->cost[v] + (int)min_i64(h->s->vals.at[v].uses, 3);
 }
 
-// The heaviest ones, heaviest first.
+// Keeps the most costly candidates, in descending order.
 static void consider(Hoist *h, int v, int room) {
-    int least = h->body->n < FEW ? 4 : 1; // then a mere load is not worth it
+    int least = h->body->n < FEW ? 4 : 1; // a single load is not worth it in a short loop
     if (!h->still[v] || h->s->vals.at[v].pin >= 0 || h->cost[v] < least) return;
     for (int i = 0; i < h->n; i++)
         if (h->val[i] == v) return;
@@ -122,8 +122,8 @@ static void choose(Hoist *h, int room) {
     }
 }
 
-// Marks what makes the needed values, per micro, from the last one backwards. `given` (or NULL):
-// per value, whether it is there anyway.
+// Marks the operations that compute the needed values, from the last micro backwards. `given` (or
+// NULL): per value, whether it is available anyway.
 static void close_over(const Seg *s, bool *needed, const bool *given, bool *micro) {
     for (int i = s->micros.n - 1; i >= 0; i--) {
         const Micro *m = &s->micros.at[i];
@@ -181,7 +181,7 @@ int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const LoopBody *body
     if (!h.n) return 0;
     *left = body_of(&h);
     uint64_t held = s->held, tile = ((uint64_t)1 << npins) - 1;
-    s->held = held | tile; // operations that stay in the loop need it
+    s->held = held | tile; // operations that stay in the loop use it
     micro_assign(s, isa, npins + h.n, front_of(&h));
     s->held = held | ((((uint64_t)1 << h.n) - 1) << npins);
     for (int i = 0; i < h.n; i++) s->vals.at[h.val[i]].def = -1;

@@ -70,7 +70,7 @@ static void table_grow(Seg *s) {
     }
 }
 
-// Appends m, or finds it done already; the value.
+// Appends m, or finds an equal operation; returns its value.
 static int seg_value(Seg *s, Micro *m) {
     if (2 * (s->micros.n + 1) > s->table_cap) table_grow(s);
     uint64_t mask = (uint64_t)s->table_cap - 1, at = micro_hash(m) & mask;
@@ -102,7 +102,7 @@ int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int 
     return seg_value(s, &m);
 }
 
-// Is the value the same in all lanes? Looks a few operations back.
+// Is the value the same in all lanes? Looks at a few preceding operations.
 static bool is_uniform(const Seg *s, int val, int depth) {
     int def = s->vals.at[val].def;
     const Micro *m = def < 0 ? NULL : &s->micros.at[def];
@@ -173,7 +173,7 @@ int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env,
     *index = (IndexOf){a, env, NULL, lane_step, 0};
     int val = seg_value(
         s, &(Micro){.kind = MI_INDEX, .type = type, .width = (uint8_t)width, .index = index});
-    if (a && a->has_read) use(s, val); // it is checked, whoever wants it
+    if (a && a->has_read) use(s, val); // it must be checked, even if unused
     return val;
 }
 
@@ -199,7 +199,7 @@ int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step) {
 
 // ---- Memory
 
-// One element is the same place whether a scalar or all lanes of a vector want it.
+// One element has the same location for a scalar and for a broadcast to all lanes.
 static int place_lanes(const Ref *r) { return r->lane ? r->width << 8 | r->active : 0; }
 
 static uint64_t place_hash(const Ref *r) {
@@ -223,8 +223,8 @@ static int64_t place_start(const Ref *r) {
     return r->disp + (r->lane < 0 ? r->lane * (r->active - 1) : 0);
 }
 
-// Along different pointers the distance of two places is a constant plus multiples of some g: those
-// of U[t, i] and U[1 - t, i] lie an odd number of rows apart.
+// With different pointers, the distance of two locations is a constant plus multiples of some g:
+// those of U[t, i] and U[1 - t, i] are an odd number of rows apart.
 static bool never_meet(const Ref *l, const Ref *r) {
     const Lin *a = l->mem->off, *b = r->mem->off;
     int64_t g = 0;
@@ -238,7 +238,7 @@ static bool never_meet(const Ref *l, const Ref *r) {
 static bool may_overlap(const Ref *l, const Ref *r) {
     if (ref_is_hard(l) || ref_is_hard(r)) return true;
     if (l->stream != r->stream) return !never_meet(l, r);
-    if (l->lane == r->lane && l->lane) { // lanes that mesh do not meet
+    if (l->lane == r->lane && l->lane) { // interleaved lanes do not overlap
         int64_t lane = l->lane < 0 ? -l->lane : l->lane;
         int64_t apart = floor_mod(r->disp - l->disp, lane);
         if (apart >= type_info[l->type].bytes && lane - apart >= type_info[r->type].bytes)
@@ -269,8 +269,8 @@ Loc *seg_find(Seg *s, const Ref *ref) {
     return NULL;
 }
 
-// Copies of a loop usually touch a buffer in ascending order: most new places lie beyond all known
-// ones, and need not be compared with each.
+// Copies of a loop usually access a buffer in ascending order: most new locations are beyond all
+// known ones, and need not be compared with each.
 static bool beyond(const struct SegBuffer *b, const Ref *r) {
     if (b->scattered || ref_is_hard(r) || (b->head >= 0 && r->stream != b->stream)) return false;
     return place_start(r) >= b->hi || place_start(r) + place_span(r) <= b->lo;
@@ -283,8 +283,8 @@ static void cover(struct SegBuffer *b, const Ref *r) {
     if (place_start(r) + place_span(r) > b->hi) b->hi = place_start(r) + place_span(r);
 }
 
-// Does anything known of a buffer overlap `ref` in part? Asked when a loc is made, and of all of
-// them when the buffer is first written; buffers that are only read need no answer.
+// Does a known location of a buffer partially overlap `ref`? Tested when a loc is made, and for all
+// locs when the buffer is first written; buffers that are only read need no test.
 static void note_overlap(Seg *s, const Ref *ref, int before) {
     struct SegBuffer *b = &s->buffer[ref->buffer];
     for (int i = before; i >= 0 && !b->overlap; i = s->locs.at[i].next)
@@ -299,7 +299,7 @@ static void note_written(Seg *s, int buffer) {
         note_overlap(s, s->locs.at[i].ref, s->locs.at[i].next);
 }
 
-// `ref` stays where it is as long as the segment.
+// `ref` must stay valid as long as the segment.
 static Loc *loc_new(Seg *s, const Ref *ref) {
     if (2 * (s->locs.n + 1) > s->loc_cap) loc_table_grow(s);
     struct SegBuffer *b = &s->buffer[ref->buffer];
@@ -342,7 +342,7 @@ Value reduce_identity(Type t, int op) {
     return reduce_start(t, (Reduce)op);
 }
 
-// The parts of a split reduction in one, by halves.
+// Combines the parts of a split reduction, pairwise.
 static void join_parts(Seg *s, Loc *l) {
     Parts *p = l->parts;
     if (!p || !p->live) return;
@@ -362,7 +362,7 @@ static void join_parts(Seg *s, Loc *l) {
     l->val = p->val[0];
 }
 
-// What stands in front of the reduction of a loc, in as many places as `ref` has.
+// The initial value of the reduction of a loc, in as many lanes as `ref` has.
 static int begin_value(Seg *s, const Loc *l, const Ref *ref) {
     Micro m = {.kind = MI_BEGIN,
                .op = l->begin,
@@ -377,7 +377,7 @@ static int begin_value(Seg *s, const Loc *l, const Ref *ref) {
     return m.dst;
 }
 
-// With that.
+// Combines the initial value with `val`.
 static int begin_with(Seg *s, const Loc *l, const Ref *ref, int val) {
     Type t = ref->type;
     if (!l->begin) return val;
@@ -385,7 +385,7 @@ static int begin_with(Seg *s, const Loc *l, const Ref *ref, int val) {
     return seg_op(s, MI_OP, reduce_op[l->pending], t, t, ref->width, 2, both);
 }
 
-// Lanes reduced into the first, by halves, and from there into all.
+// Reduces the lanes into the first one, by halves, and broadcasts the result.
 static int fold_lanes(Seg *s, const Loc *l) {
     int op = l->pending, val = l->val, width = s->vals.at[val].width;
     Type t = l->ref->type;
@@ -425,9 +425,9 @@ static void flush(Seg *s, Loc *l) {
     l->dirty = false;
 }
 
-// Before touching memory at `ref`: what may overlap it is written back, and forgotten when `ref` is
-// written. `exact` is the loc of ref itself; when it exists and nothing overlaps, there is nothing
-// to do.
+// Before an access to memory at `ref`: stores locations that may overlap it, and forgets them if
+// `ref` is written. `exact` is the loc of `ref` itself; if it exists and nothing overlaps, there is
+// nothing to do.
 static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
     struct SegBuffer *b = &s->buffer[ref->buffer];
     if (!b->written || (exact && !b->overlap) || beyond(b, ref)) return;
@@ -442,7 +442,7 @@ static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
     }
 }
 
-// A single lane in all of them, where more are wanted.
+// Broadcasts a single lane if more lanes are wanted.
 static int as_wide(Seg *s, int val, int width) {
     const Val *v = &s->vals.at[val];
     if (width == 1 || v->width >= width) return val;
@@ -451,8 +451,8 @@ static int as_wide(Seg *s, int val, int width) {
     return seg_op(s, MI_BROADCAST, 0, v->type, v->type, width, 1, &val);
 }
 
-// The same load under the same guard, for as many lanes, of a buffer that nothing here writes; -1:
-// none. Copies of a loop ask again soon.
+// The same load under the same guard, with as many lanes, of a buffer that the segment does not
+// write; -1: none. Copies of a loop often repeat such loads.
 static int find_guarded(const Seg *s, const Ref *ref, const Ref *plain) {
     enum { RECENT = 32 };
     if (ref->guard < 0 || s->buffer[ref->buffer].written) return -1;
@@ -488,7 +488,7 @@ int seg_load(Seg *s, const Ref *ref) {
     vec_push(s->arena, &s->micros, m);
     if (ref->guard < 0 && !ref_is_hard(ref)) loc_new(s, m.ref)->val = m.dst;
     if (ref->guard >= 0) vec_push(s->arena, &s->guarded, ((GuardedLoad){m.ref, m.dst}));
-    if (ref_checks(ref)) use(s, m.dst); // whoever wants it
+    if (ref_checks(ref)) use(s, m.dst); // it must be checked, even if unused
     return m.dst;
 }
 
@@ -504,14 +504,14 @@ static void write_part(Seg *s, Loc *l, int part, int val) {
 
 // ---- Words
 //
-// Narrow integers that mesh with others, as in panels whose pairs or fours lie together, are stored
-// with them: lanes of 4 bytes, each of which holds two or four of them.
+// Narrow integers that are interleaved with others, as in panels whose pairs or fours are
+// contiguous, are stored together: lanes of 4 bytes, each of which holds two or four of them.
 
 static bool is_meshed(const Ref *r) {
     return type_is_integer(r->type) && type_info[r->type].bytes < 4 && r->lane == 4 && r->width > 1;
 }
 
-// All parts of the words that end with this store are known: one store for all of them.
+// All parts of the words that end with this store are known: writes them with one store.
 static void store_words(Seg *s, const Ref *ref) {
     int bytes = type_info[ref->type].bytes, n = 4 / bytes, val[4], width = ref->width;
     Loc *part[4];
@@ -638,7 +638,7 @@ bool seg_prefetch(Seg *s, const Ref *ref, int level) {
 
 // ---- Rows
 //
-// Horizontal reductions with neighbouring results are done together: two shuffles combine halves of
+// Horizontal reductions with adjacent results are done together. Two shuffles combine halves of
 // each pair of vectors, so that one operation reduces both; after log2(lanes) rounds every lane has
 // the result of a row, in order, and one store writes all of them.
 //
@@ -653,7 +653,7 @@ static bool next_row(const Seg *s, const Loc *a, const Loc *b, int64_t k) {
            s->vals.at[b->val].width == s->vals.at[a->val].width;
 }
 
-// One round: pairs of values become one each; a last one without a partner meets itself.
+// One round combines pairs of values; a last one without a partner is paired with itself.
 static int fold_round(Seg *s, const Loc *l, Shuffle low, Shuffle high, int *val, int n) {
     Type t = l->ref->type;
     int width = s->vals.at[val[0]].width;
@@ -675,8 +675,8 @@ static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
     return val[0];
 }
 
-// Stores the first lanes of a value in pieces of 2^k lanes: a masked store of them all would keep
-// loads of the next rows waiting until it is in the cache.
+// Stores the first lanes of a value in pieces of 2^k lanes: after one masked store of all, loads of
+// the next rows would wait until it reaches the cache.
 static void store_rows(Seg *s, const Ref *all, int val, int written) {
     int rows = all->active, size = type_info[all->type].bytes;
     if (size != lane_bytes(all->type) || rows == all->width) {
@@ -695,7 +695,7 @@ static void store_rows(Seg *s, const Ref *all, int val, int written) {
     }
 }
 
-// Rows from loc number `first` on, as many as there are lanes; alone it stays as it is.
+// Reduces as many rows as there are lanes, from loc number `first` on; a single row stays as it is.
 static void fold_rows(Seg *s, int first) {
     const Loc *l = &s->locs.at[first];
     int width = s->vals.at[l->val].width, at[LIMIT_LANES] = {first}, val[LIMIT_LANES], n = 1;
@@ -719,13 +719,13 @@ static void fold_rows(Seg *s, int first) {
     store_rows(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
     for (int i = 0; i < n; i++) {
         s->locs.at[at[i]].dirty = false;
-        s->locs.at[at[i]].dead = true; // who asks again reads memory
+        s->locs.at[at[i]].dead = true; // later uses read memory
     }
     s->rows += n;
     s->line = line;
 }
 
-// Reduces the rows of a vector as soon as there are enough, which frees their registers.
+// Reduces the rows of a vector as soon as there are enough of them, which frees their registers.
 static void fold_begun(Seg *s) {
     const Loc *l = &s->locs.at[s->first_begun];
     if (!s->begun || !l->pending || l->dead || s->begun < s->vals.at[l->val].width) return;
@@ -738,7 +738,7 @@ void seg_begin(Seg *s, const Ref *ref, int flags, Value init) {
     note_written(s, ref->buffer);
     Loc *l = seg_find(s, ref);
     settle(s, ref, true, l);
-    if (l) flush(s, l); // it may go on from memory
+    if (l) flush(s, l); // it may continue from memory
     if (!l) l = loc_new(s, keep(s, ref));
     if (l->parts) l->parts->live = false;
     l->pending = 0;
@@ -750,7 +750,7 @@ void seg_begin(Seg *s, const Ref *ref, int flags, Value init) {
 
 void seg_flush(Seg *s, int buffer) {
     for (int i = s->buffer[buffer].head; i >= 0; i = s->locs.at[i].next) flush(s, &s->locs.at[i]);
-    s->buffer[buffer].overlap = true; // its stores stay where they are
+    s->buffer[buffer].overlap = true; // its stores keep their positions
 }
 
 static int pinned_val(Seg *s, int pin, Type type, int width) {

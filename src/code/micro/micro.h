@@ -1,10 +1,10 @@
 // Straight-line code on vector values. Private to code/.
 //
-// A Seg collects micro-operations in the order of the program. Values are numbered: the same
-// operation on the same operands is done once; an element (or vector) that was loaded or stored is
-// known until something may overwrite it. Elements of the region's tile are pinned: they live in a
-// fixed register across segments. Then micro_assign assigns registers: the value with the farthest
-// next use is evicted first; loads become memory operands of their only user, or are repeated.
+// A Seg collects micro-operations in the order of the program. Values are numbered: an operation on
+// the same operands is done once, and the value of an element (or vector) that was loaded or stored
+// is known until it may be overwritten. Elements of the region's tile are pinned: they are in a
+// fixed register across segments. micro_assign then assigns registers: it evicts the value with the
+// farthest next use, and makes loads memory operands of their only user, or repeats them.
 #ifndef LW_CODE_MICRO_MICRO_H
 #define LW_CODE_MICRO_MICRO_H
 
@@ -46,24 +46,24 @@ typedef enum MicroKind {
     MI_RELOAD        // from stack slot `slot`
 } MicroKind;
 
-// Operations that functions are made of (micro_math.c), besides ExprOps. Shifts work on the bits of
-// any type.
+// Operations that functions consist of (micro_math.c), in addition to ExprOps. Shifts work on the
+// bits of any type.
 typedef enum MicroOp {
     MOP_LESSER = OP_COUNT, // arg0 < arg1 ? arg0 : arg1
     MOP_GREATER,           // arg0 > arg1 ? arg0 : arg1
     MOP_SHL,               // by `value` bits
-    MOP_SHR,               // by `value` bits; zeros come in
+    MOP_SHR,               // by `value` bits; shifts in zeros
     MOP_TO_INT,            // `from`, a float in range, to integer `type`, towards zero; a value out
                            // of range of an i32 becomes its minimum
     // Where Machine.has_exponents:
     MOP_SCALE,    // arg0 · 2^arg1, arg1 integral
-    MOP_EXPONENT, // floor(log2(|x|)); -inf of 0, inf of inf
-    MOP_MANTISSA, // in [3/4, 3/2); NaN of negative numbers, 1 of ±0 and inf
+    MOP_EXPONENT, // floor(log2(|x|)); -inf for 0, inf for inf
+    MOP_MANTISSA, // in [3/4, 3/2); NaN for negative numbers, 1 for ±0 and inf
     MOP_COUNT
 } MicroOp;
 
-// From a and b, 16-byte pieces apart: the low or high halves of each piece interleaved, by 4 or 8
-// bytes; or the even or odd pieces of a, then those of b.
+// Shuffles of a and b by pieces of 16 bytes: the low or high halves of each piece interleaved, by 4
+// or 8 bytes; or the even or odd pieces of a, then those of b.
 typedef enum Shuffle {
     SHUFFLE_LOW32,
     SHUFFLE_HIGH32,
@@ -73,7 +73,7 @@ typedef enum Shuffle {
     SHUFFLE_ODD128
 } Shuffle;
 
-// Where memory is touched: stream pointer + disp, or a computed address.
+// A location in memory: stream pointer + disp, or a computed address.
 typedef struct Ref {
     int64_t disp;
     int64_t lane;       // bytes between lanes
@@ -81,28 +81,28 @@ typedef struct Ref {
     const int64_t *env; // the constants of the unrolled loops
     int buffer, stream;
     int row;        // slot that holds the computed part of its address; -1: none
-    int guard;      // value whose lanes say which to touch, or -1
+    int guard;      // value whose lanes select those to access, or -1
     Type type : 8;  // in memory
     uint8_t width;  // lanes
-    uint8_t active; // lanes that exist; < width: masked
+    uint8_t active; // existing lanes; < width: masked
     bool nontemporal;
 } Ref;
 
 static inline bool ref_is_hard(const Ref *r) { return !r->mem->off; }
-// The index of the element comes from data and is checked as the address is computed.
+// Does the index of the element come from data? It is then checked when the address is computed.
 static inline bool ref_checks(const Ref *r) {
     return ref_is_hard(r) && !r->mem->unchecked && r->row < 0 && !r->mem->gathers;
 }
 
-// What MI_INDEX computes: the affine at `env`, or the counters of machine loops in `counters`, plus
-// lane times lane_step. With an operand, a guard: 0 where it holds in none of the active lanes, and
-// nothing is read.
+// The operand of MI_INDEX: the affine at `env`, or the counters of machine loops in `counters`,
+// plus lane times lane_step. With an operand, a guard: 0, without reading, if it holds in none of
+// the active lanes.
 typedef struct IndexOf {
     const Affine *affine; // NULL: 0
     const int64_t *env;
     const Lin *counters; // or NULL
     int64_t lane_step;
-    int active; // lanes of the guard that exist
+    int active; // existing lanes of the guard
 } IndexOf;
 
 // One cache line.
@@ -113,19 +113,19 @@ typedef struct Micro {
     Type from : 8;
     uint8_t width;
     uint8_t nargs;
-    // Filled in by micro_assign:
-    int8_t fold; // operand taken from memory at `ref`, or -1
+    // micro_assign fills in:
+    int8_t fold; // operand that is a memory operand at `ref`, or -1
     int8_t dst_reg, arg_reg[4];
     int dst; // value number, -1 none
     int arg[4];
-    int line; // of the Tree's text; 0: of what stands before it
+    int line; // of the Tree's text; 0: that of the previous operation
     union {
         int after; // MI_STORE: the earliest micro it may follow; MI_LOAD: the next store to its
                    // buffer
         int slot;  // MI_SPILL, MI_RELOAD
     };
     Value value;
-    const Ref *ref;       // of a load or store, or of the folded operand
+    const Ref *ref;       // of a load or store, or of the memory operand
     const IndexOf *index; // MI_INDEX
 } Micro;
 _Static_assert(sizeof(Micro) == 64, "one cache line");
@@ -134,36 +134,36 @@ _Static_assert(sizeof(Micro) == 64, "one cache line");
 static inline bool micro_writes(const Micro *m) { return m->dst >= 0 || m->kind == MI_PIN; }
 
 typedef struct Val {
-    int def; // micro that makes it; -1: a pinned register's content at the start
+    int def; // the micro that computes it; -1: the initial content of a pinned register
     int uses;
-    int16_t pin; // register it should end in, or -1
+    int16_t pin; // the register in which it should end, or -1
     Type type : 8;
     uint8_t width;
 } Val;
 
-// A reduction split to cover the latency of its operation: `n` accumulators that are updated in
-// rotation and combined when the result is needed. The first is the loc's own.
+// A reduction split to cover the latency of its operation: `n` accumulators, which are updated in
+// rotation and combined when the result is needed. The first is the loc's own value.
 typedef struct Parts {
     int8_t n;
-    int8_t next; // the part that is updated next
+    int8_t next; // the part to update next
     int8_t pin;  // registers of parts 1.. in a pinned loc; -1: none
     uint8_t op;  // Reduce
     bool live;
     int val[LIMIT_PARTS]; // -1: the identity
 } Parts;
 
-// An element or vector of memory whose value is known. Computed addresses are never matched twice.
+// An element or vector in memory whose value is known. Computed addresses are never matched.
 typedef struct Loc {
     const Ref *ref;
     int val;
     int written;    // micro after which the last write happened
     int next;       // of the same buffer
     int8_t pin;     // index into Region pins, or -1
-    int8_t pending; // lanes still to be reduced, by this Reduce; 0: none
+    int8_t pending; // lanes are still to be reduced, by this Reduce; 0: none
     bool dirty, dead;
-    uint8_t begin; // KernelEnv.flags; 0: none. The reduction starts from `init`, or if a flag is
-    Value init;    // set from memory; the start is added at the horizontal reduction
-    int line;      // that wrote it last
+    uint8_t begin; // KernelEnv.flags; 0: none. The reduction starts from `init`, or, if a flag is
+    Value init;    // set, from memory; the start is added at the horizontal reduction
+    int line;      // of the last write
     Parts *parts;
 } Loc;
 
@@ -192,33 +192,33 @@ typedef struct Seg {
         int head;       // newest loc, or -1
         bool written;   // stored to, or pinned, in this segment
         bool overlap;   // some locs overlap in part
-        bool scattered; // its locs come through several streams
+        bool scattered; // its locs use several streams
         int stream;
-        int64_t lo, hi; // what its locs cover, from the stream's pointer
+        int64_t lo, hi; // range that its locs cover, relative to the stream's pointer
     } * buffer;
     int nbuffers;
-    int torn;      // a buffer of which an access overlaps a pinned element in part; or -1
+    int torn;      // a buffer with an access that partially overlaps a pinned element, or -1
     int line;      // of the leaf being built
-    bool crowded;  // has long expressions: pins may leave their registers in between
-    uint64_t held; // registers that are not this segment's: nothing in it writes them
+    bool crowded;  // has long expressions: pinned values may temporarily leave their registers
+    uint64_t held; // registers that this segment must not write
     VEC(Line) fetched;
     VEC(GuardedLoad) guarded;
-    int strided;            // strided accesses
-    int deinterleaved;      // columns that were deinterleaved
-    int rows;               // horizontal reductions that were done together with others
-    int begun, first_begun; // locs of seg_begin since the last reduction, and the first of them
+    int strided;            // number of strided accesses
+    int deinterleaved;      // number of deinterleaved columns
+    int rows;               // horizontal reductions that were done together
+    int begun, first_begun; // locs of seg_begin since the last reduction; the first of them
     int spills;
     int *work; // room for micro_assign
     int work_cap;
 } Seg;
 
 void seg_init(Seg *s, Arena *arena, int nbuffers);
-void seg_reset(Seg *s); // empty again; keeps its memory
+void seg_reset(Seg *s); // empties it, and keeps its memory
 
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
-// A division or square root of floats, which takes longer the wider its vector is: of one lane
-// where all lanes are the same, and of no more than the first `active` ones.
+// A division or square root of floats, which takes longer in wider vectors: computed in one lane if
+// all lanes are the same, and otherwise in the first `active` lanes only.
 int seg_divide(Seg *s, int op, Type type, int width, int active, int n, const int *args);
 // The numbers of lanes as a micro-operation.
 Micro plan_lane_numbers(Plan *p, Type type, int width, const Permutation *picks);
@@ -226,66 +226,67 @@ int seg_permute(Seg *s, Plan *p, Type type, int width, int n, const int *args,
                 const Permutation *picks);
 int seg_shift(Seg *s, int op, Type type, int width, int arg, int bits);
 int seg_index(Seg *s, Type type, int width, const Affine *a, const int64_t *env, int64_t lane_step);
-// An i64 that is read from memory, if the guard holds in any of the active lanes.
+// An i64 that is read from memory if the guard holds in any of the active lanes.
 int seg_index_where(Seg *s, int width, const Affine *a, const int64_t *env, int guard, int active);
 int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step); // in i32
-// The loc for a place, or NULL.
+// The loc of a location, or NULL.
 Loc *seg_find(Seg *s, const Ref *ref);
 int seg_load(Seg *s, const Ref *ref);
 void seg_store(Seg *s, const Ref *ref, int val);
-// The computed part of an address, into slot ref->row.
+// Computes the variable part of an address into slot ref->row.
 void seg_row(Seg *s, const Ref *ref);
-// Lanes of a buffer by their distance from ref, in elements, the `last` (or -1) where 4 bytes may
-// be read; and the check that an index needs.
+// Lanes of a buffer by their distance from ref, in elements. `last` (or -1) is the last position at
+// which 4 bytes may be read. Includes the check of the index.
 int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last);
 void seg_check(Seg *s, int index, int active, int64_t size);
-// Once per line of 64 bytes; false: that line is on its way.
-enum { FETCH_TO_WRITE = 0 }; // instead of a level: into the first one, to be written
+// Prefetches each line of 64 bytes once; false: that line was already prefetched.
+enum { FETCH_TO_WRITE = 0 }; // instead of a level: into L1, for writing
 bool seg_prefetch(Seg *s, const Ref *ref, int level);
-// The part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's own value. And
-// its new value.
+// seg_next_part: the part of a loc that a reduction by `op`, split in n, updates now; 0: the loc's
+// own value. Then its new value.
 int seg_next_part(Seg *s, Loc *l, int op, int n);
 void seg_update(Seg *s, const Ref *ref, int part, int val);
-// The place is assigned `init` unless a flag is set. What it holds is asked for as late as can be.
+// Assigns `init` to the location unless a flag is set. Its old content is loaded as late as
+// possible.
 void seg_begin(Seg *s, const Ref *ref, int flags, Value init);
-// The pinned loc enters the segment with its register's content. `ref` must outlive the segment.
+// The pinned loc starts the segment with its register's content. `ref` must outlive the segment.
 void seg_pin(Seg *s, const Ref *ref, int pin, Type type, int pending, const Parts *parts);
 Value reduce_identity(Type t, int op);
-// What is known of a buffer goes to memory now: somebody will read it behind the segment's back.
+// Stores the known values of a buffer now, because code outside the segment will read it.
 void seg_flush(Seg *s, int buffer);
-// Dirty locs are stored (pinned ones move to their registers).
+// Stores dirty locs (pinned ones move to their registers).
 void seg_close(Seg *s);
 
-// transpose.c: strided accesses in a closed segment become whole vectors and shuffles. Returns how
-// many blocks were transposed; Seg.deinterleaved counts columns.
+// transpose.c: replaces strided accesses in a closed segment by whole vectors and shuffles. Returns
+// the number of transposed blocks; Seg.deinterleaved counts columns.
 int micro_transpose(Seg *s, Plan *p);
 
-// What the instruction set can do.
+// Capabilities of the instruction set.
 typedef struct MicroIsa {
     int registers;
-    // Can operand `arg` of `m` come straight from `ref`?
+    // Can operand `arg` of `m` be a memory operand at `ref`?
     bool (*folds)(const void *user, const Micro *m, int arg, const Ref *ref);
-    // May the result of `m`, no MI_FMA, have the register of operand `arg`?
+    // May the result of `m` (not an MI_FMA) have the register of operand `arg`?
     bool (*ties)(const void *user, const Micro *m, int arg);
-    // Takes the operations in order, with registers filled in.
+    // Receives the operations in order, with registers filled in.
     void (*emit)(void *user, const Micro *m);
     void *user;
 } MicroIsa;
 
-// Registers 0 .. npins-1 are pinned, but for those in s->held. Spill slots are numbered from
-// s->spills on. `only` (or NULL): per micro, whether it is wanted.
+// Registers 0 .. npins-1 are pinned, except for those in s->held. Spill slots are numbered from
+// s->spills on. `only` (or NULL): per micro, whether to emit it.
 void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only);
 
-// The machine loop whose body a segment is.
+// The machine loop whose body is the segment.
 typedef struct LoopBody {
     int loop;
     int64_t n;     // least number of iterations
     bool replayed; // the segment is also repeated with other addresses
 } LoopBody;
 
-// hoist.c: computes loop-invariant values in front of the loop with `isa`, in registers behind the
-// pinned ones, and returns how many of these the whole loop must hold (they are added to s->held).
-// *left: the operations that remain in the loop, for micro_assign; NULL: all of them.
+// hoist.c: computes loop-invariant values before the loop with `isa`, in registers behind the
+// pinned ones. Returns how many of these the whole loop must hold (they are added to s->held).
+// *left: the operations that remain in the loop, for micro_assign; NULL: all.
 int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const LoopBody *body, int npins,
                 const bool **left);
 

@@ -1,10 +1,10 @@
 // Conversions between types, as micro-operations.
 //
-// Back-ends convert f32 and f64 into each other, i32 into both, integers into integers, f32 into
-// f16 and bf16, and (MOP_TO_INT) floats in range into integers; with Machine.has_cvt64 also 64-bit
-// integers into floats. All else is made of that here: what saturates, what is unsigned, and 64-bit
-// integers, which go as two halves of 32 bits in f64, where each is exact and one fused
-// multiply-add rounds once.
+// Back-ends convert between f32 and f64, from i32 to both, between integers, from f32 to f16 and
+// bf16, and (MOP_TO_INT) from floats in range to integers; with Machine.has_cvt64 also from 64-bit
+// integers to floats. The other conversions are built here: saturating ones, unsigned ones, and
+// those of 64-bit integers, which are handled as two 32-bit halves in f64, where each is exact and
+// one fused multiply-add rounds once.
 #include "code/micro/calc.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static int to_int(const Calc *c, Type to, int x) {
     return seg_op(c->s, MI_OP, MOP_TO_INT, to, c->type, c->width, 1, &x);
 }
 
-// Chosen by a comparison of floats of c's type, with a result of type `type`, of equal width.
+// Selects by a comparison of floats of c's type; the result has type `type`, of equal width.
 static int choose_as(const Calc *c, Type type, ExprOp compare, int x, int y, int a, int b) {
     return seg_op(c->s, MI_CHOOSE, compare, type, c->type, c->width, 4, (int[]){x, y, a, b});
 }
@@ -31,7 +31,7 @@ static int integer(const Calc *c, Type type, int64_t i) {
 static int no_nan(const Calc *c, int x) { return choose(c, OP_EQ, x, x, x, num(c, 0)); }
 static int up_to(const Calc *c, int x, double most) { return op2(c, MOP_LESSER, x, num(c, most)); }
 static int from_on(const Calc *c, int x, double least) {
-    return op2(c, MOP_GREATER, x, num(c, least)); // `least` of a NaN
+    return op2(c, MOP_GREATER, x, num(c, least)); // `least` if x is NaN
 }
 
 // ---- Floats to integers: saturating, 0 of NaN
@@ -44,7 +44,7 @@ static int to_small(const Calc *c, Type to, int x) {
     return to_int(c, TYPE_I32, up_to(c, from_on(c, no_nan(c, x), -limit), limit - 1));
 }
 
-// What is out of range becomes INT32_MIN by itself.
+// A value out of range becomes INT32_MIN, as the instruction defines.
 static int to_i32(const Calc *c, int x) {
     if (is_f64(c)) return to_int(c, TYPE_I32, up_to(c, no_nan(c, x), INT32_MAX));
     int y = choose_as(c, TYPE_I32, OP_GE, x, num(c, 0x1p31), integer(c, TYPE_I32, INT32_MAX),
@@ -69,8 +69,8 @@ static int to_u32(const Calc *c, int x) {
     return choose_as(c, TYPE_I32, OP_LT, y, num(c, 0x1p32), z, integer(c, TYPE_I32, -1));
 }
 
-// The bits of a 64-bit integer from a whole number in f64: both halves stand in the low bits once
-// a power of two pushes them there.
+// The bits of a 64-bit integer from an integral f64: adding a power of two moves both halves to the
+// low bits.
 static int to_64_bits(const Calc *c, bool is_signed, int x) {
     int high = unary(c, OP_FLOOR, mul(c, x, num(c, 0x1p-32)));
     int low = fma3(c, high, num(c, -0x1p32), x);
@@ -122,8 +122,8 @@ static int f64_from_64(const Calc *c, bool is_signed, int x) {
     return fma3(c, high, num(c, 0x1p32), low);
 }
 
-// For f32: the low 11 bits of large numbers become one that says whether there was any, so that
-// f64 is exact and rounding to f32 is the only one.
+// For f32: replaces the low 11 bits of large numbers by one that says whether any was set. f64 is
+// then exact, and only the rounding to f32 rounds.
 static int sticky(const Calc *c, bool is_signed, int x) {
     int low = bits2(c, OP_ADD, bits2(c, OP_BITAND, x, word(c, 0x7ff)), word(c, 0x7ff));
     int large = bits2(c, OP_BITAND, bits2(c, OP_BITOR, x, low), word(c, ~(int64_t)0x7ff));
@@ -149,9 +149,9 @@ static int float_from_u32(Seg *s, const Machine *machine, Type to, int width, in
     return fma3(&c, high, num(&c, 0x1p16), low);
 }
 
-// ---- All of it
+// ---- Dispatch
 
-// Is the integer in its lane already what the other type would have there?
+// Does the integer in its lane already have the form of the other type?
 static bool same_lane(Type to, Type from) {
     int a = type_info[from].bits, b = type_info[to].bits;
     bool is_signed = type_info[from].class == CLASS_INT;

@@ -1,10 +1,10 @@
-// Integer operations that no instruction does in vectors, as micro-operations: arithmetic of bool,
-// and division, which rounds down and gives 0 where the divisor is 0.
+// Integer operations without vector instructions, as micro-operations: arithmetic of bool, and
+// division, which rounds down and gives 0 if the divisor is 0.
 //
-// A quotient of floats that are exact is never rounded up to a whole number that it does not reach,
-// as long as the product of quotient and divisor fits the mantissa: f32 divides 8- and 16-bit
-// integers, f64 those of 32 bits, half of the lanes at a time. 64-bit division is left to the
-// back-end, unless it is by a power of two.
+// The quotient of exact floats is never rounded up to an integer that it does not reach, as long as
+// the product of quotient and divisor fits the mantissa. f32 therefore divides 8- and 16-bit
+// integers, and f64 those of 32 bits, half of the lanes at a time. The back-end does 64-bit
+// division, except by a power of two.
 #include "code/micro/calc.h"
 
 #include "base/bug.h"
@@ -15,7 +15,7 @@ static int bool2(Seg *s, ExprOp op, int width, int x, int y) {
     return seg_op(s, MI_OP, op, TYPE_BOOL, TYPE_BOOL, width, 2, (int[]){x, y});
 }
 
-// Numbers 0 and 1; every value except 0 becomes 1.
+// The operands are 0 and 1; every result except 0 becomes 1.
 static int bool_op(Seg *s, ExprOp op, int width, const int *args) {
     int x = args[0];
     if (op_info[op].arity == 1) return x; // -x, abs(x), relu(x)
@@ -37,14 +37,14 @@ static int bool_op(Seg *s, ExprOp op, int width, const int *args) {
     case OP_LE: return bool2(s, OP_OR, width, no_x, y);
     case OP_GE: return bool2(s, OP_OR, width, x, no_y);
     case OP_MOD: return seg_const(s, TYPE_BOOL, width, (Value){.i = 0});
-    case OP_SHL: return x; // by 0 or 1, and 2 is true
+    case OP_SHL: return x; // by 0 or 1; 2 also counts as true
     default: bug("%s of bool", op_info[op].name);
     }
 }
 
 // ---- Division
 
-// 32-bit operations, whatever the type: the result is wrapped at the end.
+// 32-bit operations for every type: the result is wrapped at the end.
 static int int2(const Calc *c, ExprOp op, int x, int y) {
     return seg_op(c->s, MI_OP, op, TYPE_I32, TYPE_I32, c->width, 2, (int[]){x, y});
 }
@@ -53,9 +53,9 @@ static int to_float(const Calc *c, int x) {
     return seg_op(c->s, MI_CAST, 0, TYPE_F32, TYPE_I32, c->width, 1, &x);
 }
 
-// The quotient of exact floats, not rounded. By a number k > 0 that is known it is a product:
-// (x + 1/2)·(1/k), since x + 1/2 is exact, its quotient at least 1/2k away from a whole number, and
-// the product off by less than that.
+// The quotient of exact floats, not rounded. For a constant k > 0 it is a product: (x + 1/2)·(1/k).
+// x + 1/2 is exact, its quotient is at least 1/2k away from an integer, and the error of the
+// product is smaller.
 static int quotient(const Calc *c, int x, int y, int64_t k) {
     return k > 0 ? mul(c, add(c, x, num(c, 0.5)), num(c, 1.0 / (double)k)) : divide(c, x, y);
 }
@@ -66,7 +66,7 @@ static int quotient_small(const Calc *c, int x, int y, int64_t k) {
     return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);
 }
 
-// Unsigned numbers pass through i32 lowered by 2^31.
+// Unsigned numbers are converted through i32, lowered by 2^31.
 static int quotient_32(const Calc *c, bool is_signed, int x, int y, int64_t known) {
     Calc half = calc_for(c->s, c->machine, TYPE_F64, c->width == 1 ? 1 : c->width / 2);
     int top = word(c, INT32_MIN), q[2], n = c->width == 1 ? 1 : 2;
@@ -88,13 +88,13 @@ static int quotient_32(const Calc *c, bool is_signed, int x, int y, int64_t know
 
 static int divide_by_power(const Calc *c, ExprOp op, Type type, int x, int64_t k) {
     bool mod = op == OP_MOD;
-    if (type_info[type].bits < 32) type = TYPE_I32; // as which they are held
+    if (type_info[type].bits < 32) type = TYPE_I32; // they are kept as i32
     int64_t by = mod ? k - 1 : __builtin_ctzll((uint64_t)k);
     int args[2] = {x, seg_const(c->s, type, c->width, (Value){.i = by})};
     return seg_op(c->s, MI_OP, mod ? OP_BITAND : OP_SHR, type, type, c->width, 2, args);
 }
 
-// The divisor where it is a constant above 0; else 0.
+// The divisor if it is a positive constant, else 0.
 static int64_t known_divisor(const Seg *s, int y) {
     int def = s->vals.at[y].def;
     if (def < 0 || s->micros.at[def].kind != MI_CONST) return 0;
@@ -103,7 +103,7 @@ static int64_t known_divisor(const Seg *s, int y) {
 
 static bool is_power(int64_t k) { return k > 0 && (k & (k - 1)) == 0; }
 
-// Of 64 bits, by anything but a power of two: left to the back-end.
+// 64-bit division, except by a power of two: the back-end does it.
 static int divide_wide(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
                        const int *args) {
     Calc c = calc_for(s, machine, TYPE_F32, width);
@@ -112,7 +112,7 @@ static int divide_wide(Seg *s, const Machine *machine, ExprOp op, Type type, int
     return seg_op(s, MI_OP, op, type, type, width, 2, args);
 }
 
-// The smallest number divided by -1 is 2^31, of which i32 makes itself.
+// The smallest number divided by -1 is 2^31, which wraps to itself in i32.
 static int divide_ints(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
                        const int *args) {
     Calc c = calc_for(s, machine, TYPE_F32, width);
@@ -127,7 +127,7 @@ static int divide_ints(Seg *s, const Machine *machine, ExprOp op, Type type, int
     return cast_expand(s, machine, type, TYPE_I32, width, z);
 }
 
-// ---- All of it
+// ---- Dispatch
 
 bool integer_has(ExprOp op, Type type) {
     if (type == TYPE_BOOL)
@@ -146,7 +146,7 @@ int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int wid
 
 // ---- Indices
 
-// Of indices below 2^20.
+// For indices below 2^20.
 static int quotient_index(const Calc *c, int x, int64_t k) {
     int q = unary(c, OP_FLOOR, quotient(c, to_float(c, x), -1, k));
     return seg_op(c->s, MI_OP, MOP_TO_INT, TYPE_I32, TYPE_F32, c->width, 1, &q);

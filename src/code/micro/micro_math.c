@@ -1,25 +1,25 @@
 // Functions of floats, as micro-operations.
 //
 // A function becomes a few dozen operations in the segment that needs it, the same for every
-// instruction set and every number of lanes. So constants are shared between the copies that
-// unrolling makes, registers are given out over all of it, and nothing is called. There are no
-// branches: special cases (NaN, infinities, zeros, denormals, overflow) follow from the formula,
-// is clamped in front of it, or chosen at the end. Huge arguments of sine and cosine are rescued by
-// a call, once in a while.
+// instruction set and number of lanes. Unrolled copies therefore share constants, registers are
+// allocated for the whole segment, and nothing is called. There are no branches: special cases
+// (NaN, infinities, zeros, denormals, overflow) follow from the formula, or are clamped before it,
+// or selected after it. Only huge arguments of sine and cosine need a call.
 //
-// The usual scheme: reduce the argument to a short interval, a polynomial there, put the result
-// together. All polynomials are minimax in relative error, made for coefficients of the type. f32
-// stays below 2 units in the last place and f64 below 4; tests/unit/code/test_jit_math.c measures.
+// The usual scheme: reduce the argument to a short interval, evaluate a polynomial there, and
+// combine the result. All polynomials are minimax in relative error, for coefficients of the type.
+// Errors are below 2 units in the last place in f32 and 4 in f64; tests/unit/code/test_jit_math.c
+// measures them.
 //
-// The bits of a float are taken apart by integer operations on the same register; where the
-// machine has instructions for exponents, those.
+// Integer operations on the same register extract the bits of a float; if the machine has
+// instructions for exponents, these are used.
 #include "code/micro/calc.h"
 
 #include <math.h>
 
 #include "base/bug.h"
 
-// Into [low, high]; a NaN stays.
+// Clamps to [low, high]; NaN stays.
 static int at_most(const Calc *c, int x, double high) {
     return op2(c, MOP_LESSER, num(c, high), x);
 }
@@ -27,7 +27,7 @@ static int at_least(const Calc *c, int x, double low) {
     return op2(c, MOP_GREATER, num(c, low), x);
 }
 
-// y, which is not negative, or has the sign of x already: with the sign of x.
+// y with the sign of x; y must be non-negative or already have that sign.
 static int signed_as(const Calc *c, int y, int x) { return bits2(c, OP_BITOR, y, sign_of(c, x)); }
 
 // k[0] + k[step]·x + k[2·step]·x² + ... of n numbers k.
@@ -37,7 +37,8 @@ static int horner(const Calc *c, int x, const double *k, int n, int step) {
     return y;
 }
 
-// Σ k[i]·xⁱ; long ones in two chains, of even and odd powers, because each step waits for the last.
+// Σ k[i]·xⁱ. Long polynomials use two chains, of even and odd powers, because each step waits for
+// the previous one.
 static int poly(const Calc *c, int x, const double *k, int n) {
     if (n < 9) return horner(c, x, k, n, 1);
     int z = mul(c, x, x);
@@ -49,7 +50,7 @@ static int poly(const Calc *c, int x, const double *k, int n) {
 // ---- exp and its relatives
 //
 // x = n·ln2 + r, |r| <= ln2/2; eˣ = 2ⁿ·eʳ. Adding `magic` = 1.5·2^mant rounds to an integer, which
-// then stands in the low bits of the sum, here with twice the bias added.
+// is then in the low bits of the sum, here with twice the bias added.
 
 typedef struct Power {
     int raw; // the bits of n + 2·bias + magic
@@ -74,7 +75,7 @@ static const double exp2_f64[] = {
 
 static double magic(const Calc *c) { return 1.5 * ldexp(1, c->mant) + 2 * c->bias; }
 
-// n = round(x·scale), r = x - n/scale with 1/scale in two pieces.
+// n = round(x·scale), r = x - n/scale with 1/scale in two parts.
 static Power reduce(const Calc *c, int x, double scale, double high, double low) {
     Power p;
     p.raw = fma3(c, x, num(c, scale), num(c, magic(c)));
@@ -89,7 +90,8 @@ static Power reduce_exp(const Calc *c, int x) {
                      : reduce(c, x, M_LOG2E, 0x1.62e4p-1, 0x1.7f7d1cp-20);
 }
 
-// y·2ⁿ, y near 1, rounded once also where it is denormal. In halves: neither overflows.
+// y·2ⁿ for y near 1, rounded once even if the result is denormal. Uses two factors, neither of
+// which overflows.
 static int times_power(const Calc *c, int y, const Power *p) {
     if (c->machine->has_exponents) return op2(c, MOP_SCALE, y, p->n);
     int half = shift(c, MOP_SHR, p->raw, 1), rest = bits2(c, OP_SUB, p->raw, half);
@@ -102,8 +104,8 @@ static int times_normal(const Calc *c, int y, const Power *p) {
     return mul(c, y, shift(c, MOP_SHL, bits2(c, OP_SUB, p->raw, word(c, c->bias)), c->mant));
 }
 
-// Like times_power, where x was clamped to `low` because the result is 0 from there on: 0 times a
-// power, because a product that is too small and rounds to 0 takes a processor a hundred cycles.
+// Like times_power, if x was clamped to `low` because the result is 0 from there on: multiplies 0
+// by a power, because a product that underflows to 0 takes a processor a hundred cycles.
 static int times_power_from(const Calc *c, int y, const Power *p, int x, double low) {
     return times_power(c, choose(c, OP_LE, x, num(c, low), num(c, 0), y), p);
 }
@@ -153,7 +155,8 @@ static int do_exp10(const Calc *c, int x) {
     return times_power_from(c, exp_rest(c, r), &p, x, from);
 }
 
-// eˣ - 1 = 2ⁿ·(eʳ - 1) + (2ⁿ - 1), all halved so that 2ⁿ exists. n = 0 keeps small numbers exact.
+// eˣ - 1 = 2ⁿ·(eʳ - 1) + (2ⁿ - 1), all halved so that 2ⁿ does not overflow. n = 0 keeps small
+// numbers exact.
 static int do_expm1(const Calc *c, int x0) {
     int x = at_least(c, at_most(c, x0, exp_max(c)), is_f64(c) ? -38 : -18);
     Power p = reduce_exp(c, x);
@@ -164,8 +167,8 @@ static int do_expm1(const Calc *c, int x0) {
     return signed_as(c, choose(c, OP_EQ, p.n, num(c, 0), e, add(c, y, y)), x0);
 }
 
-// e/d where d = 1 + small; the rounding of d is made good where 2 ULP are asked for. What is much
-// too small to matter is left out, because its product with e is smaller than numbers are.
+// e/d with d = 1 + small; corrects the rounding of d to stay within 2 ULP. A correction that is far
+// too small to matter is omitted, because its product with e would underflow.
 static int ratio(const Calc *c, int e, int d, int small) {
     if (is_f64(c)) return divide(c, e, d);
     int low = sub(c, small, sub(c, d, num(c, 1)));
@@ -214,7 +217,7 @@ static int do_erf(const Calc *c, int x) {
 
 // ---- Logarithms
 //
-// x = 2ᵉ·(1 + f), -1/4 <= f < 1/2; log(1 + f) = f + g, where g carries all that is rounded early.
+// x = 2ᵉ·(1 + f), -1/4 <= f < 1/2; log(1 + f) = f + g, where g collects the rounding errors.
 
 typedef struct Log {
     int e, f, g;
@@ -238,13 +241,13 @@ static int log_rest(const Calc *c, int f) {
     return fma3(c, s, p, bits2(c, OP_BITXOR, half, sign_word(c)));
 }
 
-// The bits of x lowered by 3/4: the exponent then changes at 3/4·2ᵉ.
+// Lowers the bits of x by 3/4, so that the exponent changes at 3/4·2ᵉ.
 static int64_t three_quarters(const Calc *c) {
     return ((int64_t)c->bias << c->mant) - ((int64_t)1 << (c->mant - 1));
 }
 
-// e of a positive normal number with lowered bits u, as a float: an integer in the low bits of
-// 2^mant.
+// The exponent e of a positive normal number with lowered bits u, as a float: the integer is placed
+// in the low bits of 2^mant.
 static int exponent_of(const Calc *c, int u) {
     int64_t one = (int64_t)1 << c->mant, up = c->bias + 1;
     int i = shift(c, MOP_SHR, bits2(c, OP_ADD, u, word(c, up << c->mant)), c->mant);
@@ -252,7 +255,7 @@ static int exponent_of(const Calc *c, int u) {
     return sub(c, y, num(c, (double)(one + up)));
 }
 
-// `normal`: x is no denormal.
+// `normal`: x is not denormal.
 static Log take_apart(const Calc *c, int x, bool normal) {
     Log l;
     if (c->machine->has_exponents) {
@@ -273,7 +276,7 @@ static Log take_apart(const Calc *c, int x, bool normal) {
     return l;
 }
 
-// log x for 0 < x < inf, else -inf, NaN, inf, where `from` is the x of log 0.
+// log x for 0 < x < inf, otherwise -inf, NaN or inf; `from` is the x for which the result is log 0.
 static int log_special(const Calc *c, int y, int x, double from) {
     int low = num(c, from), inf = num(c, INFINITY);
     int bad = choose(c, OP_EQ, x, low, num(c, -INFINITY), num(c, NAN));
@@ -282,7 +285,7 @@ static int log_special(const Calc *c, int y, int x, double from) {
 }
 
 // e·(ehigh + elow) + (f + g)·(high + low). elow has the sign of ehigh, so that e may be infinite.
-// f·high, and its sum with e, are rounded; the rounding errors (0 for infinities) are added to the
+// f·high and its sum with e are rounded; the rounding errors (0 for infinities) are added to the
 // small terms.
 static int log_sum(const Calc *c, const Log *l, double ehigh, double elow, double high,
                    double low) {
@@ -325,8 +328,8 @@ static int do_log(const Calc *c, ExprOp op, int x) {
     return c->machine->has_exponents ? y : log_special(c, y, x, 0);
 }
 
-// The exponent comes from 1 + x, rounded; f = 2⁻ᵉ·x + (2⁻ᵉ - 1) is rounded once more, and x where
-// e = 0.
+// The exponent comes from 1 + x, rounded; f = 2⁻ᵉ·x + (2⁻ᵉ - 1) is rounded once more, except for e
+// = 0, where it is x.
 static int do_log1p(const Calc *c, int x) {
     int one = num(c, 1), u = bits2(c, OP_SUB, add(c, x, one), word(c, three_quarters(c)));
     Log l = {.e = exponent_of(c, u)};
@@ -341,8 +344,8 @@ static int do_log1p(const Calc *c, int x) {
 
 // ---- Sine and cosine
 //
-// |x| = n·π/2 + r. Three pieces of π/2 make r right up to `reach`, beyond which (and of NaN) the
-// environment computes the function.
+// |x| = n·π/2 + r. With π/2 in three parts, r is accurate up to `reach`; beyond it, and for NaN,
+// the environment computes the function.
 
 static const double sin_f32[] = {-0x1.555544p-3, 0x1.1106aep-7, -0x1.990f92p-13};
 static const double cos_f32[] = {0x1.555548p-5, -0x1.6c0af4p-10, 0x1.99911cp-16};
@@ -368,7 +371,8 @@ static int do_trig(const Calc *c, ExprOp op, int x) {
     int q = w ? POLY(c, z, cos_f64) : POLY(c, z, cos_f32);
     int sine = fma3(c, mul(c, p, z), r, r);
     int cosine = fma3(c, fma3(c, q, z, num(c, -0.5)), z, num(c, 1));
-    // Odd quadrants swap the two, bit 1 of the quadrant turns the sign; cosine is a quadrant ahead.
+    // Odd quadrants swap sine and cosine, bit 1 of the quadrant changes the sign; cosine is one
+    // quadrant ahead.
     if (op == OP_COS) raw = bits2(c, OP_ADD, raw, word(c, 1));
     int last = c->mant == 52 ? 63 : 31, zero = word(c, 0);
     int odd = shift(c, MOP_SHL, raw, last);
@@ -382,7 +386,7 @@ static int do_trig(const Calc *c, ExprOp op, int x) {
 
 // ---- Powers
 //
-// f32: 2^(y·log2|x|) in f64, half of the lanes at a time, so that nothing but the end rounds.
+// f32: 2^(y·log2|x|) in f64, half of the lanes at a time, so that only the end rounds.
 
 static const double log2_near[] = {
     0x1.71547652b7c19p+0, -0x1.7154765404e85p-1, 0x1.ec709dcb8e99dp-2, -0x1.715473b699766p-2,
@@ -393,7 +397,7 @@ static const double exp2_near[] = {
     0x1.62e42fef896a3p-1,  0x1.ebfbdff8f0ffep-3,  0x1.c6b08dcff2292p-5,  0x1.3b2ab5ea3402cp-7,
     0x1.5d874b9f2c9f7p-10, 0x1.430aabbc331f0p-13, 0x1.00d949390f4f8p-16, 0x1.61c3f4c36be65p-20};
 
-// x >= 0 and y are f32 in f64, so no number among them is denormal.
+// x >= 0 and y are f32 values in f64, so none of them is denormal.
 static int pow_wide(const Calc *c, int x, int y) {
     Log l = take_apart(c, x, true);
     int g = fma3(c, l.f, POLY(c, l.f, log2_near), l.e);
@@ -414,12 +418,12 @@ static int pow_lanes(const Calc *c, const Calc *half, int x, int y) {
     return seg_op(c->s, MI_NARROW, 0, TYPE_F32, TYPE_F64, c->width, n, z);
 }
 
-// Negative x: the sign of odd powers, NaN where y is not whole. 1 where y = 0 or x = 1, whatever
-// the other is.
+// For negative x, the result is negative if y is odd, and NaN if y is not an integer. It is 1 if y
+// = 0 or x = 1, even if the other operand is NaN.
 static int pow_f32(const Calc *c, const Calc *half, int x, int y) {
     int a = magnitude(c, x), one = num(c, 1), zero = num(c, 0);
-    int nan = num(c, -NAN);       // as libm gives it
-    double most = 0x1.fffffep127; // instead of infinity: 0 · inf
+    int nan = num(c, -NAN);       // as libm returns it
+    double most = 0x1.fffffep127; // instead of infinity, because 0 · inf is NaN
     int z = pow_lanes(c, half, a, at_least(c, at_most(c, y, most), -most));
     int h = mul(c, y, num(c, 0.5)), whole = unary(c, OP_FLOOR, y);
     int sign = choose(c, OP_NE, unary(c, OP_FLOOR, h), h, sign_of(c, x), zero);
@@ -451,15 +455,15 @@ static int do_pow(const Calc *c, const Machine *machine, int x, int y) {
     return pow_f32(c, &half, x, y);
 }
 
-// ---- Small ones
+// ---- Small functions
 
-// Rounds halves away from zero: adding 1/2 minus one unit cannot carry a number to the next.
+// Rounds halves away from zero: adding 1/2 minus one unit never carries to the next integer.
 static int do_round(const Calc *c, int x) {
     int half = num(c, is_f64(c) ? 0x1.fffffffffffffp-2 : 0x1.fffffep-2);
     return unary(c, OP_TRUNC, add(c, x, signed_as(c, half, x)));
 }
 
-// The other operand instead of a NaN.
+// The other operand if one is NaN.
 static int do_fminmax(const Calc *c, ExprOp op, int x, int y) {
     int z = op2(c, op == OP_FMIN ? OP_MIN : OP_MAX, x, y);
     return choose(c, OP_EQ, x, x, choose(c, OP_EQ, y, y, z, x), y);
@@ -469,10 +473,10 @@ static int do_fminmax(const Calc *c, ExprOp op, int x, int y) {
 
 // ---- Remainders
 //
-// a - q·b with q the truncated quotient is exact, in one multiply-add, as long as q is. The
-// quotient as it is rounded may be a whole number that the true one just misses: then q is one too
-// many, the remainder has the other sign (and is still exact), and b brings it back. Larger
-// quotients, and whatever is not finite, are rescued by a call.
+// a - q·b with the truncated quotient q is exact, in one multiply-add, as long as q is. The rounded
+// quotient may be an integer that the true one just misses: q is then one too large, the remainder
+// has the other sign (and is still exact), and adding b corrects it. Larger quotients, and operands
+// that are not finite, need a call.
 
 static int do_fmod(const Calc *c, int a, int b, ExprOp op) {
     int ratio = divide(c, a, b), size = magnitude(c, ratio), q = unary(c, OP_TRUNC, ratio);
@@ -481,9 +485,9 @@ static int do_fmod(const Calc *c, int a, int b, ExprOp op) {
     int back = add(c, r, signed_as(c, magnitude(c, b), a));
     int right = choose_bits(c, OP_LT, other, zero, back, r);
     r = choose(c, OP_EQ, r, num(c, 0), r, right);
-    r = choose(c, OP_EQ, q, num(c, 0), a, r); // whatever b is, infinite or not
+    r = choose(c, OP_EQ, q, num(c, 0), a, r); // for any b, finite or not
     r = signed_as(c, magnitude(c, r), a);
-    if (op == OP_MOD) { // the sign of b
+    if (op == OP_MOD) { // the result has the sign of b
         int apart = bits2(c, OP_BITXOR, r, b);
         int floor = choose_bits(c, OP_LT, apart, zero, add(c, r, b), r);
         r = choose(c, OP_EQ, r, num(c, 0), sign_of(c, b), floor);

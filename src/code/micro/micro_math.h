@@ -1,21 +1,21 @@
-// Operations that no instruction does, as micro-operations. Private to code/.
+// Operations without an instruction, as micro-operations. Private to code/.
 //
-//   math.c     functions of floats
-//   integer.c  arithmetic of bool, division of integers
-//   cast.c     conversions
+//   micro_math.c     functions of floats
+//   micro_integer.c  arithmetic of bool, division of integers
+//   micro_cast.c     conversions
 #ifndef LW_CODE_MICRO_MICRO_MATH_H
 #define LW_CODE_MICRO_MICRO_MATH_H
 
 #include "code/micro/micro.h"
 
-// Can `op` on operands of type `type` be made of micro-operations?
+// Can `op` on operands of type `type` be expanded to micro-operations?
 bool math_has(ExprOp op, Type type);
-// Appends them to the segment; the value. Only where math_has.
+// Appends them to the segment; returns the value. Only if math_has.
 int math_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, const int *args);
-// How many there are, about: what a copy of the function costs in code.
+// Their approximate number: the cost of a copy of the function in code.
 int math_cost(ExprOp op, Type type);
 
-// The same of operations on integers and bool.
+// The same for operations on integers and bool.
 bool integer_has(ExprOp op, Type type);
 int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width,
                    const int *args);

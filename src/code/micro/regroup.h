@@ -1,5 +1,5 @@
-// Groups of strided accesses of a segment that become whole vectors together. Private to code/:
-// transpose.c, deinterleave.c.
+// Groups of strided accesses in a segment that are replaced by whole vectors together. Private to
+// code/: transpose.c, deinterleave.c.
 #ifndef LW_CODE_MICRO_REGROUP_H
 #define LW_CODE_MICRO_REGROUP_H
 
@@ -11,11 +11,11 @@ typedef struct Strided {
     bool store;
 } Strided;
 
-// Strided accesses with neighbouring first elements: column[0 .. n).
+// Strided accesses with adjacent first elements: column[0 .. n).
 typedef struct Group {
     const Strided *column;
     int n;
-    int at; // old micro in front of which a load group stands; behind which a store group does
+    int at; // the old micro before which a load group is placed, or after which a store group is
     bool deinterleaved; // by deinterleave.c, not transposed
 } Group;
 
@@ -31,8 +31,8 @@ typedef struct Regroup {
 
 int regroup_value(Regroup *t, Type type, int width);
 
-// deinterleave.c: how many of the accesses, which are sorted by address, it does together, from the
-// first on; 0: none.
+// deinterleave.c: how many of the accesses, sorted by address and from the first on, it handles
+// together; 0: none.
 int deinterleave_columns(const Regroup *t, const Strided *list, int n);
 void deinterleave_loads(Regroup *t, const Group *g);
 void deinterleave_stores(Regroup *t, const Group *g);

@@ -1,7 +1,7 @@
-// Blocks of strided vectors, transposed in registers.
+// Transposes blocks of strided vectors in registers.
 //
-// Sixteen loads with a stride of `lane` bytes between lanes, and neighbouring first elements, read
-// a block of memory by columns:
+// Sixteen loads with a stride of `lane` bytes between lanes and adjacent first elements read a
+// block of memory by columns:
 //
 //     load 0 reads     base,          base + lane,          base + 2·lane ...
 //     load 1 reads     base + size,   base + size + lane,   ...
@@ -45,7 +45,7 @@ static bool side_by_side(const Strided *p, const Strided *q) {
            a->nontemporal == b->nontemporal && b->disp - a->disp == type_info[a->type].bytes;
 }
 
-// Buffers that somebody accesses at computed places, or whose places overlap, keep their order.
+// Buffers with accesses at computed addresses, or with overlapping locations, keep their order.
 static bool *settled_buffers(Seg *s) {
     bool *ok = arena_new_n(s->arena, bool, s->nbuffers);
     for (int b = 0; b < s->nbuffers; b++) ok[b] = !(s->buffer[b].written && s->buffer[b].overlap);
@@ -115,7 +115,7 @@ typedef struct Net {
     Type type;
     int width, pieces, per_piece; // lanes; pieces of 16 bytes; lanes in a piece
     int line;
-    int in[16], pair[8][2], quad[4][4], half[4][2][2]; // values; -1: any
+    int in[16], pair[8][2], quad[4][4], half[4][2][2]; // values; -1: any value
 } Net;
 
 int regroup_value(Regroup *t, Type type, int width) {
@@ -124,7 +124,7 @@ int regroup_value(Regroup *t, Type type, int width) {
     return s->vals.n - 1;
 }
 
-// Into `dst`, or a new value. A row that is missing may hold anything.
+// Into `dst`, or a new value. A missing row may have any value.
 static int shuffle_to(Net *n, int dst, Shuffle how, int a, int b) {
     Seg *s = n->t->s;
     if (a < 0 && b < 0) return -1;
@@ -156,8 +156,8 @@ static void net_begin(Net *n, Regroup *t, const Ref *r, int line) {
     for (int i = 0; i < 16; i++) n->in[i] = -1;
 }
 
-// Rows of a piece's length: group g of them gives quad[g][c], which holds in piece k their elements
-// of column per_piece·k + c.
+// Rows as long as a piece: group g of them gives quad[g][c], whose piece k holds their elements of
+// column per_piece·k + c.
 static void turn_pieces(Net *n, int g, int columns) {
     if (n->per_piece == 2) {
         for (int c = 0; c < 2 && c < columns; c++)
@@ -174,7 +174,7 @@ static void turn_pieces(Net *n, int g, int columns) {
                                 n->pair[2 * g + 1][c >> 1]);
 }
 
-// All rounds but the last, for the first `columns` of the result.
+// All rounds but the last, for the first `columns` columns of the result.
 static void net_rounds(Net *n, int columns) {
     for (int g = 0; g < n->pieces; g++) turn_pieces(n, g, columns);
     for (int c = 0; c < n->per_piece && n->pieces == 4; c++)
@@ -193,14 +193,15 @@ static int net_column(Net *n, int column, int dst) {
                       n->half[c][k & 1][1]);
 }
 
-// Number i of the columns, in an order in which the values of the last round but one die early.
+// The number of the i-th column, in an order in which the values of the next-to-last round die
+// early.
 static int column_number(const Net *n, int i) {
     int c = i / n->pieces, k = i % n->pieces;
     if (n->pieces == 4) k = (k >> 1) | (k & 1) << 1;
     return c + k * n->per_piece;
 }
 
-// Row `i` of a block: n neighbours.
+// Row `i` of a block: n adjacent elements.
 static const Ref *row_ref(Seg *s, const Group *g, int i) {
     Ref *r = arena_copy(s->arena, g->column[0].ref, sizeof *r);
     r->disp += i * r->lane;
@@ -282,7 +283,7 @@ static void copy_micro(Regroup *t, const Micro *old, const int *place) {
 static void rewrite(Regroup *t) {
     Seg *s = t->s;
     int n = s->micros.n;
-    int *place = arena_new_n(s->arena, int, n + 1); // old micro -> the new one it ends with
+    int *place = arena_new_n(s->arena, int, n + 1); // old micro -> the new one at its end
     emit_stores_behind(t, -1);
     for (int i = 0; i < n; i++) {
         const Micro *m = &s->micros.at[i];

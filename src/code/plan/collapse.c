@@ -5,16 +5,16 @@
 //
 // The loop around a vector loop is collapsed into it if each of its iterations continues where the
 // previous one ended, in every access of the body. Iterations keep their order. Vectors now span
-// what were iterations of a serial loop, so no iteration may use what another one writes: elements
-// of a buffer that is written are accessed through one subscript only.
+// what were iterations of a serial loop, so no iteration may use an element that another one
+// writes: elements of a written buffer must be accessed through one subscript only.
 //
-// A row shorter than a vector may be collapsed although a read element is the same along the row
-// and moves from row to row, as the pixels of a convolution in small groups:
+// A row shorter than a vector may also be collapsed if it reads an element that is the same along
+// the row and changes from row to row, as the pixels of a convolution in small groups:
 //
 //     for g in 4 { for f in 4 vector { O[4·g + f] += P[4·g + c]·K[4·g + f] } }
 //
-// Lanes of one row then share its element (Mem.repeat). All loops that write those elements must be
-// collapsed alike, or the tile would not stay in registers.
+// Lanes of one row then share its element (Mem.repeat). All loops that write the same elements must
+// be collapsed in the same way, or the tile could not stay in registers.
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
@@ -52,7 +52,7 @@ static bool stands_still(Collapse *j, const Mem *m) {
     return j->repeats = true;
 }
 
-// Its conditions hold for all lanes or for none.
+// Do its conditions hold in all lanes or in none?
 static bool is_uniform(const Collapse *j, const PNode *n) {
     for (int i = 0; i < n->nconds; i++)
         if (lin_coef(n->cond[i], j->outer->loop) || lin_coef(n->cond[i], j->inner->loop))
@@ -98,8 +98,8 @@ static bool is_inside(const Collapse *j, const Mem *write) {
     return false;
 }
 
-// Elements that are initialised here and updated elsewhere, or the other way round, may be a tile:
-// then vectors must be the same in both places.
+// Elements that are initialised here and updated elsewhere, or vice versa, may be a tile; vectors
+// must then be the same in both places.
 static bool shares_tile(const Collapse *j) {
     for (int i = 0; i < j->p->leaves.n; i++) {
         const PNode *leaf = j->p->leaves.at[i];
@@ -111,7 +111,7 @@ static bool shares_tile(const Collapse *j) {
     return false;
 }
 
-// Is this updated by some other loop? Then it may be its tile, if it is small enough.
+// Does another loop update the element? It may then be its tile, if it is small enough.
 static bool is_of_tile(const Collapse *j, const Mem *m) {
     int64_t lanes = max_i64(1, j->p->machine->vector_bytes / type_info[m->type].bytes), vectors;
     if (!lin_coef(m->off, j->inner->loop) ||
@@ -127,7 +127,7 @@ static bool is_of_tile(const Collapse *j, const Mem *m) {
     return false;
 }
 
-// What reads a tile takes vectors as they are in it.
+// Does the node read a tile? It must then use vectors as they are in the tile.
 static bool reads_tile(const Collapse *j, const PNode *n) {
     for (int i = 0; i < n->nreads; i++)
         if (is_of_tile(j, &n->read[i])) return true;
@@ -149,7 +149,8 @@ static bool may_join(Collapse *j) {
     return j->may_repeat || (!shares_tile(j) && !reads_tile(j, inner));
 }
 
-// The access without the outer loop. What lanes share moves on by a row in a row's lanes.
+// Removes the outer loop from the access. Elements that lanes share advance by one row per row of
+// lanes.
 static void forget(const Collapse *j, Mem *m) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int64_t row = lin_coef(m->off, j->outer->loop);
@@ -178,7 +179,7 @@ static void forget_below(const Collapse *j, PNode *n) {
     for (int i = 0; i < n->nchild; i++) forget_below(j, n->child[i]);
 }
 
-// The inner loop takes the place of both.
+// Replaces both loops by the inner one.
 static void join_now(Plan *p, const Collapse *j) {
     forget_below(j, j->inner);
     j->inner->extent *= j->outer->extent;
@@ -193,7 +194,7 @@ static bool is_row(const PNode *n) {
            n->child[0]->mark == KIND_VECTOR;
 }
 
-// The node that takes n's place.
+// The node that replaces n.
 static PNode *join(Plan *p, PNode *n) {
     for (int i = 0; i < n->nchild; i++) n->child[i] = join(p, n->child[i]);
     if (!is_row(n)) return n;
@@ -208,7 +209,7 @@ static PNode *join(Plan *p, PNode *n) {
 typedef struct Rows {
     Plan *p;
     VEC(Collapse) at;
-    bool some; // lanes share something in one of them
+    bool some; // in one of them lanes share elements
 } Rows;
 
 static void find_rows(Rows *rows, PNode *n) {
@@ -222,7 +223,7 @@ static void find_rows(Rows *rows, PNode *n) {
     vec_push(rows->p->arena, &rows->at, j);
 }
 
-// Whether the leaf is in a row that is collapsed too, and accesses `m` as j accesses its result.
+// Is the leaf in a row that is also collapsed, and does it access `m` as j accesses its result?
 static bool joins_too(const Rows *rows, const Collapse *j, const PNode *leaf, const Mem *m,
                       const Mem *mine) {
     for (int i = 0; i < rows->at.n; i++) {
@@ -235,7 +236,7 @@ static bool joins_too(const Rows *rows, const Collapse *j, const PNode *leaf, co
     return false;
 }
 
-// Somebody else touches what j writes in vectors of another kind.
+// Does another node access what j writes, in vectors of another kind?
 static bool joins_alone(const Rows *rows, const Collapse *j) {
     for (int i = 0; i < rows->p->leaves.n; i++) {
         const PNode *leaf = rows->p->leaves.at[i];
@@ -261,12 +262,12 @@ static void join_rows(Plan *p) {
     Rows rows = {.p = p};
     find_rows(&rows, p->root);
     if (!rows.some) return;
-    for (int i = 0; i < rows.at.n; i++) { // drops rows without neighbours, until all have some
+    for (int i = 0; i < rows.at.n; i++) { // repeatedly drops rows without neighbours
         if (!joins_alone(&rows, &rows.at.at[i])) continue;
         rows.at.at[i] = rows.at.at[--rows.at.n];
         i = -1;
     }
-    // If no row shares elements in the end, collapsing was refused for a reason.
+    // If no row shares elements in the end, collapsing was refused for another reason.
     rows.some = false;
     for (int i = 0; i < rows.at.n; i++) rows.some |= rows.at.at[i].repeats;
     if (!rows.some) return;
@@ -275,7 +276,7 @@ static void join_rows(Plan *p) {
 }
 
 void plan_collapse(Plan *p) {
-    if (p->tree->prefetches.n) return; // prefetches name loops
+    if (p->tree->prefetches.n) return; // prefetches refer to loops by name
     p->root = join(p, p->root);
     join_rows(p);
 }

@@ -1,23 +1,23 @@
 // Plan, step 2: sums of products of narrow integers, several at a time.
 //
-// Where two (or four) neighbours in memory are multiplied with two (or four) others and added up,
+// If two (or four) adjacent elements are multiplied with two (or four) others and summed,
 //
 //     for k in 2 { for n vector { C[n] += i32(A[k])·i32(B[2·n + k]) } }       A, B of i16
 //
-// one instruction does all of it for each lane of 4 bytes: vpmaddwd, vpdpwssd, and for four
-// products of u8 by i8 vpdpbusd. The loop over k goes, and the operands are read as words that
-// hold its elements:
+// one instruction does this for each lane of 4 bytes: vpmaddwd, vpdpwssd, and for four products of
+// u8 by i8 vpdpbusd. The loop over k is removed, and the operands are read as words that contain
+// its elements:
 //
 //     for n vector { C[n] += dot(A as i32, B[n] as i32) }
 //
-// Sums of i32 wrap, so that their order does not matter: two products of i16 come to 2^31 at most,
-// which wraps like all else. (vpmaddubsw, which saturates, is of no use.) Other operations between
-// them do matter, so the loop has nothing inside but loops around that one statement.
+// Sums of i32 wrap, so their order does not matter: the sum of two products of i16 is at most 2^31,
+// which wraps in the same way. (vpmaddubsw saturates, so it cannot be used.) Other operations in
+// between would matter, so the loop may contain nothing but loops around that one statement.
 #include "code/plan/plan.h"
 
 static bool is_word(Type t) { return t == TYPE_I32 || t == TYPE_U32; }
 
-// The element that an operand reads, to widen it; or NULL.
+// The element that an operand converts to a wider type; NULL: the operand is something else.
 static Mem *factor(PNode *leaf, const Expr *e) {
     if (e->kind != EXPR_OP || e->op != OP_CAST || !is_word(e->type)) return NULL;
     if (e->arg[0]->kind != EXPR_READ) return NULL;
@@ -31,7 +31,7 @@ static bool has_instruction(const Machine *m, Type a, Type b, int64_t n) {
     return dot_products(m, a, b, &as) == n && (as == TYPE_NONE || (a == as && b == as));
 }
 
-// Does the operand lie in words along the loop, whole words for each lane?
+// Is the operand contiguous in words along the loop, with whole words for each lane?
 static bool lies_in_words(const Plan *p, const PNode *loop, const PNode *leaf, const Mem *m) {
     if (lin_coef(m->off, loop->loop) != type_info[m->type].bytes) return false;
     if (leaf->simd.vloop >= 0) {
@@ -41,7 +41,7 @@ static bool lies_in_words(const Plan *p, const PNode *loop, const PNode *leaf, c
     return m->buffer < p->tree->nargs || p->alloc_loop[m->buffer] < loop->loop;
 }
 
-// The only leaf below, if nothing on the way depends on the loop but it.
+// The only leaf below, if nothing else on the way depends on the loop; else NULL.
 static PNode *only_leaf(PNode *n, int loop) {
     for (int i = 0; i < n->nbounds; i++)
         if (lin_coef(n->bound[i].rest, loop)) return NULL;

@@ -1,22 +1,23 @@
-// Prefetches: `prefetch T at LOOP distance N level N` requests what T's accesses touch N iterations
-// of LOOP later. Usually that is the access itself, at a fixed distance in bytes:
+// Prefetches: `prefetch T at LOOP distance N level N` requests the data that T's accesses read N
+// iterations of LOOP later. Usually that is the access itself, at a fixed distance in bytes:
 //
 //     for ci { ... F[ci] ... }                 at ci: fetch F[ci + 32]
 //
 // An access that is invariant in a machine loop inside LOOP would fetch each line repeatedly, and
-// all lines in the first iteration, faster than memory delivers them. If one iteration of LOOP
-// touches a footprint without gaps, its lines are distributed over all iterations instead:
+// all lines in the first iteration, faster than memory delivers them. If the footprint of one
+// iteration of LOOP has no gaps, its lines are distributed over all iterations instead:
 //
 //     for ko { for h { for ci { ... F[ko, ci] ... }}}
 //                                              at ko: fetch F[ko + 1] + q·(h·|ci| + ci) bytes
 //
-// where q is such that the last iteration fetches the last line. If there are gaps, but one
-// iteration touches a row without any, the loops in which the access is invariant divide that row:
+// where q is chosen so that the last iteration fetches the last line. If there are gaps, but the
+// footprint contains a row without gaps, the loops in which the access is invariant divide that
+// row:
 //
 //     for w { for k { for c { ... I[c, 64*w + 0..63] ... }}}
 //                                              at w: fetch I[c, 64*(w + 1)] + q·k bytes
 //
-// and of rows that form a tile, the outermost such loop takes some at a time:
+// and if such rows form a tile, the outermost of these loops fetches some rows at a time:
 //
 //     for k { for c/16 { for c { ... O[6*k + 0..5, 0..63] ... }}}
 //                                              at k: fetch O[6*k + 2·c/16 + 0..1, 0] + q·c bytes
@@ -26,23 +27,23 @@
 
 enum {
     MAX_OPEN = TREE_MAX_DEPTH * 2,
-    MOST_LINES = 8, // of one iteration
+    MOST_LINES = 8, // most lines fetched in one iteration
 };
 
 typedef struct Fetch {
     Plan *p;
-    PNode *open[MAX_OPEN]; // loops around, outermost first
+    PNode *open[MAX_OPEN]; // surrounding loops, outermost first
     int n;
 } Fetch;
 
-// The loops from `from` on that are run through one by one: down to the innermost machine loop.
+// The end of the loops from `from` on that run one by one: the innermost machine loop.
 static int loops_end(const Fetch *f, int from) {
     int end = f->n;
     while (end > from && !f->open[end - 1]->form.real) end--;
     return end;
 }
 
-// Bytes that the access runs through in the loops from `from` on; 0: there are gaps.
+// The bytes that the access covers in the loops from `from` on; 0: there are gaps.
 static int64_t dense_span(const Fetch *f, const Mem *m, int from) {
     int64_t span = type_info[m->type].bytes;
     bool done[MAX_OPEN] = {false};
@@ -81,9 +82,9 @@ typedef struct Patch {
     int64_t rows, apart, span;
 } Patch;
 
-// Iterations of the loops that share out the columns of the patch: all of them where it is one
-// piece; else those in which the access stands still, less the one (`over`) that its rows are
-// shared over.
+// The number of iterations of the loops that divide the columns of the patch: all loops if it is
+// one piece; otherwise those in which the access is invariant, without the loop `over`, which
+// divides its rows.
 static int64_t iterations_of(const Fetch *f, const Mem *m, const Patch *p, bool whole, int over) {
     int64_t iterations = 1;
     for (int i = p->from; i < p->end; i++)
@@ -93,7 +94,8 @@ static int64_t iterations_of(const Fetch *f, const Mem *m, const Patch *p, bool 
     return iterations;
 }
 
-// The offset by loops: as the access has them, but with steps of q bytes in those that share out.
+// The offset in terms of loops: that of the access, but with steps of q bytes in the loops that
+// divide the patch.
 static const Lin *walk(const Fetch *f, const Mem *m, const Patch *p, bool whole, int over,
                        int64_t q) {
     LinTerm t[MAX_OPEN];
@@ -111,7 +113,7 @@ static const Lin *walk(const Fetch *f, const Mem *m, const Patch *p, bool whole,
     return code_lin(f->p->arena, m->off->c, t, n);
 }
 
-// What one iteration touches, where that is a row without gaps, or rows of them.
+// The footprint of one iteration, if it is a row without gaps, or several such rows.
 static bool see_patch(const Fetch *f, const Mem *m, Patch *p) {
     bool done[MAX_OPEN] = {false};
     p->span = type_info[m->type].bytes;
@@ -153,7 +155,7 @@ static const Lin *distribute(const Fetch *f, Mem *m, int from) {
     return walk(f, m, &p, whole, over, q);
 }
 
-// The access `ahead` bytes further, or its lines one by one.
+// Prefetches the access `ahead` bytes further, or its lines one by one.
 static void fetch_from(Fetch *f, Mem *m, int loop, int64_t ahead, int depth) {
     int from = 0;
     while (from < f->n && f->open[from]->loop != loop) from++;
@@ -166,7 +168,7 @@ static void fetch_from(Fetch *f, Mem *m, int loop, int64_t ahead, int depth) {
     m->next = next;
 }
 
-// A prefetch asked for at a loop concerns every access to its buffer that moves with that loop.
+// A prefetch at a loop applies to every access to its buffer that depends on that loop.
 static void of_access(Fetch *f, Mem *m, int depth) {
     const Tree *t = f->p->tree;
     for (int i = 0; i < t->prefetches.n && m->off; i++) {

@@ -1,4 +1,4 @@
-// Tree -> Plan. See plan.h.
+// Converts a Tree to a Plan; see plan.h.
 //
 // 1. build: blocks become chains of loops and guards; constraints move to the innermost loop they
 //    mention (as a bound on it) or become guards; subscripts become byte offsets.
@@ -32,8 +32,7 @@ const Lin *code_lin(Arena *a, int64_t c, const LinTerm *t, int n) {
     return l;
 }
 
-// Adds scale·a to (c, t[0..n)); false when `a` is not linear over loops. Passed indices are
-// expanded.
+// Adds scale·a to (c, t[0..n)); false if `a` is not linear in loops. Passed indices are expanded.
 typedef struct LinSum {
     int64_t c;
     int n;
@@ -43,7 +42,7 @@ typedef struct LinSum {
 
 typedef struct Builder {
     Plan *p;
-    VEC(PNode *) open; // loops around the current place, outermost first
+    VEC(PNode *) open; // loops around the current node, outermost first
     int depth;
     const int *line_of; // by the node's number in the Tree
     int node, line;     // numbers of the current node and of its line
@@ -82,8 +81,8 @@ static const Lin *lin_of(Builder *b, const Affine *a) {
     return s.ok ? code_lin(b->p->arena, s.c, s.t, s.n) : NULL;
 }
 
-// Range of a linear function over the full extents of its loops; false when 64 bits do not hold it.
-// They hold those of subscripts and constraints (tree_reaches), not always those of byte offsets.
+// The range of a linear function over the full extents of its loops; false if it does not fit 64
+// bits. Subscripts and constraints always fit (tree_reaches), byte offsets may not.
 static bool lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
     *min = *max = l->c;
     for (int i = 0; i < l->n; i++) {
@@ -93,8 +92,8 @@ static bool lin_range(const Plan *p, const Lin *l, int64_t *min, int64_t *max) {
     return true;
 }
 
-// Its greatest value where all instances exist: of a split that does not divide, the last block
-// ends early.
+// The greatest value over existing instances: in a split that does not divide, the last block ends
+// early.
 static int64_t lin_most(const Plan *p, const Lin *l, int64_t max) {
     for (int i = 0; i < l->n; i++) {
         const PNode *loop = p->loop[l->t[i].loop];
@@ -157,7 +156,7 @@ static bool access_has_inner(const Access *in, const Access *access) {
     return false;
 }
 
-// Is `access` read while `a` is evaluated?
+// Does evaluating `a` read `access`?
 static bool has_inner_read(const Affine *a, const Access *access) {
     for (int i = 0; a->has_read && i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
@@ -191,15 +190,15 @@ bool plan_is_plain(const Plan *p, const Affine *a) {
     return true;
 }
 
-// Does a subscript stay inside, whatever the values of the indices?
+// Does a subscript stay inside for all values of the indices?
 static bool is_inside(const Plan *p, const Affine *a, int64_t size) {
     int64_t min, max;
     return plan_is_plain(p, a) && affine_bounds(a, p->least, p->most, &min, &max) && min >= 0 &&
            max < size;
 }
 
-// The byte offset as a linear function; NULL: it is none whose values, those of guarded instances
-// included, stay far inside of 64 bits.
+// The byte offset as a linear function; NULL if it is not linear, or if its values, including those
+// of guarded instances, are not far inside 64 bits.
 static const Lin *offset_of(Builder *b, const LinSum *s) {
     int64_t min, max, far = INT64_MAX / 4;
     const Lin *l = s->ok ? code_lin(b->p->arena, s->c, s->t, s->n) : NULL;
@@ -270,7 +269,7 @@ static const PNode *vector_loop(const Builder *b) {
     return inner >= 0 && b->open.at[inner]->mark == KIND_VECTOR ? b->open.at[inner] : NULL;
 }
 
-// The leaf with subscripts that are proven to stay inside as linear as they can be.
+// The leaf with subscripts that are proven to stay inside, made as linear as possible.
 static const Leaf *resolved_leaf(Plan *p, const Leaf *leaf) {
     Leaf now = *leaf;
     now.value = plan_pieces(p, leaf->value);
@@ -353,7 +352,7 @@ static void bound_push(Builder *b, PNode *loop, int64_t k, const Lin *rest) {
     loop->bound = more;
 }
 
-// The first n terms of l, and c, divided by what all of the terms have in common.
+// The first n terms of l, and c, divided by the common factor of the terms.
 static const Lin *reduced(const Plan *p, const Lin *l, int64_t c, int n) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int64_t step = 0;
@@ -363,7 +362,7 @@ static const Lin *reduced(const Plan *p, const Lin *l, int64_t c, int n) {
     return code_lin(p->arena, floor_div(c, step), t, n);
 }
 
-// l >= 0 in its simplest form, and without loops that it holds for altogether or not at all: where
+// l >= 0 in its simplest form, without loops for which it holds completely or not at all. If
 // everything else moves in steps of a loop's extent, as after a split, 511 - 96·i - 16·j - k >= 0
 // with k in 16 is 31 - 6·i - j >= 0.
 static const Lin *simplest(const Plan *p, const Lin *l) {
@@ -377,7 +376,7 @@ static const Lin *simplest(const Plan *p, const Lin *l) {
     return l;
 }
 
-// A loop around the current place has this bound already.
+// Does a surrounding loop already have this bound?
 static bool is_known(const Builder *b, const Lin *l) {
     const PNode *loop = l->n ? b->p->loop[l->t[l->n - 1].loop] : NULL;
     for (int i = 0; loop && i < loop->nbounds; i++) {
@@ -390,7 +389,7 @@ static bool is_known(const Builder *b, const Lin *l) {
     return false;
 }
 
-// Does a vector loop of the block begin behind its first index? Its bounds then are conditions
+// Does a vector loop of the block begin after its first index? Its bounds then are conditions
 // inside it, which hold in some lanes only; the generator divides its iterations (gen/cut.c).
 static bool starts_late(Builder *b, PNode **own, int nown, const Block *block) {
     bool late = false;
@@ -405,9 +404,9 @@ static bool starts_late(Builder *b, PNode **own, int nown, const Block *block) {
     return late;
 }
 
-// A constraint of a block whose own loops are `own` (outermost first): a bound on the innermost own
-// loop it mentions when that is the last loop it mentions at all, unless this is a vector loop that
-// starts late; otherwise a condition of `outer` (around the loops) or `inner` (inside them).
+// A constraint of a block whose own loops are `own` (outermost first). It becomes a bound of the
+// innermost own loop that it uses, if that is the last loop it uses at all and not a vector loop
+// that starts late; otherwise a condition of `outer` (around the loops) or `inner` (inside them).
 static void place_constraint(Builder *b, PNode **own, int nown, bool late, PNode *outer,
                              PNode *inner, const Affine *c) {
     const Lin *l = lin_of(b, c);
@@ -446,8 +445,8 @@ static bool writes_arguments(const Plan *p, const PNode *n) {
     return true;
 }
 
-// INIT and POST subtrees of arguments obey the run-time flags; the test goes around the largest
-// such subtree.
+// INIT and POST subtrees of arguments obey the run-time flags; the test encloses the largest such
+// subtree.
 static PNode *flagged(Builder *b, PNode *n) {
     uint32_t flag = 0;
     if (writes_arguments(b->p, n))
@@ -597,7 +596,8 @@ static void streams(Plan *p) {
     }
 }
 
-// Places the allocations that are private to threads, or the others, from `at` on; where they end.
+// Places the allocations that are private to threads, or the others, from `at` on; returns their
+// end.
 static int64_t place(Plan *p, bool private, int64_t at) {
     const Tree *t = p->tree;
     for (int i = t->nargs; i < t->buffers.n; i++) {
@@ -622,7 +622,8 @@ static int64_t place(Plan *p, bool private, int64_t at) {
 static void place_buffers(Plan *p) {
     for (int i = 0; i < p->tree->nargs; i++) p->offset[i] = -1;
     int64_t shared = place(p, false, 0);
-    int64_t own = (place(p, true, shared) - shared + 127) & ~(int64_t)127; // no lines in common
+    // Threads share no cache lines.
+    int64_t own = (place(p, true, shared) - shared + 127) & ~(int64_t)127;
     p->thread_scratch = own;
     p->scratch = shared + own;
 }

@@ -42,7 +42,8 @@ static bool small_type(Type t) { return type_info[t].bits < 32; }
 
 static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read);
 
-// How far a minimum, maximum, product, quotient or remainder and its operands reach from 0.
+// The largest distance from 0 of a minimum, maximum, product, quotient or remainder and of its
+// operands.
 static bool split_atom(const Plan *p, const Atom *atom, int64_t *reach) {
     const Access *inner[2];
     int64_t side[2];
@@ -57,9 +58,9 @@ static bool split_atom(const Plan *p, const Atom *atom, int64_t *reach) {
     return !product || checked_fma(side[0], side[1], reach);
 }
 
-// A subscript that lanes can compute, made of linear parts, their minima, maxima, products,
-// quotients and remainders, and at most one element that it reads (NULL: none): how far from 0 it
-// reaches without that. False: it has more.
+// A subscript that lanes can compute: it consists of linear parts, their minima, maxima, products,
+// quotients and remainders, and at most one element that it reads (NULL: none). *reach is its
+// largest distance from 0 without that element. False: it has another form.
 static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
     *reach = a->constant < 0 ? -a->constant : a->constant;
     *read = NULL;
@@ -81,9 +82,9 @@ static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, cons
     return true;
 }
 
-// Can lanes along the loop be gathered? Indices are computed in 4 bytes where these hold
-// everything: a sum that wraps must not end up inside (as it would for u32 plus something), and the
-// span in elements must fit.
+// Can lanes along the loop be gathered? Indices are computed in 4 bytes if everything fits: a sum
+// that wraps must not give a valid index (as it would for u32 plus something), and the span in
+// elements must fit.
 static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
     const Buffer *b = &p->tree->buffers.at[m->buffer];
     int64_t span = 0;
@@ -121,7 +122,7 @@ static bool is_still(const Mem *m, int buffer, int loop) {
     return m->buffer != buffer || (m->off && !lin_coef(m->off, loop) && !m->inner);
 }
 
-// A temporary of one iteration of the loop: every lane gets one of its own (widen).
+// Is it a temporary of one iteration of the loop? Every lane then gets its own (widen).
 static bool is_private(const Plan *p, const Mem *m, int loop) {
     int b = m->buffer;
     if (b < p->tree->nargs || !has_loop(p->loop[loop], p->alloc_loop[b])) return false;
@@ -134,8 +135,8 @@ static bool is_private(const Plan *p, const Mem *m, int loop) {
     return true;
 }
 
-// Whether the computed part of the address does not depend on the loop, and comes from no table, so
-// that lanes read one element or neighbours.
+// Is the computed part of the address independent of the loop and of tables, so that lanes read one
+// element or adjacent ones?
 static bool stands_still(const Plan *p, const Mem *m, int loop) {
     int64_t lane = lin_coef(m->part, loop);
     return !m->inner && !code_computes_with(p, m, loop) &&
@@ -158,7 +159,7 @@ static LossWhy cannot_follow(const Plan *p, const PNode *leaf, Mem *m, int loop,
         if (write && !lin_coef(m->part, loop)) return SERIAL_WRITE_COMPUTED;
     }
     m->lane = lin_coef(m->off ? m->off : m->part, loop);
-    if (m->repeat) return LOSS_NONE; // seen when loops were joined
+    if (m->repeat) return LOSS_NONE; // decided when loops were collapsed
     int64_t size = type_info[m->type].bytes;
     if (m->lane == 0 && write && reduces && m->type != type_compute(m->type)) return SERIAL_ROUNDED;
     if (m->lane == 0) return write && !reduces ? SERIAL_ONE_ELEMENT : LOSS_NONE;
@@ -186,9 +187,9 @@ static bool index_is_hard(const Plan *p, const Expr *e, int loop) {
 }
 
 // Why a leaf cannot run in lanes along `loop`, or LOSS_NONE; *bytes grows to the widest lane.
-// `inside`: of a guard that differs from lane to lane. Lanes side by side are written under a mask.
-// Elsewhere those in which it does not hold write what they found, which must exist, and must not
-// be another thread's.
+// `inside`: it is in a guard that differs between lanes. Adjacent lanes are written under a mask.
+// In other accesses, lanes for which the guard does not hold write back the old element, which must
+// exist and must not belong to another thread.
 static LossWhy leaf_cannot(Plan *p, PNode *n, int loop, bool inside, int *bytes) {
     bool reduces = n->leaf->op != REDUCE_ASSIGN;
     if (inside && !n->write.off) return SERIAL_GUARD;
@@ -250,15 +251,15 @@ static bool reduces_along(const PNode *n, int loop) {
     return false;
 }
 
-// Half a vector where that holds all there is: 64-byte vectors close a port and load more slowly.
-// Not of results in lanes: they may go on where others of whole vectors began.
+// Uses half vectors if they hold all lanes: 64-byte vectors block a port and load more slowly. Not
+// for results in lanes, which may continue in whole vectors elsewhere.
 static int lanes_for(const Machine *m, const PNode *n, int64_t extent, int bytes) {
     int lanes = m->vector_bytes / bytes;
     bool half = m->vector_bytes == 64 && extent <= lanes / 2 && !reduces_along(n, n->loop);
     return half ? lanes / 2 : lanes;
 }
 
-// Elements of temporaries that lanes have for themselves become vectors.
+// Elements of temporaries that are private to lanes become vectors.
 static void widen_mem(Plan *p, Mem *m, int loop, int lanes) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     if (!is_private(p, m, loop)) return;

@@ -1,5 +1,5 @@
-// Chooses the loops marked parallel that threads share, and the allocations that each thread has
-// for itself. See plan.h.
+// Chooses which loops marked parallel are divided among threads, and which allocations are private
+// to threads. See plan.h.
 //
 // The marks promise (tree.h) that no two iterations assign one element and that none reads an
 // element that another writes. They promise nothing about updates: `C op= x` of different
@@ -32,7 +32,7 @@ static bool coefficients(const Plan *p, const Affine *a, int64_t scale, int64_t 
     return true;
 }
 
-// What a subscript adds up to inside of one iteration of `loop`: from lo to hi in steps of gcd.
+// The range of a subscript inside one iteration of `loop`: from lo to hi in steps of gcd.
 typedef struct ParallelReach {
     int64_t lo, hi, gcd;
 } ParallelReach;
@@ -60,7 +60,7 @@ static bool has_conditions(const PNode *n) {
     return has;
 }
 
-// Do different iterations always write different elements, to be told by subscript d?
+// Does subscript d differ between iterations, so that they always write different elements?
 static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_t *first,
                      int64_t *c) {
     ParallelReach sum = {0};
@@ -84,7 +84,7 @@ static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_
     return sum.gcd && checked_mul(k, loop->extent - 1, &span) && span < sum.gcd;
 }
 
-// Lives during one iteration of the loop, or less.
+// Is the buffer allocated inside an iteration of the loop?
 static bool is_private(const Plan *p, const PNode *loop, int last_loop, int buffer) {
     return buffer >= p->tree->nargs && p->alloc_loop[buffer] >= loop->loop &&
            p->alloc_loop[buffer] <= last_loop;
@@ -99,7 +99,7 @@ static int last_loop_in(const PNode *n) {
     return last;
 }
 
-// The first buffer in which iterations of the loop may meet; -1: none.
+// The first buffer in which iterations of the loop may update the same element; -1: none.
 static int meeting(const Plan *p, const PNode *loop, int last_loop) {
     int64_t *c = arena_new_n(p->arena, int64_t, 2 * (p->nloops + 1));
     for (int i = loop->span.first; i < loop->span.last; i++) {
@@ -114,7 +114,8 @@ static int meeting(const Plan *p, const PNode *loop, int last_loop) {
     return -1;
 }
 
-// Loops perfectly nested in a parallel one and marked so too, as long as nothing lives in between.
+// The number of marked loops that are perfectly nested in a parallel one, without allocations in
+// between.
 static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
     int n = 0;
     for (const PNode *at = loop; !at->nbounds && at->nchild == 1; at = at->child[0], n++) {

@@ -1,8 +1,9 @@
-// Reads and lanes of subscripts made of quotients, remainders, minima and maxima.
+// Reads with subscripts made of quotients, remainders, minima and maxima, and the positions of
+// their lanes.
 //
-// What has few pieces (program/piece.h) becomes a choice between linear reads, so that clamped,
-// mirrored and periodic subscripts need nothing that a guard does not need: conditions that differ
-// from lane to lane, loads under masks, and an interior without any (gen/interior.c).
+// A subscript with few pieces (program/piece.h) becomes a choice between linear reads. Clamped,
+// mirrored and periodic subscripts then need the same code as guards: conditions that differ
+// between lanes, masked loads, and an interior without conditions (gen/interior.c).
 //
 //     A[(i + 1)%N]            ->   i + 1 - N >= 0 ? A[i + 1 - N] : A[i + 1]
 //     A[max(i - 1, 0)]        ->   i - 1 >= 0 ? A[i - 1] : A[0]
@@ -15,7 +16,7 @@
 
 enum { MAX_PIECES = 9 };
 
-// Sums that overflow are given up. `before` is the pool's flag to go back to.
+// Gives up on sums that overflow. `before` is the previous value of the pool's flag.
 static bool overflowed(Exprs *x, bool before) {
     bool now = x->overflow;
     x->overflow = before;
@@ -52,7 +53,7 @@ static const Expr *read_of(Pieces *s, int *left, Type type, const Access *a) {
     return expr_select(s->x, holds, yes, no);
 }
 
-// Of the loops alone, and nothing is read to find the place.
+// Does it only depend on loops, without reading an element?
 static bool is_plain(const Plan *p, const Access *a) {
     for (int d = 0; d < a->rank; d++)
         if (!plan_is_plain(p, a->sub[d])) return false;
@@ -82,7 +83,7 @@ static const Expr *resolve_read(Plan *p, const Expr *e) {
     return a == e->access ? e : expr_read(p->tree->exprs, e->type, a);
 }
 
-// What is computed of indices, as an index.
+// Converts a value computed from indices to an index.
 static const Expr *resolve_index(Plan *p, const Expr *e) {
     if (!type_is_integer(e->type) || e->n > 2) return e;
     for (int i = 0; i < e->n; i++) {
@@ -119,8 +120,7 @@ static bool limits_of(ExprOp op, Limits a, Limits b, Limits *r) {
     }
 }
 
-// An i64 made of indices and constants, as an i32 that has the same value; NULL: it may have
-// another one.
+// An i64 made of indices and constants, as an i32 with the same value; NULL: the value may differ.
 static const Expr *narrow(Plan *p, const Expr *e, Limits *r) {
     Exprs *x = p->tree->exprs;
     if (e->kind == EXPR_CONST) {
@@ -139,7 +139,7 @@ static const Expr *narrow(Plan *p, const Expr *e, Limits *r) {
     return r->min >= INT32_MIN && r->max <= INT32_MAX ? expr_binary(x, e->op, a, b) : NULL;
 }
 
-// A comparison of indices in i64, which lanes of 32 bits can do as well: index(i)%2 == 0.
+// A comparison of indices in i64 that 32-bit lanes can compute: index(i)%2 == 0.
 static const Expr *narrow_comparison(Plan *p, const Expr *e) {
     Limits r;
     if (e->kind != EXPR_OP || op_info[e->op].class != OP_COMPARE || e->arg[0]->type != TYPE_I64 ||
@@ -162,15 +162,16 @@ const Expr *plan_pieces(Plan *p, const Expr *e) {
     return narrow_comparison(p, resolve_index(p, e));
 }
 
-// ---- Places of lanes
+// ---- Positions of lanes
 //
-// Where lanes are gathered by subscripts, not by data, W lanes along v are those of v = W·V + l
-// with l < W. Often l then stands by itself,
+// If lanes are gathered by subscripts, not by data, the W lanes along v are v = W·V + l with l < W.
+// Often the terms of l separate,
 //
 //     A[v/2]   ->   A[8*V + l/2]      W = 16
 //
-// and lanes have known places from the first: they are picked out of whole vectors. Conditions that
-// are not decided are taken to hold as they mostly do, and tested where the code is made.
+// and the positions of lanes relative to the first are known: lanes are permuted from whole
+// vectors. Undecided conditions are assumed to hold as they usually do, and are tested in the
+// generated code.
 
 typedef struct Places {
     Plan *p;
@@ -194,8 +195,8 @@ static bool add_term(Places *q, int index, int64_t k) {
     return checked_add(q->t[i].k, k, &q->t[i].k);
 }
 
-// A subscript over V and l, in steps of `pitch` elements: what is linear, and the rest of each
-// lane.
+// A subscript in V and l, in steps of `pitch` elements: adds its linear part, and the position of
+// each lane.
 static bool add_places(Places *q, const Affine *a, int64_t pitch) {
     int64_t bytes, k;
     const Affine *rest = a;
@@ -213,7 +214,7 @@ static bool add_places(Places *q, const Affine *a, int64_t pitch) {
             return false;
         rest = affine_sub(q->s.x, rest, affine_make(q->s.x, 0, &a->term[i], 1));
     }
-    int64_t *values = q->p->least; // of other indices nothing is left
+    int64_t *values = q->p->least; // the other indices do not occur any more
     for (int l = 0; l < q->width; l++) {
         values[q->s.apart] = l;
         bool fine =
@@ -224,7 +225,7 @@ static bool add_places(Places *q, const Affine *a, int64_t pitch) {
     return true;
 }
 
-// The subscripts along v over V and l, with conditions that are open taken to hold.
+// The subscripts along v in terms of V and l, assuming that open conditions hold.
 static bool settle(Places *q, const Affine **sub) {
     Exprs *x = q->s.x;
     const Access *a = q->m->access;

@@ -1,5 +1,5 @@
-// A Plan as text, for LW_DUMP=plan: the lines of the Tree with the decisions about each loop, guard
-// and leaf behind `#`, then the pointers and the declined optimisations.
+// Prints a Plan for LW_DUMP=plan: the lines of the Tree, with the decisions about each loop, guard
+// and leaf after `#`, then the pointers and the declined optimisations.
 //
 //     for m in 11                    # machine loop
 //       for m.1 in 6 where ...       # region of 2 nodes, unrolled
@@ -17,7 +17,7 @@ typedef struct PlanPrinter {
     const Plan *p;
     TreeLines lines;
     bool any;   // the line has a decision
-    int region; // nodes of the region that begins with the next line; 0: none does
+    int region; // nodes of the region that begins at the next line; 0: none
 } PlanPrinter;
 
 // The loop's name in the Tree's text.

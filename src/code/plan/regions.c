@@ -1,11 +1,12 @@
-// Plan, step 5: regions, from the outside in the largest runs of siblings whose tile fits in
-// registers; which of their loops are machine loops, which are copied, and how often.
+// Plan, step 5: finds regions, the largest sequences of siblings whose tile fits in registers, from
+// the outside in. Decides which of their loops are machine loops, which are unrolled, and how often
+// bodies are copied.
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
 #include "code/micro/micro_math.h"
 
-// Vector operations of an expression: 1, more where functions are computed in place.
+// The vector operations of an expression: 1, or more for functions that are expanded inline.
 static int64_t expr_count(const Expr *e) {
     int64_t count = 1;
     if (e->kind != EXPR_OP) return count;
@@ -32,7 +33,7 @@ void plan_number(Plan *p, PNode *n, int *leaf) {
     n->span.last = *leaf;
 }
 
-// Iterations of the case that code is made for, or of all that there are.
+// The iterations in the tail for which code is generated, or all iterations.
 static int64_t extent_of(const PNode *loop) {
     return loop->variant.limit >= 0 ? loop->variant.limit : loop->extent;
 }
@@ -51,8 +52,8 @@ bool plan_writes_skip(const Plan *p, const PNode *loop) {
     return true;
 }
 
-// Copies at different indices of `loop` touch different elements through this access, so that
-// nothing would be gained by making them together.
+// Do copies at different indices of `loop` access different elements here? There is then no gain in
+// compiling them together.
 static bool copies_differ(const Plan *p, const Mem *m, int loop) {
     if (!m->off || !lin_coef(m->off, loop)) return false;
     int64_t k = lin_coef(m->off, loop);
@@ -62,7 +63,7 @@ static bool copies_differ(const Plan *p, const Mem *m, int loop) {
                 trips = ceil_div(inner->extent, inner->simd.lanes);
         if (inner->loop > loop && !inner->form.real && k % step == 0 &&
             (k < 0 ? -k : k) / (step < 0 ? -step : step) < trips)
-            return false; // a window that slides along
+            return false; // a sliding window
     }
     return true;
 }
@@ -88,7 +89,7 @@ static bool leaf_replays(const Plan *p, const PNode *leaf, int loop) {
     return !plan_has_index(leaf->leaf->value);
 }
 
-// Are the copies of a loop's body the same but for addresses?
+// Do the copies of a loop's body differ only in addresses?
 static bool body_replays(const Plan *p, const PNode *n, int loop) {
     if (n->kind == P_GUARD) return false;
     if (n->kind == P_LEAF) return leaf_replays(p, n, loop);
@@ -100,7 +101,7 @@ static bool body_replays(const Plan *p, const PNode *n, int loop) {
     return true;
 }
 
-// Two reads of a buffer move alike, so that those which meet in one copy meet in all.
+// Do two reads of a buffer move alike, so that they coincide in all copies or in none?
 static bool reads_agree(const Plan *p, const PNode *n) {
     const Mem *first[8];
     int count = 0;
@@ -125,7 +126,7 @@ static bool loop_replays(const Plan *p, const PNode *n) {
     return reads_agree(p, n);
 }
 
-// Everything is unrolled; the outermost loops that can be are copied by replaying.
+// Unrolls everything; the outermost loops that allow it are replayed.
 static void unroll_all(PNode *n) {
     n->form.real = n->form.replay = false;
     n->form.unroll = 1;
@@ -148,7 +149,8 @@ static bool only_assigns(const Plan *p, const PNode *n) {
     return true;
 }
 
-// A short loop marked `unroll` around loops that are not: they stay loops in each of its copies.
+// A short loop marked `unroll` around loops without the mark: they stay loops in each of its
+// copies.
 static bool is_copied_alone(const Plan *p, const PNode *n) {
     bool large = false;
     if (n->kind != P_LOOP || n->mark != KIND_UNROLL || n->extent > 16) return false;
@@ -157,7 +159,7 @@ static bool is_copied_alone(const Plan *p, const PNode *n) {
     return large;
 }
 
-// Some condition inside, below `loop`, depends on it and on a loop around it.
+// Does a condition inside depend on `loop` and on a loop around it?
 static bool decides(const Lin *l, int loop) { return lin_coef(l, loop) && l->t[0].loop < loop; }
 
 static bool chooses_by(Plan *p, const Expr *e, int loop) {
@@ -178,8 +180,8 @@ static bool has_edge(Plan *p, const PNode *n, int loop) {
     return found;
 }
 
-// The loop of a triangle or a band: conditions inside hold in a range of its iterations that
-// depends on outer loops. A machine loop can be cut at that range (gen/cut.c).
+// Is it the loop of a triangle or a band? Conditions inside then hold in a range of its iterations
+// that depends on outer loops, and a machine loop can be divided at that range (gen/cut.c).
 static bool is_cut(Plan *p, const PNode *n) {
     if (n->kind != P_LOOP || n->mark == KIND_UNROLL || n->most || !plan_writes_skip(p, n))
         return false;
@@ -188,15 +190,15 @@ static bool is_cut(Plan *p, const PNode *n) {
     return found;
 }
 
-// False, and why.
+// Records why; returns false.
 static bool declined(Plan *p, LossWhy why, int most) {
     p->spill = (CodeLoss){.why = why, .most = most};
     return false;
 }
 
-enum { MOST_UNCUT = 16 }; // trips of a loop that needs no cut
+enum { MOST_UNCUT = 16 }; // a loop with at most this number of iterations is not divided
 
-// Marks the loops of a candidate region real or unrolled; false when some loop can be neither.
+// Marks the loops of a candidate region real or unrolled; false if some loop can be neither.
 // `pins`: it may have a tile.
 static bool mark(Plan *p, PNode *n, bool pins) {
     int64_t limit = n->most                  ? n->most
@@ -230,7 +232,7 @@ static bool mark(Plan *p, PNode *n, bool pins) {
     return true;
 }
 
-// The elements a region writes under its real loops, found by running through its copies.
+// The elements that a region writes under its real loops, found by enumerating its copies.
 typedef struct RegionTile {
     Plan *p;
     int first_loop; // loops from here on are inside the region
@@ -254,7 +256,7 @@ static int64_t lin_inside(const RegionTile *t, const Lin *l) {
     return at;
 }
 
-// The parts of two offsets that vary outside the region are the same.
+// Are the parts of two offsets that vary outside the region equal?
 static bool same_outside(const RegionTile *t, const Lin *a, const Lin *b) {
     int i = 0;
     for (; i < a->n && a->t[i].loop < t->first_loop; i++)
@@ -283,12 +285,12 @@ bool plan_pins(const PNode *n) {
     return false;
 }
 
-// Does a loop of the region have one value in each copy that the tile is found by?
+// Does a loop of the region have one value in each enumerated copy?
 static bool is_walked(const RegionTile *t, const PNode *n) {
     return n->loop >= t->first_loop && !n->form.real && !plan_writes_skip(t->p, n);
 }
 
-// Does the copy exist in some iteration of the other loops? The last of a block of blocks may not:
+// Does the copy exist in some iteration of the other loops? The last block of a block may not:
 // below `m/27 m/5 m`, 27 of 6 x 5 copies do.
 static bool copy_exists(const RegionTile *t, const PNode *n, int64_t v) {
     for (int i = 0; i < n->nbounds; i++) {
@@ -326,7 +328,7 @@ static void tile_walk(RegionTile *t, const PNode *n, bool under_real) {
     }
 }
 
-// Every access to a buffer of the tile hits exactly one element (or vector) of the tile.
+// Does every access to a buffer of the tile access exactly one element (or vector) of it?
 static bool mem_agrees(const RegionTile *t, const Mem *m, int width) {
     for (int i = 0; i < t->n; i++) {
         if (t->at[i].buffer != m->buffer) continue;
@@ -344,7 +346,8 @@ static bool mem_agrees(const RegionTile *t, const Mem *m, int width) {
     return true;
 }
 
-// What is reduced into an element in lanes is so in as many everywhere: they wait in one register.
+// Reductions in lanes into one element must all have the same number of lanes, because they share a
+// register.
 static bool lanes_agree(RegionTile *t, const PNode *leaf) {
     if (leaf->simd.width == 1 || leaf->write.lane || leaf->leaf->op == REDUCE_ASSIGN) return true;
     for (int i = 0; i < t->n; i++) {
@@ -356,7 +359,8 @@ static bool lanes_agree(RegionTile *t, const PNode *leaf) {
     return true;
 }
 
-// Loops are numbered outside in and left to right, so the first one met has the smallest number.
+// Loops are numbered from outside in and left to right, so the first one found has the smallest
+// number.
 int plan_first_loop(const PNode *n, int none) {
     if (n->kind == P_LOOP) return n->loop;
     for (int i = 0; i < n->nchild; i++) {
@@ -366,7 +370,7 @@ int plan_first_loop(const PNode *n, int none) {
     return none;
 }
 
-// The highest number of a loop here. Loops that were collapsed leave gaps between the numbers.
+// The largest loop number here. Collapsed loops leave gaps between the numbers.
 static int last_loop(const PNode *n) {
     int last = n->kind == P_LOOP ? n->loop : -1;
     const Lin *off = n->kind == P_LEAF ? n->write.off : NULL;
@@ -384,7 +388,7 @@ static int most_operands(const Expr *e) {
     return most;
 }
 
-// Registers that a leaf needs beside the tile: two operands and a result; more for selections,
+// The registers that a leaf needs besides the tile: two operands and a result; more for selections,
 // guards and tails of reductions in lanes.
 static int leaf_needs(const Plan *p, const PNode *n) {
     bool lanes = n->simd.width > 1 && n->write.lane == 0 && !p->machine->has_mask;
@@ -397,10 +401,10 @@ static int tile_limit(const Plan *p, PNode **nodes, int n) {
     int need = 3;
     for (int i = nodes[0]->span.first; i < nodes[n - 1]->span.last; i++)
         if (leaf_needs(p, p->leaves.at[i]) > need) need = leaf_needs(p, p->leaves.at[i]);
-    return p->machine->vector_registers - 1 - need; // one is the back-end's own
+    return p->machine->vector_registers - 1 - need; // one is reserved by the back-end
 }
 
-// `all`: whether anything repeats inside or not.
+// `all`: include elements that are not repeatedly updated.
 static RegionTile tile_of(Plan *p, PNode **nodes, int n, bool all) {
     RegionTile t = {.p = p, .limit = tile_limit(p, nodes, n), .fits = true};
     t.first_loop = p->nloops;
@@ -413,7 +417,7 @@ static RegionTile tile_of(Plan *p, PNode **nodes, int n, bool all) {
     return t;
 }
 
-// *tile <- the number of its elements.
+// Sets *tile to the number of its elements.
 static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     RegionTile t = tile_of(p, nodes, n, all);
     *tile = t.n;
@@ -429,13 +433,13 @@ static bool tile_fits(Plan *p, PNode **nodes, int n, bool all, int *tile) {
     return true;
 }
 
-// What begins with a flag, the run-time choice between initialising elements and keeping them.
+// The first node with a flag, the run-time choice between initialising and keeping elements.
 static const PNode *flag_first(const PNode *n) {
     while (n->nchild && !n->flag) n = n->child[0];
     return n->flag && !n->nconds ? n : NULL;
 }
 
-// Nothing repeats, but how elements begin depends on a flag: in registers they are initialised or
+// Nothing repeats, but a flag decides how elements start: in registers they are initialised or
 // loaded, and stored once.
 static bool begins_by_flag(PNode **nodes, int n) {
     bool by_flag = n > 1 && flag_first(nodes[0]) && nodes[0]->kind == P_GUARD;
@@ -443,13 +447,14 @@ static bool begins_by_flag(PNode **nodes, int n) {
     return by_flag;
 }
 
-// Something inside does, or would if it fits where this does not.
+// Does a part inside start by a flag, or would it if it fits where the whole does not?
 static bool has_flagged_part(const PNode *n) {
     if (n->flag || n->nconds || n->nhard || n->simd.vector || !flag_first(n)) return false;
     return n->kind == P_GUARD || n->extent == 1 || !plan_pins(n);
 }
 
-// A constant for an element that lanes of the region's leaves are reduced into.
+// Does the node assign a constant to an element into which lanes of the region's leaves are
+// reduced?
 static bool is_deferrable(const Plan *p, const PNode *init, int first, int last) {
     bool lanes = false;
     if (init->kind != P_LEAF || init->leaf->op != REDUCE_ASSIGN || init->simd.width > 1 ||
@@ -465,7 +470,7 @@ static bool is_deferrable(const Plan *p, const PNode *init, int first, int last)
     return lanes;
 }
 
-// Whether tests of flags can wait for the horizontal reductions: then the region is straight-line
+// Can the tests of flags be deferred to the horizontal reductions? The region is then straight-line
 // code for any number of rows.
 static bool defer(const Plan *p, PNode *n, int first, int last) {
     bool ok = true;
@@ -513,7 +518,7 @@ static bool fits(Plan *p, PNode **nodes, int n, int *tile) {
     return tile_fits(p, nodes, n, false, tile) && (!*tile || pins || declined(p, refused, 0));
 }
 
-// PSpan.count for the iterations that loops have here.
+// PSpan.count for the present numbers of iterations.
 static int64_t count_here(const PNode *n) {
     int64_t count = n->kind == P_LEAF ? n->span.count : 0;
     for (int i = 0; i < n->nchild; i++) count += count_here(n->child[i]);
@@ -533,7 +538,7 @@ static void choose_unroll(Plan *p, PNode *n) {
             body += count;
         }
         int64_t trips = n->simd.vector ? extent_of(n) / n->simd.lanes : extent_of(n);
-        // Enough to hide the loop's own instructions, and without a rest where that is near.
+        // Enough copies to hide the loop overhead, and without a remainder if possible.
         int64_t room = unroll_limit(p) * LIMIT_BODY_PART / LIMIT_BODY_WHOLE;
         int64_t most = min_i64(trips, min_i64(LIMIT_BODY_COPIES, body ? room / body : 1));
         bool cut = is_cut(p, n);
@@ -555,7 +560,7 @@ typedef struct Around {
     int n;
 } Around;
 
-// `tile` values are kept anyway, `room` registers can be had.
+// `tile` values are kept in any case, `room` registers are available.
 static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, int room) {
     const Mem *w = &leaf->write;
     int64_t chains = 1, steps = 1, turn = LIMIT_PARTS;
@@ -579,7 +584,7 @@ static int split_of(Plan *p, const PNode *leaf, const Around *around, int tile, 
     }
     int64_t most = min_i64(turn, room / max_i64(chains, tile)), asked = leaf->leaf->accumulators;
     int64_t busy = p->machine->fma_latency * p->machine->fma_ports;
-    // Only a schedule reorders a sum: one that asks for lanes, or for accumulators.
+    // Only a Schedule that asks for lanes or accumulators may reorder a sum.
     if (!asked && leaf->simd.width == 1 && type_is_float(w->type)) return 1;
     int64_t split = asked ? min_i64(asked, steps) : min_i64(ceil_div(busy, chains), steps / 4);
     return (int)max_i64(1, min_i64(split, most));
@@ -592,7 +597,7 @@ static void split_reductions(Plan *p, PNode *n, Around *around, int tile, int ro
     if (n->kind == P_LOOP) around->n--;
 }
 
-// Copies of loop bodies, and parts of sums.
+// Chooses the copies of loop bodies, and the parts of sums.
 static void choose_copies(Plan *p, PNode **nodes, int n, int tile) {
     int room = tile_limit(p, nodes, n);
     for (int i = 0; i < n; i++) {
@@ -617,7 +622,7 @@ static bool is_summed(const PNode *leaf, const PNode *loop) {
            !(leaf->write.off && lin_coef(leaf->write.off, loop->loop));
 }
 
-// The sums of what stands in the loop are not kept in registers throughout it.
+// The sums in the loop do not stay in registers throughout it.
 static void spill_inside(Plan *p, const PNode *loop) {
     for (int i = loop->span.first; i < loop->span.last; i++) {
         PNode *leaf = p->leaves.at[i];
@@ -627,14 +632,14 @@ static void spill_inside(Plan *p, const PNode *loop) {
     }
 }
 
-// Sums stay in registers throughout the loops of a region.
+// The sums stay in registers throughout the loops of a region.
 static void keep_inside(Plan *p, const PNode *n) {
     for (int i = n->span.first; n->kind == P_LOOP && i < n->span.last; i++)
         if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->form.spill.why = LOSS_NONE;
     for (int i = 0; i < n->nchild; i++) keep_inside(p, n->child[i]);
 }
 
-// Each region is sought among the next MAX_SPAN nodes, so that long programs take linear time.
+// Each region is searched among the next MAX_SPAN nodes, so that long programs take linear time.
 void plan_regions(Plan *p, PNode **nodes, int n) {
     enum { MAX_SPAN = 64 };
     for (int i = 0; i < n;) {
