@@ -182,11 +182,34 @@ static const Affine *use_apart(const GuardFacts *f, const Affine *need) {
     return need;
 }
 
-const Affine *infer_beyond_guards(Infer *in, const InferWork *w, const Cons *c,
+static int64_t coef_of(const Affine *a, int v) {
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom->kind == ATOM_ITER && a->term[i].atom->index == v)
+            return a->term[i].coef;
+    return 0;
+}
+
+// Whether the guard itself limits v on the side that `need` limits, so that what is left to hold
+// is about sizes alone: under  d < D2  the subscript  d + D2  is inside Q(D) if 2*D2 <= D, whatever
+// the range of d.
+static bool guard_limits(const GuardFacts *f, const Affine *need, int v) {
+    Exprs *x = f->in->x;
+    int64_t k = coef_of(need, v);
+    for (int i = 0; i < f->n && k != 0 && k != INT64_MIN; i++) {
+        int64_t by = coef_of(f->at[i], v);
+        if (by == 0 || (k < 0) != (by < 0) || k % by != 0) continue;
+        const Affine *left = exact(x, affine_sub(x, need, affine_scale(x, f->at[i], k / by)));
+        if (left && !left->has_iter && !left->has_read) return true;
+    }
+    return false;
+}
+
+const Affine *infer_beyond_guards(Infer *in, const InferWork *w, const Cons *c, int v,
                                   const Affine *need) {
     GuardFacts f;
     if (in->x->overflow || in->x->too_large) return need;
     find_facts(&f, in, w, c->read->guard);
+    if (guard_limits(&f, need, v)) return NULL;
     need = use_apart(&f, need);
     add_simpler(&f);
     add_ranges(&f);

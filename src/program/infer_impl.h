@@ -136,9 +136,10 @@ const Affine *infer_hull_hi(Infer *in, const Affine *a, const Affine *b);
 
 // --- infer_guard.c -----------------------------------------------------------------------------
 
-// need >= 0 is wanted where the guards of c hold: a weaker condition that is sufficient, NULL when
-// the guards imply it.
-const Affine *infer_beyond_guards(Infer *in, const InferWork *w, const Cons *c, const Affine *need);
+// need >= 0 is wanted of v where the guards of c hold: a weaker condition that is sufficient. NULL
+// if the guards imply it, or limit v themselves; then it is checked when sizes are bound.
+const Affine *infer_beyond_guards(Infer *in, const InferWork *w, const Cons *c, int v,
+                                  const Affine *need);
 // Iterators without other bounds take the range in which guarded reads may be performed.
 bool infer_reach_guarded(Infer *in, InferWork *w);
 

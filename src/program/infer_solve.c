@@ -437,9 +437,9 @@ void infer_solve(Infer *in, InferWork *w, Cons *c, int v, bool *low, bool *high)
     InferSolve s = {.in = in, .w = w, .from = c, .v = v};
     if (c->mode == READ_GUARDED && c->read->guard) {
         require_divisors(&s, c->sub);
-        const Affine *above = infer_beyond_guards(in, w, c, affine_sub(in->x, c->sub, c->lo));
+        const Affine *above = infer_beyond_guards(in, w, c, v, affine_sub(in->x, c->sub, c->lo));
         const Affine *below = affine_add_const(in->x, affine_sub(in->x, c->hi, c->sub), -1);
-        below = infer_beyond_guards(in, w, c, below);
+        below = infer_beyond_guards(in, w, c, v, below);
         *low = !above || solve(&s, above);
         s.depth = 0;
         *high = !below || solve(&s, below);

@@ -108,6 +108,14 @@ static const Shape shapes[] = {
      " O(t,d) = X(t,d) * c(t,d) - X(t,d+D) * s(t,d) where d in 0:D\n"
      " O(t,d+D) = X(t,d) * s(t,d) + X(t,d+D) * c(t,d) where d in 0:D }",
      "M:1-50,D:1-66"},
+    {"rope by a guard", 'f',
+     "def k($T(M,2*D) X, $T(M,D) c, $T(M,D) s) -> (O) {\n"
+     " O(t,d) = d < D ? X(t,d)*c(t,d) - X(t,d+D)*s(t,d)"
+     " : X(t,d)*c(t,d-D) + X(t,d-D)*s(t,d-D) }",
+     "M:1-50,D:1-66"},
+    {"joined at a size", 'a',
+     "def k($T(M,N) A, $T(M,D) B) -> (O) {\n O(i,j) = j < N ? A(i,j) : B(i,j - N) }",
+     "M:1-30,D:1-66"},
     // Recurrences.
     {"running sum", 'a',
      "def k($T(M,N) A) -> ($T(M,N) O) {\n O(0,i) = A(0,i)\n"
