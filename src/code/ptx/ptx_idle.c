@@ -65,6 +65,7 @@ static void see_leaf(IdleSearch *d, const GpuNode *n) {
         int k = d->path.at[i];
         if (d->refuted.at[k]) continue;
         const Affine *a = affine_substitute(w->x, d->pair.at[k].guard, w->fixed, NULL);
+        if (guard_known(w, a) == ANSWER_YES) continue; // of this instance
         d->refuted.at[k] = !may || !d->keeps(w, n, a, d->user);
     }
 }

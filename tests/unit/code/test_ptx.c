@@ -608,6 +608,21 @@ TEST(equal_operations_are_computed_once) {
                 (WordCount[]){{"div.rn", 1}, {"rcp.rn", 0}, {0}});
 }
 
+// Tiles at the border of a result whose k is divided among warps compute elements that do not exist
+// rather than ask: some of their columns always exist, and their guards are no guards of stores.
+TEST(border_tiles_of_groups_ask_at_copies_and_stores_only) {
+    Lab lab;
+    PtxCode code;
+    PtxOptions o = {0};
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, matmul, (int64_t[]){1000, 1000, 1024});
+    const Schedule *s = CHECK(p) ? choose_gpu(&lab.arena, p, NULL) : NULL;
+    Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    if (CHECK(t) && CHECK(ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags)))
+        CHECK(count_of(code.text, " bra ") < 120);
+    lab_end(&lab);
+}
+
 // --- Rows of tables ------------------------------------------------------------------------------
 
 TEST(rows_of_tables_are_found_once_and_loaded_as_vectors) {
