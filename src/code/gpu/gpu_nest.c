@@ -143,8 +143,8 @@ static void see_touch(void *user, const Access *a, bool guarded) {
     Touches *t = user;
     Spread s;
     if (a->tensor != t->buffer || !t->apart) return;
-    if (!spread_of(t->m, t->b, a->sub[t->dim], t->id, &s) || !s.coef) {
-        t->apart = false;
+    if (t->dim >= a->rank || !spread_of(t->m, t->b, a->sub[t->dim], t->id, &s) || !s.coef) {
+        t->apart = false; // the stages of a buffer are no dimension of accesses
     } else if (!t->any) {
         t->all = s;
         t->any = true;

@@ -673,6 +673,17 @@ TEST(reductions_of_some_elements_begin_in_memory) {
                 NULL, "S: i k:thread.x\n");
 }
 
+// The loops of a staged copy may have any order and division.
+TEST(staged_copies_have_loops_of_their_own) {
+    try_program(
+        "program conv { input I: f32[5, 7, 5] input K: f32[3, 5, 3, 3] output O: f32[3, 5, 3]\n"
+        "  O: for o in 0:3, h in 0:5, w in 0:3, c in 0:5, r in 0:3, s in 0:3\n"
+        "      O[o, h, w] +=! I[c, h + r, w + s]*K[o, c, r, s] }",
+        NULL,
+        "O: s r | h c/2 w/3 o c:any w:v\n    copy I at r place shared stages 3 by async\n"
+        "O.I: d1/3 d1/2 c/3 c/4 c d2 d1:v |\n");
+}
+
 // Rows that several statements read are loaded once, over the barriers of their reductions.
 TEST(rows_are_loaded_once) {
     try_counted("program p(N, M) { input X: f32[N, M] output Y: f32[N, M] temp T: f32[N]\n"
