@@ -634,7 +634,7 @@ static void choose(Chooser *c, ChooseStmt *n) {
         choose_scatter(n);
     else if (!n->reduces)
         choose_pointwise(c, n);
-    else if (!choose_parts(c, n))
+    else if (!choose_phases(c, n) && !choose_parts(c, n))
         choose_contraction(c, n);
     add_levels(n);
 }

@@ -259,6 +259,10 @@ int transposed_iter(const Chooser *c, const ChooseStmt *n, int v);
 void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed);
 bool choose_across(const Chooser *c, ChooseStmt *n, int v);
 
+// Loops of a reduction whose terms remainders of indices choose (choose_phase.c); false: there are
+// none.
+bool choose_phases(const Chooser *c, ChooseStmt *n);
+
 // Vector loop and tile (choose_tile.c); false: the statement stays as it is declared.
 bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best);
 // The only iterator with several values in a subscript; -1: there is none, or more than one.

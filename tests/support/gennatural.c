@@ -324,6 +324,12 @@ static const Shape shapes[] = {
      "def k($T(C,H,W) A) -> (O) {\n"
      " O(h,w) = A(2*(h % 2) + w % 2, h/2, w/2) where h in 0:2*H, w in 0:2*W }",
      "C:4-4,H:1-20,W:1-40"},
+    {"transposed convolution", 'a',
+     "def k($T(C,H,W) I, $T(C,F,K,3) K) -> (O) {\n"
+     " O(f,y,x) +=! (y - i) % 3 == 0 && (x - j) % 2 == 0 && y >= i && x >= j && y - i < 3*H &&\n"
+     "   x - j < 2*W ? I(c, (y - i)/3, (x - j)/2) * K(c,f,i,j) : $T(0)\n"
+     "   where y in 0:3*H, x in 0:2*W }",
+     "C:1-5,F:1-9,H:1-6,W:1-20,K:1-4"},
     {"calls", 'h',
      "def act($T(M,N) A) -> (B) { B(i,j) = $f{A(i,j)} }\n"
      "def sum($T(M,N) A) -> (s) { s(j) +=! A(i,j) }\n"

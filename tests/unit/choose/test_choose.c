@@ -390,6 +390,21 @@ TEST(short_rows_are_columns) {
            " Y: for n in 0:N, i in 0:D, j in 0:D\n  Y[n, i] +=! X[n, j]*R[i, j]\n}\n");
 }
 
+// Results with the same remainder have the same terms: they are computed together.
+TEST(remainders_make_phases) {
+    CHOSEN("O: f/16 y%28 y x%28 x/16 c i j f x:v\n", SIZES(32, 28),
+           "program t(C, H) {\n input I: f32[C, H, H]\n input K: f32[C, C, 4, 4]\n"
+           " output O: f32[C, 2*H, 2*H]\n"
+           " O: for f in 0:C, y in 0:2*H, x in 0:2*H, c in 0:C, i in 0:4, j in 0:4\n"
+           "  O[f, y, x] +=! select(index(y - i)%i64(2) == i64(0) && index(x - j)%i64(2) == i64(0)"
+           " && index(y) >= index(i) && index(x) >= index(j), I[c, (y - i)/2, (x - j)/2]*"
+           "K[c, f, i, j], 0.0)\n}\n");
+    CHOSEN("O: n%100 n/16 k n:v\n", SIZES(300),
+           "program u(N) {\n input A: f32[N]\n input K: f32[7]\n output O: f32[N]\n"
+           " O: for n in 0:N, k in 0:7\n"
+           "  O[n] +=! select(index((n + k)%3) < i64(2), A[n]*K[k], 0.0)\n}\n");
+}
+
 // What is copied one by one anyway has no lanes.
 TEST(copies_of_single_elements) {
     CHOSEN("d: i/32 i:u\n", SIZES(200),
