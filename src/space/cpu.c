@@ -31,7 +31,7 @@ static int levels_written(const SpaceBuild *x, const Stmt *s, int iter) {
         if (g->loop[i].iter != s->iter[iter].name) continue;
         n += 1 + (!n && cpu_is_thread(g->loop[i].kind)); // inside of a loop that runs once
     }
-    return n > CPU_MAX_LEVELS ? CPU_MAX_LEVELS : n;
+    return (int)min_i64(n, x->gpu ? CPU_MAX_LEVELS : CPU_LEVELS);
 }
 
 // A loop over a whole iterator that somebody unrolls: its size is known only if it is not split.

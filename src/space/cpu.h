@@ -28,7 +28,8 @@
 #include "sched/flatten.h"
 #include "sched/schedule.h"
 
-enum { CPU_MAX_LEVELS = 4, CPU_MAX_STAGES = 4 };
+// A Schedule for a GPU may have more levels: blocks, warps, lanes, and what one thread computes.
+enum { CPU_LEVELS = 4, CPU_MAX_LEVELS = 6, CPU_MAX_STAGES = 4 };
 
 // An object as the code of the description sees it. The set of the object decides which members
 // have a meaning.
@@ -78,7 +79,7 @@ typedef struct CpuHost {
 
 // A description with the objects of cpu.c: where the choices and sets of cpu.space are in it, and
 // what the values of `kind` and `home` mean.
-enum { CPU_MAX_MARKS = 8 };
+enum { CPU_MAX_MARKS = 12 };
 typedef struct CpuWords {
     const SpaceDesc *desc;
     const int *choice; // per choice of cpu.space; -1: there is none such
@@ -86,7 +87,7 @@ typedef struct CpuWords {
     Kind kind[CPU_MAX_MARKS];
     BufferHome home[CPU_MAX_MARKS];
     // Of gpu.space only; -1 elsewhere.
-    int by, stages, swizzle, splits, split_partners, reader_splits, memory_of;
+    int by, stages, swizzle, copied, splits, split_partners, reader_splits, memory_of;
 } CpuWords;
 const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc);
 

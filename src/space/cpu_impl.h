@@ -52,7 +52,7 @@ static inline uint64_t cpu_ask(const CpuSpace *cs, const Cand *c, int choice, in
                ? 1
                : space_ask(cs->space, c, own, a, b);
 }
-static inline bool cpu_is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_THREAD_Z; }
+static inline bool cpu_is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_LANE; }
 // The mark of a loop in a full candidate.
 static inline Kind cpu_kind(const CpuSpace *cs, uint64_t values) {
     return cs->words->kind[__builtin_ctzll(values)];

@@ -388,6 +388,12 @@ static uint64_t copy_kind(Read *r, const SchedStmt *own, int window, const Stora
     return CPU_WINDOW_KIND_GIVEN;
 }
 
+// Of a GPU: copied in the loops of its layout, or of a section of its own.
+static bool keep_copied(Read *r, int window, uint64_t kind) {
+    int copied = space_var(r->cs->space, r->cs->words->copied, window, -1, NULL);
+    return keep_values(r, copied, kind == CPU_WINDOW_KIND_SERIAL ? 1 : 2);
+}
+
 static void read_stages(Read *r, const SchedStmt *g, int window, const Storage *s) {
     const CpuWords *words = r->cs->words;
     if (words->by < 0) return;
@@ -412,7 +418,7 @@ static void read_copies(Read *r) {
         uint64_t kind = copy_kind(r, own, w, &copy->storage);
         if (cpu_var(r->cs, CPU_WINDOW_KIND, w, -1, NULL) >= 0)
             keep(r, own, CPU_WINDOW_KIND, w, -1, kind, "its loops");
-        else if (kind != CPU_WINDOW_KIND_SERIAL)
+        else if (!keep_copied(r, w, kind))
             left_open(r, own->range, own->label, "its loops");
         read_stages(r, g, w, &copy->storage);
     }

@@ -347,13 +347,19 @@ int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *
     return n;
 }
 
+// Of a GPU: loops as somebody wrote them?
+static bool copied_as_given(const Make *m, int window) {
+    int choice = m->cs->words->copied;
+    return choice >= 0 && space_ask(m->cs->space, m->c, choice, window, -1) & ~1u;
+}
+
 // A section of its own, so that its innermost loop can be a vector. (Where statements have
 // priorities, any copy has one.)
 static SchedStmt *vector_copy(Make *m, int window, const SchedCopy *copy) {
     const Stmt *s = &m->p->stmts.at[m->h->object[window].stmt];
     SchedStmt *c = added_section(m, added_label(m, s->label, copy->tensor));
     uint64_t kind = ask(m, CPU_WINDOW_KIND, window, -1);
-    if (kind == CPU_WINDOW_KIND_GIVEN) {
+    if (kind == CPU_WINDOW_KIND_GIVEN || copied_as_given(m, window)) {
         set_given(c, m->h->object[window].own);
         return c;
     }
@@ -388,7 +394,8 @@ static void set_copies(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
         x->storage = storage_of(m, w + 1, w);
         set_stages(m, &x->storage, w);
         SchedStmt *own = NULL;
-        if (ask(m, CPU_WINDOW_KIND, w, -1) != CPU_WINDOW_KIND_SERIAL) own = vector_copy(m, w, x);
+        if (ask(m, CPU_WINDOW_KIND, w, -1) != CPU_WINDOW_KIND_SERIAL || copied_as_given(m, w))
+            own = vector_copy(m, w, x);
         if (!s->priority) continue;
         if (!own) own = added_section(m, added_label(m, s->label, x->tensor));
         own->priority = s->priority + 1;

@@ -21,11 +21,11 @@ static void read_marks(CpuWords *w) {
     static const struct {
         const char *name;
         Kind kind;
-    } kinds[] = {{"SERIAL", KIND_SERIAL},     {"PARALLEL", KIND_PARALLEL},
-                 {"UNROLL", KIND_UNROLL},     {"VECTOR", KIND_VECTOR},
-                 {"GRID_X", KIND_GRID_X},     {"GRID_Y", KIND_GRID_Y},
-                 {"GRID_Z", KIND_GRID_Z},     {"THREAD_X", KIND_THREAD_X},
-                 {"THREAD_Y", KIND_THREAD_Y}, {"THREAD_Z", KIND_THREAD_Z}};
+    } kinds[] = {
+        {"SERIAL", KIND_SERIAL},     {"PARALLEL", KIND_PARALLEL}, {"UNROLL", KIND_UNROLL},
+        {"VECTOR", KIND_VECTOR},     {"GRID_X", KIND_GRID_X},     {"GRID_Y", KIND_GRID_Y},
+        {"GRID_Z", KIND_GRID_Z},     {"THREAD_X", KIND_THREAD_X}, {"THREAD_Y", KIND_THREAD_Y},
+        {"THREAD_Z", KIND_THREAD_Z}, {"WARP", KIND_WARP},         {"LANE", KIND_LANE}};
     const ChoiceDesc *c = &w->desc->choice[w->choice[CPU_KIND]];
     require(c->nvalues <= CPU_MAX_MARKS);
     for (int i = 0; i < c->nvalues; i++)
@@ -61,6 +61,7 @@ const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc) {
                     .by = choice_named(desc, "by"),
                     .stages = choice_named(desc, "stages"),
                     .swizzle = choice_named(desc, "swizzle"),
+                    .copied = choice_named(desc, "copied"),
                     .splits = set_named(desc, "Splits"),
                     .split_partners = set_named(desc, "SplitPartners"),
                     .reader_splits = set_named(desc, "ReaderSplits"),

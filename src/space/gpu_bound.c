@@ -45,7 +45,8 @@ struct GpuBound {
 
 enum {
     GRID = GPU_KIND_GRID_X | GPU_KIND_GRID_Y | GPU_KIND_GRID_Z,
-    THREAD = GPU_KIND_THREAD_X | GPU_KIND_THREAD_Y | GPU_KIND_THREAD_Z,
+    DIGIT = GPU_KIND_WARP | GPU_KIND_LANE,
+    THREAD = GPU_KIND_THREAD_X | GPU_KIND_THREAD_Y | GPU_KIND_THREAD_Z | DIGIT,
     INSIDE = GPU_KIND_SERIAL | GPU_KIND_UNROLL,
 };
 
@@ -241,6 +242,8 @@ static int warp_addresses(const BoundModel *b, const Cand *c, const GpuStmt *x, 
     static const uint64_t axis[] = {GPU_KIND_THREAD_X, GPU_KIND_THREAD_Y, GPU_KIND_THREAD_Z};
     int n = 1;
     address[0] = 0;
+    for (int i = 0; i < x->ndims; i++)
+        if (space_domain(b->cs->space, c, x->dim[i].kind) & DIGIT) return 0;
     for (int a = 0; a < 3; a++) {
         for (int i = 0; i < x->ndims; i++) {
             uint64_t kind = space_domain(b->cs->space, c, x->dim[i].kind);

@@ -22,6 +22,7 @@ SAME(LAYOUT_ROW_MAJOR);
 SAME(LAYOUT_AS_READ);
 SAME(LAYOUT_AS_WRITTEN);
 SAME(LAYOUT_GIVEN);
+SAME(STORE_NONTEMPORAL);
 
 CpuSpace *gpu_space(Arena *arena, const Program *p, const Schedule *given, DiagList *diags) {
     CpuOptions o = {.desc = &gpu_desc, .threads = 1, .given = given};

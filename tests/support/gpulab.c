@@ -56,7 +56,10 @@ GpuResult gpulab_run_code(GpuLab *g, Lab *lab, const Tree *t, const PtxCode *cod
 GpuResult gpulab_run(GpuLab *g, Lab *lab, const Tree *t, const LabData *data, InterpFlags flags) {
     PtxCode code;
     PtxOptions o = {.accumulate = flags.accumulate, .skip_post = flags.skip_post};
-    if (!ptx_make(&lab->arena, t, "k", &o, &code, &lab->diags)) return GPU_DECLINED;
+    if (!ptx_make(&lab->arena, t, "k", &o, &code, &lab->diags)) {
+        snprintf(g->text, sizeof g->text, "%s", lab_errors(lab));
+        return GPU_DECLINED;
+    }
     return gpulab_run_code(g, lab, t, &code, data);
 }
 

@@ -59,6 +59,7 @@ typedef enum GpuSpace {
 typedef struct GpuBuffer {
     GpuSpace space;
     bool used, written; // by this kernel
+    bool cached;        // some leaf that writes it is not nontemporal
     int64_t offset;     // bytes from the start of scratch, shared or local memory
     int64_t bytes;
     bool moved;     // to scratch memory, because shared memory has no room for it

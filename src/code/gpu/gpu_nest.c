@@ -53,13 +53,18 @@ int64_t nest_instances(const Node *n) {
     return sum;
 }
 
-// The amount of code of a leaf, in multiply-adds: functions and data-dependent subscripts take many
-// instructions.
+static bool divides_integers(const Expr *e) {
+    return (e->op == OP_DIV || e->op == OP_MOD) && !type_is_float(type_compute(e->type)) &&
+           e->arg[1]->kind != EXPR_CONST;
+}
+
+// The amount of code of a leaf, in multiply-adds: functions, divisions of integers and
+// data-dependent subscripts take many instructions.
 static int64_t code_of(const Expr *e) {
     enum { FUNCTION = 8, INDEX = 16 };
     if (e->kind == EXPR_READ) return e->access->has_read ? INDEX : 0;
     if (e->kind != EXPR_OP) return 0;
-    int64_t sum = op_info[e->op].class == OP_MATH ? FUNCTION : 0;
+    int64_t sum = op_info[e->op].class == OP_MATH || divides_integers(e) ? FUNCTION : 0;
     for (int i = 0; i < e->n; i++) sum += code_of(e->arg[i]);
     return sum;
 }

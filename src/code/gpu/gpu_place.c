@@ -186,6 +186,7 @@ static void see_leaf(Placer *p, const GpuNode *n) {
     for (int i = 0; i < n->guard.n; i++) affine_visit_accesses(n->guard.at[i], see_use, p);
     u->written = true;
     p->k->buffer[leaf->write->tensor].written = true;
+    if (!leaf->nontemporal) p->k->buffer[leaf->write->tensor].cached = true;
     if (n->single) u->single = true;
 }
 

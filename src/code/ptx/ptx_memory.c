@@ -293,13 +293,19 @@ static RegClass raw_class(Type t) {
     return type_is_storage(t) ? REG_16 : type_info[t].bits == 64 ? REG_64 : REG_32;
 }
 
+// Stores that L2 evicts first: nothing reads the elements again soon.
+static bool streams(const GpuBuffer *b) {
+    return b->space == GPU_GLOBAL && b->written && !b->cached;
+}
+
 static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, int64_t disp,
                         bool load, int buffer) {
     const GpuBuffer *b = place_of(w, buffer);
     Type t = type_of_buffer(w, buffer);
     Text *out = w->out;
     bool nc = load && b->space == GPU_GLOBAL && !b->written && buffer < w->t->nargs;
-    text_printf(out, "\t%s.%s%s%s.%s ", load ? "ld" : "st", space_name(w, buffer), nc ? ".nc" : "",
+    const char *cache = nc ? ".nc" : !load && streams(b) ? ".cs" : "";
+    text_printf(out, "\t%s.%s%s%s.%s ", load ? "ld" : "st", space_name(w, buffer), cache,
                 n == 4   ? ".v4"
                 : n == 2 ? ".v2"
                          : "",
@@ -650,7 +656,8 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     line(w, "ld.%s%s%s.%s %s%s%s, [%%%c%d+%lld];", space_name(w, from->tensor), nc ? ".nc" : "", v,
          type, many ? "{" : "", text_str(&list), many ? "}" : "", g.class == REG_64 ? 'd' : 'r',
          g.reg, (long long)disp[1]);
-    line(w, "st.%s%s.%s [%%%c%d+%lld], %s%s%s;", space_name(w, to->tensor), v, type,
+    const char *cache = streams(place_of(w, to->tensor)) ? ".cs" : "";
+    line(w, "st.%s%s%s.%s [%%%c%d+%lld], %s%s%s;", space_name(w, to->tensor), cache, v, type,
          s.class == REG_64 ? 'd' : 'r', s.reg, (long long)disp[0], many ? "{" : "", text_str(&list),
          many ? "}" : "");
 }

@@ -19,7 +19,8 @@ static GpuLab gpu;
 
 typedef struct Totals {
     int64_t programs, full, dead, declined, apart;
-    int64_t blocks, threads, shared, async, staged, parts, merged, interleaved, swizzled;
+    int64_t blocks, threads, shared, async, staged, parts, merged, interleaved, swizzled, warps,
+        lanes;
 } Totals;
 
 static void count(const Schedule *s, Totals *t) {
@@ -31,6 +32,8 @@ static void count(const Schedule *s, Totals *t) {
             t->blocks += kind >= KIND_GRID_X && kind <= KIND_GRID_Z;
             t->threads += kind >= KIND_THREAD_X && kind <= KIND_THREAD_Z;
             t->interleaved += x->loop[k].interleaved;
+            t->warps += kind == KIND_WARP;
+            t->lanes += kind == KIND_LANE;
         }
         for (int k = 0; k < x->ncopies; k++) {
             t->shared += x->copy[k].storage.home == HOME_SHARED;
@@ -52,7 +55,8 @@ static const char *fault(Lab *lab, const Program *p, const Schedule *s, uint64_t
     if (!program_interpret(&lab->arena, p, want.view, (InterpFlags){0}, &lab->diags)) return NULL;
     GpuResult r = gpulab_run(&gpu, lab, tree, &got, (InterpFlags){0});
     if (r == GPU_DECLINED) t->declined++;
-    if (r == GPU_DECLINED) return strstr(gpu.text, "threads") ? gpu.text : NULL;
+    bool known = strstr(gpu.text, "is not available") || strstr(gpu.text, "values in sequence");
+    if (r == GPU_DECLINED) return known ? NULL : gpu.text;
     return r == GPU_OK ? lab_difference(lab, p, &got, &want) : gpu.text;
 }
 
@@ -109,13 +113,15 @@ static void candidates_of(PairProgram *make, int64_t rounds) {
     gpulab_close(&gpu);
     printf(
         "%lld programs, %lld candidates, %lld dead ends, %lld declined; blocks %lld threads %lld "
-        "shared %lld async %lld staged %lld swizzled %lld parts %lld interleaved %lld\n",
+        "shared %lld async %lld staged %lld swizzled %lld warps %lld lanes %lld parts %lld "
+        "interleaved %lld\n",
         (long long)t.programs, (long long)t.full, (long long)t.dead, (long long)t.declined,
         (long long)t.blocks, (long long)t.threads, (long long)t.shared, (long long)t.async,
-        (long long)t.staged, (long long)t.swizzled, (long long)t.parts, (long long)t.interleaved);
+        (long long)t.staged, (long long)t.swizzled, (long long)t.warps, (long long)t.lanes,
+        (long long)t.parts, (long long)t.interleaved);
     CHECK(t.dead * 3 < t.full || !ok);
     CHECK(t.declined * 20 <= t.full || !ok); // functions that GPUs do not have
-    CHECK(n < 50 || (t.blocks && t.threads && t.shared && t.swizzled && t.parts) || !ok);
+    CHECK(n < 50 || (t.blocks && t.threads && t.shared && t.swizzled && t.parts && t.lanes) || !ok);
     CHECK(n < 1000 || (t.async && t.staged) || !ok); // about one candidate in fifty
 }
 
@@ -165,6 +171,66 @@ TEST(candidates_are_what_lowering_takes) {
         lab_end(&lab);
     }
     gpulab_close(&gpu);
+}
+
+// Most decisions of a chosen Schedule, others at random: its lanes, stages, swizzles and copies
+// with loops of their own in other combinations.
+static bool try_neighbour(Lab *lab, const Program *p, uint64_t seed, Totals *t) {
+    const Schedule *chosen = choose_gpu(&lab->arena, p, NULL);
+    CpuSpace *cs = gpu_space(&lab->arena, p, chosen, &lab->diags);
+    SpaceWork *w = space_work(&lab->arena, cs->space);
+    Cand *c = space_cand(&lab->arena, cs->space);
+    uint64_t state = seed;
+    int n;
+    Decision *d = cpu_read(&lab->arena, cs, chosen, &lab->diags, &n);
+    if (!CHECK(d)) return false;
+    space_copy(cs->space, c, cs->space->root);
+    for (int i = 0; i < n; i++)
+        if (check_random(&state) % 8 && !space_apply(w, c, &d[i], 1)) return CHECK(false);
+    if (!space_complete(w, c, &state)) {
+        t->dead++;
+        return true;
+    }
+    t->full++;
+    const Schedule *s = cpu_schedule(&lab->arena, cs, c);
+    count(s, t);
+    const char *wrong = fault(lab, p, s, seed, t);
+    if (CHECK(!wrong)) return true;
+    printf("seed %llu: %s\n%s\n%s\n", (unsigned long long)seed, wrong, lab_text(lab, p),
+           shrink_schedule_text(lab, s));
+    return false;
+}
+
+TEST(neighbours_of_chosen_schedules) {
+    static const char *const texts[] = {
+        "program mm(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
+        "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n]\n}\n",
+        "program dots(M, N, K) { input A: f16[M, K] input B: f16[N, K] output C: f32[M, N]\n"
+        "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! f32(A[m, k])*f32(B[n, k])\n}\n",
+        "program layer(M, N, K) { input A: f32[M, K] input B: f32[N, K] input b: f32[N] output "
+        "O: f32[M, N] temp C: f32[M, N]\n"
+        "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k]\n"
+        "    O: for m in 0:M, n in 0:N  O[m, n] = max(C[m, n] + b[n], 0.0)\n}\n",
+        "program turn(M, N, K) { input A: i8[M, N] output C: i8[N, M]\n"
+        "    C: for n in 0:N, m in 0:M  C[n, m] = A[m, n]\n}\n",
+    };
+    static const int64_t sizes[][3] = {{32, 64, 32}, {33, 47, 40}, {64, 32, 20}};
+    Totals t = {0};
+    bool ok = CHECK(gpulab_open(&gpu));
+    int64_t n = check_long_rounds(60);
+    for (int64_t i = 0; i < n && ok; i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, texts[seed % 4], sizes[seed / 4 % 3]);
+        ok = CHECK(p) && try_neighbour(&lab, p, seed, &t);
+        lab_end(&lab);
+    }
+    gpulab_close(&gpu);
+    printf("%lld candidates, %lld dead ends; async %lld staged %lld swizzled %lld lanes %lld\n",
+           (long long)t.full, (long long)t.dead, (long long)t.async, (long long)t.staged,
+           (long long)t.swizzled, (long long)t.lanes);
+    CHECK(n < 60 || (t.async && t.staged && t.swizzled && t.lanes && t.dead * 3 < t.full));
 }
 
 static const char *tree_text(Lab *lab, const Program *p, const Schedule *s) {
@@ -297,8 +363,7 @@ TEST(occupancy) {
     CHECK_INT_EQ(gpu_resident_blocks(&gpu_machine_h200, 32, 0, 0), 32);
 }
 
-// What is chosen without search is in the space: it reads as decisions, and back. (Lanes and warps
-// of large products are not among the decisions.)
+// What is chosen without search is in the space: it reads as decisions, and back.
 static const char *reread(Lab *lab, const Program *p, const Schedule *s) {
     DiagList diags = {.arena = &lab->arena};
     CpuSpace *cs = gpu_space(&lab->arena, p, s, &diags);
@@ -323,6 +388,14 @@ TEST(chosen_schedules_are_candidates) {
          "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k]\n}\n",
          "transposed",
          {128, 128, 600}},
+        {"program mm(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
+         "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n]\n}\n",
+         "lanes, and a copy with loops of its own",
+         {1024, 1024, 1024}},
+        {"program mm(M, N, K) { input A: f16[M, K] input B: f16[N, K] output C: f32[M, N]\n"
+         "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! f32(A[m, k])*f32(B[n, k])\n}\n",
+         "lanes that lie apart",
+         {128, 128, 128}},
         {"program rows(M, N, K) { input A: f32[M, N] output S: f32[M] output C: f32[M, N]\n"
          "    S: for m in 0:M, n in 0:N  S[m] max=! A[m, n]\n"
          "    C: for m in 0:M, n in 0:N  C[m, n] = A[m, n] - S[m]\n}\n",
