@@ -32,7 +32,7 @@ enum { STENCIL_MAX_INDICES = 8, STENCIL_MAX_TENSORS = 4, PASS_MAX_PARAMS = 32, H
 typedef struct MemoryUnit {
     Name name;
     int64_t in; // number of the memory unit that fills it; -1: it is the outermost
-    int64_t size, line, banks, align;
+    int64_t size, line, banks, ways, align;
     double bandwidth;
 } MemoryUnit;
 

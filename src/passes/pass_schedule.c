@@ -388,7 +388,6 @@ static const char *prepare(TilePlanner *p) {
     const Block *b = p->b;
     if (b->nindex > MAX_INDICES) return "it has more than 12 indices";
     if (b->kind != KIND_ANY) return "its order is decided";
-    if (b->nconstraints) return "it has conditions: separate its boundary first";
     if (!p->v->exact) return "an access is not affine";
     if (p->v->n > MAX_VIEWS) return "it uses more than 8 tensors";
     for (int i = 0; i < b->nindex; i++) {

@@ -9,6 +9,9 @@
 //
 //     Π ceil(range/size)·size + startup · Π ceil(range/size)         over all indices of the block
 //
+// With fits=UNIT, the cost also counts the inputs that do not fit the unit: they are loaded from
+// the surrounding unit for every tile.
+//
 // An index of the block without a matching index has size 1, or its whole range if it is reduced
 // over and whole=yes. The match with the least cost divided by the rate of its stencil wins. Among
 // equals, the match whose tile spans the fewest bytes wins, then the first in the order of the
@@ -17,6 +20,7 @@
 // A statement that copies is tiled in the same way: a stencil without reduced indices can
 // transpose.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -40,6 +44,7 @@ typedef struct Matcher {
     const TileViews *v;
     const TileView *out, *in[STENCIL_MAX_TENSORS];
     int nin;
+    const MemoryUnit *unit; // `fits`; NULL: none
     Match now, best;
     bool found;
     int tried;
@@ -92,14 +97,49 @@ static double span_of_match(const Matcher *m) {
     return span;
 }
 
+// The number of different sets of a cache that a box of elements maps to. Elements whose distance
+// is a multiple of the bytes of one way share a set.
+static double sets_of(const Matcher *m, const Buffer *b, const int64_t *size, int64_t sets) {
+    int64_t line = m->unit->line, way = sets * line, run = 0;
+    double reached = 1;
+    for (int d = 0; d < b->rank; d++) {
+        int64_t step = llabs(b->stride[d]) * type_info[b->type].bytes;
+        if (size[d] > 1 && step < line) run += (size[d] - 1) * step;
+        if (size[d] > 1 && step >= line)
+            reached *= (double)min_i64(size[d], way / gcd_i64(step, way));
+    }
+    return fmin(reached * ceil((double)(run + 1) / (double)line), (double)sets);
+}
+
+// The cycles that loading the inputs of a tile takes which do not stay in the unit.
+static double reload_cycles(const Matcher *m, const int64_t *tile) {
+    const MemoryUnit *u = m->unit;
+    double from = u && u->in >= 0 ? m->r->h->memory.at[u->in].bandwidth : 0, bytes = 0;
+    int64_t size[TREE_MAX_RANK];
+    if (!u || !u->size || from <= 0) return 0;
+    for (int i = 0; i < m->nin; i++) {
+        const Buffer *b = &m->t->buffers.at[m->in[i]->buffer];
+        double lines = tile_lines(m->v, m->in[i], tile, u->line, true);
+        double room = (double)u->size * (double)u->banks / (double)u->line;
+        int64_t sets = u->ways ? max_i64((int64_t)(room / (double)u->ways), 1) : 0;
+        tile_box(m->v, m->in[i], tile, size);
+        if (sets) room = sets_of(m, b, size, sets) * (double)u->ways;
+        if (lines > room) bytes += lines * (double)u->line;
+    }
+    return bytes / from;
+}
+
 static double cost_of_match(const Matcher *m) {
+    int64_t tile[MAX_BLOCK];
     double work = 1, starts = 1;
     for (int i = 0; i < m->b->nindex; i++) {
         int64_t extent = m->b->index[i].extent, size = size_of(m, &m->now, i);
         work *= (double)(ceil_div(extent, size) * size);
         starts *= (double)ceil_div(extent, size);
+        tile[i] = min_i64(size, max_i64(extent, 1));
     }
-    return work + (double)m->now.stencil->startup * starts;
+    double start = (double)m->now.stencil->startup;
+    return work + (start + m->now.stencil->rate * reload_cycles(m, tile)) * starts;
 }
 
 // Matches the stencil's indices from number `k` on.
@@ -259,6 +299,7 @@ const Tree *pass_stencil(PassRun *r, const Tree *t) {
         Matcher m = {.r = r, .t = t, .b = b, .use = pass_text(r, "use")};
         m.strict = pass_int(r, "strict") != 0;
         m.whole = pass_int(r, "whole") != 0;
+        if (pass_int(r, "fits") >= 0) m.unit = &r->h->memory.at[pass_int(r, "fits")];
         const char *why = matched(&m);
         if (why)
             pass_left(r, b, "%s", why);

@@ -239,6 +239,33 @@ TEST(fuse_localize_scalarize) {
     tr_end(&r);
 }
 
+// 64 rows of 1 KiB map to few sets of a cache: the tile that is started less often wins.
+TEST(stencils_count_lines_that_collide) {
+    static const char two_tiles[] = "memory FAR bandwidth=1\n"
+                                    "memory NEAR in=FAR size=8KiB line=64 ways=8\n"
+                                    "stencil small startup=1\n"
+                                    "  index m size=8 out=any in=any,0\n"
+                                    "  index n size=16 out=1 in=0,1\n"
+                                    "  index k size=any out=0 in=any,any\n"
+                                    "stencil large startup=4096\n"
+                                    "  index m size=64 out=any in=any,0\n"
+                                    "  index n size=16 out=1 in=0,1\n"
+                                    "  index k size=any out=0 in=any,any\n"
+                                    "pass flatten\npass stencil reqs=#contraction%s\n";
+    for (int i = 0; i < 4; i++) {
+        TreeRun r;
+        char program[256];
+        snprintf(program, sizeof program,
+                 "program f { input A: f32[64, 64] input B: f32[64, %d] output C: f32[64, 16]\n"
+                 "C: for m in 0:64, n in 0:16, k in 0:64  C[m, n] +=! A[m, k]*B[k, n] }",
+                 i % 2 ? 256 : 272);
+        tr_begin(&r, program);
+        const char *lines = arena_printf(&r.arena, two_tiles, i < 2 ? " fits=NEAR" : "");
+        CHECK(strstr(said(&r, lines), i == 1 ? "C: large as" : "C: small as"));
+        tr_end(&r);
+    }
+}
+
 // Blocks with an excluded tag stay, and so do the pairs inside of them.
 TEST(fusion_excludes_tags) {
     TreeRun r;
