@@ -37,6 +37,12 @@ void sim_report(Text *out, const Simulation *s) {
                     percent((double)r->busy, (double)s->cycles), r->tasks,
                     r->tasks == 1 ? "" : "s");
     }
+    if (2 * s->outside > s->cycles)
+        text_printf(out,
+                    "  note     blocks without a place, which work on %s directly, take %.1f %% of "
+                    "the cycles: `passes --explain` says why they stayed\n",
+                    h->memory.at[outer_memory(h)].name,
+                    percent((double)s->outside, (double)s->cycles));
 }
 
 // --- JSON ----------------------------------------------------------------------------------------

@@ -158,6 +158,14 @@ static void add_totals(Clock *k) {
     for (int m = 0; m < h->memory.n; m++) k->out->memory[m].accessed += memory_bytes(k, m);
 }
 
+// Does a task without a place access the outermost memory, which no compute unit works on?
+static bool works_outside(const Clock *k) {
+    const Hardware *h = k->out->h;
+    int kind = first_kind(h), outer = outer_memory(h);
+    bool placed = k->where.engine >= 0 || k->where.compute >= 0;
+    return !placed && memory_bytes(k, outer) && kind >= 0 && unit_memory(h, kind) != outer;
+}
+
 static void run_task(Clock *k, const Node *node) {
     const NodeInfo *info = node_info(k->c, node);
     bool engine = k->where.engine >= 0;
@@ -185,6 +193,7 @@ static void run_task(Clock *k, const Node *node) {
         s->used = later(k, s->used, now);
     }
     for (int i = 0; i < info->nwrite; i++) k->copies[info->write[i]].now->ready = now;
+    if (works_outside(k)) k->out->outside += cycles;
     k->out->row.at[row].busy += cycles;
     k->out->row.at[row].tasks++;
     k->out->moved += task.bytes;

@@ -54,6 +54,7 @@ typedef struct Simulation {
     int64_t starts;   // of stencils
     int64_t products; // leaf executions in stencils
     int64_t ops;      // scalar operations
+    int64_t outside;  // cycles of blocks without a place that work on the outermost memory
     // The least that any Tree for this program could need, in cycles: the products at the full rate
     // of all stencil units, every element of arguments moved once.
     double least_compute, least_move;

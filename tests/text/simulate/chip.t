@@ -39,3 +39,4 @@ prune        done
 deps         done
 $ loopwright simulate @/examples/tc/resnet50.tc --def conv --size C=128,H=30,W=30,K=128,R=3,S=3 --machine @/examples/machines/untiled.lwm | grep cycles
   cycles   4089344; at least 112896, bound by compute: 2.8 % of what the machine allows
+  note     blocks without a place, which work on DRAM directly, take 100.0 % of the cycles: `passes --explain` says why they stayed
