@@ -130,7 +130,6 @@ static bool read_dlpack(State *st, const lw_function *f, int i, PyObject *given,
     if (device.device_type != kDLCPU && device.device_type != kDLCUDAHost)
         return fault(st, f, i, "argument '%s' is neither in host memory nor on a CUDA device",
                      NULL);
-    if (kind == KIND_TORCH) a->kind = kind;
     return array_unpack(PyObject_CallMethod(given, "__dlpack__", NULL), p->ndim, a);
 }
 
@@ -160,7 +159,7 @@ static bool read_torch(State *st, const lw_function *f, int i, PyObject *given, 
                      "the memory of argument '%s' holds its values negated; "
                      "give its .resolve_neg()",
                      NULL);
-    return read_dlpack(st, f, i, given, KIND_TORCH, place, a);
+    return place_read_torch(st, f, i, given, place, a);
 }
 
 // --- Numbers -------------------------------------------------------------------------------------
@@ -279,7 +278,7 @@ bool array_read(State *st, const lw_function *f, int i, PyObject *given, bool wr
     bool number = !write && lw_function_tensor(f, (size_t)i)->ndim == 0;
     if (number && (PyFloat_Check(given) || PyLong_Check(given)))
         return read_number(st, f, i, given, a);
-    int torch = instance_of(given, "torch", "Tensor");
+    int torch = torch_has(st, given);
     if (torch) return torch > 0 && read_torch(st, f, i, given, place, a);
     int cupy = instance_of(given, "cupy", "ndarray");
     if (cupy) return cupy > 0 && read_dlpack(st, f, i, given, KIND_CUPY, place, a);
@@ -305,8 +304,9 @@ PyObject *array_new(State *st, const DLTensor *like, Kind kind, bool zero, Array
     a->t.strides = NULL;
     if (kind == KIND_TORCH) {
         PyObject *made = torch_new(like, NULL, zero);
-        if (made && array_unpack(PyObject_CallMethod(made, "__dlpack__", NULL), like->ndim, a))
-            return made;
+        PyObject *capsule =
+            made ? PyObject_CallFunctionObjArgs(st->torch.to_dlpack, made, NULL) : NULL;
+        if (array_unpack(capsule, like->ndim, a)) return made;
         Py_XDECREF(made);
         return NULL;
     }

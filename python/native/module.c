@@ -157,6 +157,7 @@ static void free_state(void *module) {
     if (!st) return;
     lw_context_free(st->ctx);
     numpy_close(&st->numpy);
+    torch_close(&st->torch);
     Py_CLEAR(st->error);
     Py_CLEAR(st->diagnostic);
     Py_CLEAR(st->warning);

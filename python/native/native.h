@@ -47,12 +47,19 @@ typedef struct NumPy {
     PyObject *bfloat16; // numpy.dtype(ml_dtypes.bfloat16), or NULL
 } NumPy;
 
+// What is used of torch, once somebody has imported it; its methods in Python would take longer.
+typedef struct Torch {
+    PyObject *tensor, *to_dlpack; // torch.Tensor; a tensor as a capsule, on whatever stream
+    PyObject *raw_stream;         // the address of a device's current stream; NULL: not there
+} Torch;
+
 typedef struct State {
     lw_context *ctx;
     PyObject *error, *diagnostic, *warning, *tune_result, *rebuild,
         *show_tree; // of loopwright._types
     PyTypeObject *function_type, *kernel_type, *loop_tree_type, *tree_type;
     NumPy numpy;
+    Torch torch;
 } State;
 
 // --- Errors, module.c ----------------------------------------------------------------------------
@@ -137,8 +144,13 @@ bool array_strides(Array *a, const int64_t *strides, int64_t unit, int rank);
 // --- GPUs, place.c -------------------------------------------------------------------------------
 PyObject *loaded_module(const char *name); // NULL without an exception: nobody imported it
 int instance_of(PyObject *given, const char *module, const char *type); // -1: exception
+int torch_has(State *st, PyObject *given); // is it a tensor of torch? -1: exception
+void torch_close(Torch *torch);
 // What __dlpack_device__ says; managed memory is that of its GPU. False with an exception.
 bool place_of(PyObject *given, DLDevice *device);
+// A tensor of torch, wherever it is.
+bool place_read_torch(State *st, const lw_function *f, int i, PyObject *given, Place *place,
+                      Array *a);
 // An array of a GPU by DLPack, for use on the stream of the call.
 bool place_read(State *st, const lw_function *f, int i, PyObject *given, DLDevice device, Kind kind,
                 Place *place, Array *a);

@@ -44,6 +44,44 @@ static PyObject *attribute(PyObject *object, const char *a, const char *b) {
     return second;
 }
 
+static bool torch_open(Torch *t) { // false: nobody imported it, or it is being imported
+    PyObject *torch = loaded_module("torch");
+    PyObject *utils = torch ? PyImport_ImportModule("torch.utils.dlpack") : NULL;
+    if (utils) {
+        Py_INCREF(torch);
+        t->raw_stream = attribute(torch, "_C", "_cuda_getCurrentRawStream");
+        PyErr_Clear();
+        t->to_dlpack = attribute(utils, "to_dlpack", NULL);
+        t->tensor = PyObject_GetAttrString(torch, "Tensor");
+    }
+    Py_XDECREF(torch);
+    if (t->to_dlpack && t->tensor) return true;
+    PyErr_Clear();
+    torch_close(t);
+    return false;
+}
+
+void torch_close(Torch *t) {
+    Py_CLEAR(t->tensor);
+    Py_CLEAR(t->to_dlpack);
+    Py_CLEAR(t->raw_stream);
+}
+
+int torch_has(State *st, PyObject *given) {
+    if (!st->torch.tensor && !torch_open(&st->torch)) return 0;
+    return PyObject_IsInstance(given, st->torch.tensor);
+}
+
+// A tuple of at most `most` integers; their number, or -1 with an exception.
+static int take_integers(PyObject *tuple, int64_t *into, int most) {
+    Py_ssize_t n = tuple && PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
+    if (n < 0 || n > most)
+        return PyErr_SetString(PyExc_TypeError, "an array on a GPU has no usable shape or strides"),
+               -1;
+    for (Py_ssize_t d = 0; d < n; d++) into[d] = PyLong_AsLongLong(PyTuple_GetItem(tuple, d));
+    return PyErr_Occurred() ? -1 : (int)n;
+}
+
 // --- Streams -------------------------------------------------------------------------------------
 
 static intptr_t take_address(PyObject *number) { // takes it; -1 with an exception
@@ -53,8 +91,10 @@ static intptr_t take_address(PyObject *number) { // takes it; -1 with an excepti
 }
 
 // The stream that a library uses now; -1 with an exception.
-static intptr_t current_stream(Kind kind, int device) {
+static intptr_t current_stream(const State *st, Kind kind, int device) {
     if (kind == KIND_OTHER) return LEGACY_STREAM;
+    if (kind == KIND_TORCH && st->torch.raw_stream)
+        return take_address(PyObject_CallFunction(st->torch.raw_stream, "i", device));
     PyObject *cuda = attribute(loaded_module(kind == KIND_TORCH ? "torch" : "cupy"), "cuda", NULL);
     if (!cuda) return -1;
     PyObject *stream = kind == KIND_TORCH ? PyObject_CallMethod(cuda, "current_stream", "i", device)
@@ -68,7 +108,7 @@ static bool place_array(State *st, const lw_function *f, int i, DLDevice device,
                         intptr_t stream, Place *p) {
     const char *name = lw_function_tensor(f, (size_t)i)->name;
     if (!p->first) {
-        if (!stream) stream = current_stream(kind, device.device_id);
+        if (!stream) stream = current_stream(st, kind, device.device_id);
         *p = (Place){name, device, stream, kind, kind == KIND_OTHER};
         return !PyErr_Occurred();
     }
@@ -88,6 +128,11 @@ static bool place_array(State *st, const lw_function *f, int i, DLDevice device,
 
 // --- DLPack --------------------------------------------------------------------------------------
 
+static DLDevice without_managed(DLDevice d) {
+    if ((int)d.device_type == MANAGED_MEMORY) d.device_type = kDLCUDA;
+    return d;
+}
+
 bool place_of(PyObject *given, DLDevice *device) {
     PyObject *pair = PyObject_CallMethod(given, "__dlpack_device__", NULL);
     PyObject *tuple = pair ? PySequence_Tuple(pair) : NULL;
@@ -95,8 +140,7 @@ bool place_of(PyObject *given, DLDevice *device) {
     bool ok = tuple && PyArg_ParseTuple(tuple, "ii", &type, &id);
     Py_XDECREF(tuple);
     Py_XDECREF(pair);
-    if (type == MANAGED_MEMORY) type = kDLCUDA;
-    *device = (DLDevice){(DLDeviceType)type, id};
+    *device = without_managed((DLDevice){(DLDeviceType)type, id});
     return ok;
 }
 
@@ -112,19 +156,43 @@ static PyObject *export(PyObject *given, intptr_t stream) {
     return capsule;
 }
 
-static bool import(PyObject *given, DLDevice device, Kind kind, intptr_t stream, int rank,
-                   Array *a) {
-    if (!array_unpack(export(given, stream), rank, a)) return false;
-    a->t.device = device;
-    a->kind = kind;
-    return true;
+// A tensor of torch is used on torch's stream, or on one that torch's is ordered before.
+bool place_read_torch(State *st, const lw_function *f, int i, PyObject *given, Place *place,
+                      Array *a) {
+    const lw_tensor *p = lw_function_tensor(f, (size_t)i);
+    PyObject *capsule = PyObject_CallFunctionObjArgs(st->torch.to_dlpack, given, NULL);
+    if (!array_unpack(capsule, p->ndim, a)) return false;
+    a->kind = KIND_TORCH;
+    a->t.device = without_managed(a->t.device);
+    DLDeviceType type = a->t.device.device_type;
+    if (type == kDLCPU || type == kDLCUDAHost) return true;
+    if (type != kDLCUDA)
+        return array_fault(st, f, p->name,
+                           "argument '%s' is neither in host memory nor on a CUDA device", p->name);
+    if (!place_array(st, f, i, a->t.device, KIND_TORCH, 0, place)) return false;
+    PyObject *ordered = place->kind == KIND_TORCH ? NULL : export(given, place->stream);
+    Py_XDECREF(ordered);
+    return !PyErr_Occurred();
+}
+
+// CuPy's capsules have negative strides as large positive ones, its arrays have them in bytes.
+static bool mend_strides(PyObject *given, int rank, Array *a) {
+    PyObject *strides = PyObject_GetAttrString(given, "strides");
+    int64_t bytes[MOST_DIMENSIONS];
+    int n = strides ? take_integers(strides, bytes, MOST_DIMENSIONS) : -1;
+    Py_XDECREF(strides);
+    return n == a->t.ndim && array_strides(a, bytes, a->t.dtype.bits / 8, rank);
 }
 
 bool place_read(State *st, const lw_function *f, int i, PyObject *given, DLDevice device, Kind kind,
                 Place *place, Array *a) {
     int rank = lw_function_tensor(f, (size_t)i)->ndim;
-    return place_array(st, f, i, device, kind, 0, place) &&
-           import(given, device, kind, place->stream, rank, a);
+    if (!place_array(st, f, i, device, kind, 0, place) ||
+        !array_unpack(export(given, place->stream), rank, a))
+        return false;
+    a->t.device = device;
+    a->kind = kind;
+    return a->dense || kind != KIND_CUPY || mend_strides(given, rank, a);
 }
 
 // --- __cuda_array_interface__ --------------------------------------------------------------------
@@ -143,15 +211,6 @@ static bool take_type(PyObject *text, DLDataType *type) {
     if (ok) *type = (DLDataType){code, (uint8_t)(8 * size), 1};
     Py_XDECREF(bytes);
     return ok;
-}
-
-// A tuple of at most `most` integers; their number, or -1 with an exception.
-static int take_integers(PyObject *tuple, int64_t *into, int most) {
-    Py_ssize_t n = tuple && PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
-    if (n < 0 || n > most)
-        return PyErr_SetString(PyExc_TypeError, "__cuda_array_interface__ has no usable shape"), -1;
-    for (Py_ssize_t d = 0; d < n; d++) into[d] = PyLong_AsLongLong(PyTuple_GetItem(tuple, d));
-    return PyErr_Occurred() ? -1 : (int)n;
 }
 
 // Its shape, into a bytes object that a->hold becomes, and its strides.
@@ -294,7 +353,14 @@ PyObject *place_new(State *st, const lw_function *f, int i, const DLTensor *like
     snprintf(on, sizeof on, "cuda:%d", place->device.device_id);
     PyObject *made = place->kind == KIND_TORCH ? torch_new(like, on, zero)
                                                : cupy_new(like, place->device.device_id, zero);
-    if (made && import(made, place->device, place->kind, place->stream, like->ndim, a)) return made;
+    PyObject *capsule = !made ? NULL
+                        : place->kind == KIND_TORCH
+                            ? PyObject_CallFunctionObjArgs(st->torch.to_dlpack, made, NULL)
+                            : export(made, place->stream);
+    if (array_unpack(capsule, like->ndim, a)) {
+        a->t.device = place->device;
+        return made;
+    }
     Py_XDECREF(made);
     return NULL;
 }

@@ -166,7 +166,9 @@ def cupy(monkeypatch):
     module.made, module.devices = [], []
 
     class ndarray(OnGPU):
-        pass
+        @property
+        def strides(self):
+            return self.of.strides
 
     class Device:
         def __init__(self, number):
@@ -208,6 +210,8 @@ def test_the_stream_of_the_caller(T, cupy):
         T.mm(a, b, out=cupy.ndarray(np.zeros((3, 2), "f4")))
     with pytest.raises(lw.Error, match=NO_GPU):
         T.mm(cupy.ndarray(matrices()[0], (13, 0)), b)  # managed memory
+    with pytest.raises(lw.Error, match=NO_GPU):
+        T.mm(cupy.ndarray(matrices()[0][:, ::-1]), b)
 
 
 def test_einsum_and_lazy_tensors_of_a_gpu(cupy):
