@@ -510,10 +510,10 @@ static bool add_sizes(GraphBuild *b) {
             return false; // one size often determines others
         }
     }
-    for (int i = 0; i < g->requires.n; i++) {
-        Require r = g->requires.at[i];
+    for (int i = 0; i < g->preconditions.n; i++) {
+        Require r = g->preconditions.at[i];
         r.what = affine_substitute(b->x, r.what, NULL, b->param);
-        vec_push(b->p->arena, &b->p->requires, r);
+        vec_push(b->p->arena, &b->p->preconditions, r);
     }
     return true;
 }

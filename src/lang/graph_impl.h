@@ -72,8 +72,8 @@ struct Graph {
     Exprs *exprs;
     VEC(Dimension) dims;
     VEC(GraphNode) nodes;
-    Relations relations;   // of sizes, not bound to a node
-    VEC(Require) requires; // of the solved sizes, in the graph's pool
+    Relations relations;        // of sizes, not bound to a node
+    VEC(Require) preconditions; // of the solved sizes, in the graph's pool
     bool failed, solved;
     const Source *source; // where the call in progress comes from, when it comes from a text
     Range range;

@@ -138,7 +138,8 @@ static const char *show(GraphSizes *s, const Affine *a) {
 static void add_require(GraphSizes *s, const Affine *what, const Relation *from, const char *why) {
     if (index_sign(what) > 0 || affine_is(what, 0)) return;
     Range range = from && from->source == s->g->source ? from->range : (Range){0};
-    vec_push(s->g->arena, &s->g->requires, ((Require){.what = what, .why = why, .range = range}));
+    vec_push(s->g->arena, &s->g->preconditions,
+             ((Require){.what = what, .why = why, .range = range}));
 }
 
 static void require_zero(GraphSizes *s, const Affine *e, const Relation *from, const char *why) {
@@ -286,7 +287,7 @@ bool graph_solve(Graph *g) {
                     .x = g->exprs,
                     .known = arena_new_n(g->arena, const Affine *, g->dims.n),
                     .by = arena_new_n(g->arena, const Relation *, g->dims.n)};
-    g->requires.n = 0;
+    g->preconditions.n = 0;
     for (int d = 0; d < g->dims.n; d++) {
         const Dimension *dim = &g->dims.at[d];
         if (dim->fixed >= 0) s.known[d] = affine_const(s.x, dim->fixed);

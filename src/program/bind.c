@@ -242,7 +242,7 @@ Program *program_bind(Arena *arena, const Program *p, const int64_t *values, Dia
     b.subst = (Subst){.params = params, .import = true};
     for (int i = 0; i < p->params.n; i++) check_param(&b, &p->params.at[i], values[i]);
     bool sane = b.ok && !has_empty_input(&b);
-    for (int i = 0; i < p->requires.n && sane; i++) check_require(&b, &p->requires.at[i]);
+    for (int i = 0; i < p->preconditions.n && sane; i++) check_require(&b, &p->preconditions.at[i]);
     for (int i = 0; i < p->tensors.n && b.ok; i++) bind_tensor(&b, &p->tensors.at[i]);
     for (int i = 0; i < p->stmts.n && b.ok; i++) bind_stmt(&b, &p->stmts.at[i]);
     if (b.ok) b.ok = program_check(arena, q, diags);

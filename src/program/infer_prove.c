@@ -168,10 +168,10 @@ static bool prove_with_any(Prover *pr, const LinearForm *l, Term term, int depth
     if (!pr->w) return false;
     for (int f = 0; f < in->assumed.n; f++)
         if (prove_with(pr, l, term, in->assumed.at[f], depth)) return true;
-    int n = in->p->requires.n;
+    int n = in->p->preconditions.n;
     for (int f = n > RECENT_REQUIRES ? n - RECENT_REQUIRES : 0; f < n; f++)
-        if (!in->p->requires.at[f].warn &&
-            prove_with(pr, l, term, in->p->requires.at[f].what, depth))
+        if (!in->p->preconditions.at[f].warn &&
+            prove_with(pr, l, term, in->p->preconditions.at[f].what, depth))
             return true;
     return false;
 }
@@ -303,8 +303,9 @@ Infer *infer_facts(Program *p) {
     Infer *in = arena_new(p->arena, Infer);
     *in = (Infer){.p = p, .x = p->exprs, .arena = p->arena};
     infer_init_facts(in);
-    for (int i = 0; i < p->requires.n; i++)
-        if (!p->requires.at[i].warn) vec_push(p->arena, &in->known, p->requires.at[i].what);
+    for (int i = 0; i < p->preconditions.n; i++)
+        if (!p->preconditions.at[i].warn)
+            vec_push(p->arena, &in->known, p->preconditions.at[i].what);
     return in;
 }
 

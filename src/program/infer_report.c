@@ -127,7 +127,7 @@ static void add_require(Infer *in, const InferWork *w, const Affine *what, const
     *slot = (void *)(uintptr_t)what;
     in->required.n++;
     const CallSite *call = w ? w->stmt->call : NULL;
-    vec_push(in->arena, &in->p->requires,
+    vec_push(in->arena, &in->p->preconditions,
              ((Require){.what = what, .why = why, .range = range, .call = call}));
 }
 
@@ -322,7 +322,7 @@ static void expect(Infer *in, const InferWork *w, int v, const Cons *c, const Wh
     Require r = {.what = what, .why = why, .range = range, .call = w->stmt->call};
     r.warn = true;
     r.about = 1 + (int)(w - in->work) * PROGRAM_MAX_ITERS + v;
-    vec_push(in->arena, &in->p->requires, r);
+    vec_push(in->arena, &in->p->preconditions, r);
 }
 
 static void expect_whole(Infer *in, const InferWork *w, int v, const Whole *whole) {
@@ -439,10 +439,10 @@ static void check_side(Infer *in, const InferWork *w, Cons *c, bool upper) {
                                          : "subscript '%s' of '%s' is at least %s%s",
                                    show_sub(in, c), tensor_name(in, c->access->tensor),
                                    show(in, w, upper ? c->hi : c->lo), blame_declared(in, w, c));
-    int first = in->p->requires.n;
+    int first = in->p->preconditions.n;
     add_require(in, w, what, why, cons_range(c), PIECES);
-    for (int i = first; i < in->p->requires.n; i++)
-    in->p->requires.at[i].stmt = 1 + (int)(w - in->work);
+    for (int i = first; i < in->p->preconditions.n; i++)
+        in->p->preconditions.at[i].stmt = 1 + (int)(w - in->work);
 }
 
 void infer_check_accesses(Infer *in, InferWork *w) {

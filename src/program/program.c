@@ -65,9 +65,10 @@ Program *program_fork(Arena *arena, const Program *p) {
     own->params.at = arena_copy(arena, p->params.at, (size_t)p->params.n * sizeof(Param));
     own->tensors.at = arena_copy(arena, p->tensors.at, (size_t)p->tensors.n * sizeof(Tensor));
     own->stmts.at = arena_copy(arena, p->stmts.at, (size_t)p->stmts.n * sizeof(Stmt));
-    own->requires.at = arena_copy(arena, p->requires.at, (size_t)p->requires.n * sizeof(Require));
+    own->preconditions.at =
+        arena_copy(arena, p->preconditions.at, (size_t)p->preconditions.n * sizeof(Require));
     own->params.cap = p->params.n, own->tensors.cap = p->tensors.n;
-    own->stmts.cap = p->stmts.n, own->requires.cap = p->requires.n;
+    own->stmts.cap = p->stmts.n, own->preconditions.cap = p->preconditions.n;
     for (int i = 0; i < p->stmts.n; i++) own->stmts.at[i].iter = fork_iters(own, &p->stmts.at[i]);
     return own;
 }

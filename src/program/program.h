@@ -147,7 +147,7 @@ typedef struct Program {
     VEC(Tensor)
     tensors; // arguments first: inputs in signature order, then outputs, then temporaries
     VEC(Stmt) stmts;
-    VEC(Require) requires;
+    VEC(Require) preconditions;
     int ninputs, noutputs; // tensors[0..ninputs) and tensors[ninputs..ninputs+noutputs); INOUT
                            // counts as output
     bool bound;

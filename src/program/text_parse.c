@@ -553,7 +553,7 @@ static void parse_require(Parser *ps, bool warn) {
         next(ps);
     }
     for (int i = 0; i < n && !ps->bad; i++)
-        vec_push(ps->arena, &ps->p->requires,
+        vec_push(ps->arena, &ps->p->preconditions,
                  ((Require){.what = what[i], .why = why, .range = range, .warn = warn}));
 }
 

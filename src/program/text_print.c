@@ -170,7 +170,7 @@ void program_print(Text *out, const Program *p) {
     Printer pr = {.out = out, .p = p, .names = {.params = params, .tensors = tensors}};
     print_head(&pr);
     for (int i = 0; i < p->tensors.n; i++) print_tensor(&pr, &p->tensors.at[i]);
-    for (int i = 0; i < p->requires.n; i++) print_require(&pr, &p->requires.at[i]);
+    for (int i = 0; i < p->preconditions.n; i++) print_require(&pr, &p->preconditions.at[i]);
     for (int i = 0; i < p->stmts.n; i++) print_stmt(&pr, &p->stmts.at[i]);
     close_blocks(&pr, 0);
     text_add(out, "}\n");

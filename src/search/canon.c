@@ -85,7 +85,7 @@ static Program renamed(Arena *arena, const Canon *c) {
     Canon *own = (Canon *)c; // looking up may grow its sets, and changes nothing else
     Program p = *c->program;
     p.name = "f";
-    p.requires.n = 0;
+    p.preconditions.n = 0;
     p.tensors.at = arena_copy(arena, p.tensors.at, (size_t)p.tensors.n * sizeof *p.tensors.at);
     p.stmts.at = arena_copy(arena, p.stmts.at, (size_t)p.stmts.n * sizeof *p.stmts.at);
     for (int t = 0; t < p.tensors.n; t++)

@@ -154,7 +154,7 @@ typedef struct TcChecker {
     VEC(InferStmt) infos; // parallel to p->stmts
     int last_serial;      // of the last emitted statement, with the numbers of its `for`s
     const int *last_step;
-    VEC(Require) requires;
+    VEC(Require) preconditions;
     VEC(InferExtent) standins; // placeholders for inferred extents: parameters p->params[nreal...]
     int nreal;
     bool full; // a limit was exceeded and reported

@@ -213,7 +213,7 @@ const Affine *tc_origin(TcChecker *ck, int tensor, int dim) {
 static void require(TcChecker *ck, const Affine *what, const char *why, Range range) {
     if (affine_is_const(what) && what->constant >= 0) return;
     Require r = {.what = what, .why = why, .range = range, .call = ck->frame->call};
-    vec_push(ck->arena, &ck->requires, r);
+    vec_push(ck->arena, &ck->preconditions, r);
 }
 
 void tc_require_equal(TcChecker *ck, const Affine *a, const Affine *b, Range range,
@@ -398,7 +398,7 @@ static void one_round(TcChecker *ck, TcFunc *f, int errors) {
     TcFrame *frame = arena_new(ck->arena, TcFrame);
     frame->func = f;
     ck->frame = frame;
-    ck->tens.n = ck->works.n = ck->requires.n = ck->standins.n = 0;
+    ck->tens.n = ck->works.n = ck->preconditions.n = ck->standins.n = 0;
     ck->used = (Set){0};
     ck->changed = false;
     signature(ck, frame, f);

@@ -196,8 +196,8 @@ static bool put_extents(TcChecker *ck) {
             t->size[d] = put_in(&x, t->size[d]);
             t->origin[d] = put_in(&x, t->origin[d]);
         }
-    for (int i = 0; i < p->requires.n; i++)
-    p->requires.at[i].what = put_in(&x, p->requires.at[i].what);
+    for (int i = 0; i < p->preconditions.n; i++)
+        p->preconditions.at[i].what = put_in(&x, p->preconditions.at[i].what);
     p->params.n = ck->nreal;
     return true;
 }
@@ -215,19 +215,20 @@ static bool settle_requires(TcChecker *ck) {
     Program *p = ck->p;
     int n = 0, warned = 0;
     bool ok = true;
-    for (int i = 0; i < p->requires.n; i++) {
-        Require r = p->requires.at[i];
+    for (int i = 0; i < p->preconditions.n; i++) {
+        Require r = p->preconditions.at[i];
         if (!affine_is_const(r.what) || r.what->constant >= 0 || r.warn) continue;
         diag_report(ck->diags, r.range, DIAG_TC_NEVER_HOLDS, r.why);
         ok = false;
     }
-    for (int i = 0; i < p->requires.n && ok; i++) {
-        Require r = p->requires.at[i];
+    for (int i = 0; i < p->preconditions.n && ok; i++) {
+        Require r = p->preconditions.at[i];
         if (!affine_is_const(r.what))
-        p->requires.at[n++] = r;
-        else if (r.what->constant < 0) warn_narrowed(ck, &r, &warned);
+            p->preconditions.at[n++] = r;
+        else if (r.what->constant < 0)
+            warn_narrowed(ck, &r, &warned);
     }
-    p->requires.n = n;
+    p->preconditions.n = n;
     return ok;
 }
 
@@ -269,7 +270,8 @@ bool tc_emit(TcChecker *ck) {
                      final_value(ck, w, ck->tens.at[w->write->tensor].type));
     }
     put_tensors(ck);
-    for (int i = 0; i < ck->requires.n; i++) vec_push(p->arena, &p->requires, ck->requires.at[i]);
+    for (int i = 0; i < ck->preconditions.n; i++)
+        vec_push(p->arena, &p->preconditions, ck->preconditions.at[i]);
     return true;
 }
 

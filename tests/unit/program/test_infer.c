@@ -248,10 +248,10 @@ static const char *outcome(Test *t) {
         }
         text_add(&out, "]");
     }
-    for (int i = 0; i < t->p->requires.n; i++) {
+    for (int i = 0; i < t->p->preconditions.n; i++) {
         text_add(&out, "; ");
-        print_affine(t, &out, t->p->requires.at[i].what);
-        text_add(&out, t->p->requires.at[i].warn ? " >= 0?" : " >= 0");
+        print_affine(t, &out, t->p->preconditions.at[i].what);
+        text_add(&out, t->p->preconditions.at[i].warn ? " >= 0?" : " >= 0");
     }
     return text_str(&out);
 }
@@ -832,8 +832,9 @@ static void compare(Test *t, Brute *b, bool inferred, bool solved, bool divides,
         tally->vacuous++;
         return;
     }
-    for (int i = 0; i < t->p->requires.n && inferred; i++)
-    holds &= t->p->requires.at[i].warn || value(b, t->p->requires.at[i].what, NULL) >= 0;
+    for (int i = 0; i < t->p->preconditions.n && inferred; i++)
+        holds &=
+            t->p->preconditions.at[i].warn || value(b, t->p->preconditions.at[i].what, NULL) >= 0;
     if (!solved && !b->bad) {
         CHECK(!holds);
         tally->unsolved++;

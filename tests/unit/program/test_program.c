@@ -187,7 +187,7 @@ TEST(strings_and_names_read_back) {
         Program *p = parse_apart(&lab, text_str(&t));
         if (!CHECK(p != NULL)) printf("%s\n", text_str(&t));
         if (p) {
-            CHECK_STR_EQ(p->requires.at[0].why, why);
+            CHECK_STR_EQ(p->preconditions.at[0].why, why);
             CHECK_STR_EQ(p->stmts.at[0].hint, hint);
             CHECK_STR_EQ(p->tensors.at[0].name, tensor);
             const char *once = lab_text(&lab, p);
