@@ -737,11 +737,9 @@ static void help_all(FILE *to) {
           "  loopwright check mv.tc                      what are the ranges and types?\n"
           "  loopwright run mv.tc --size M=4,K=3         compute it on random data\n"
           "\n"
-          "Files are told by their extension: .tc (tensor comprehensions), .teml (TeML), .lwp "
-          "(Program\n"
-          "text), .lwg (dataflow graph), .stripe (Stripe). Exit status: 0 success, 1 something is "
-          "wrong\n"
-          "with the input, 2 the command line is wrong.\n",
+          "The extension of a file selects its language: .tc (tensor comprehensions),\n"
+          ".teml (TeML), .lwp (Program text), .lwg (dataflow graph), .stripe (Stripe).\n"
+          "Exit status: 0 success, 1 an error in the input, 2 an error in the command line.\n",
           to);
 }
 

@@ -31,9 +31,9 @@ usage: loopwright COMMAND FILE [options]
   loopwright check mv.tc                      what are the ranges and types?
   loopwright run mv.tc --size M=4,K=3         compute it on random data
 
-Files are told by their extension: .tc (tensor comprehensions), .teml (TeML), .lwp (Program
-text), .lwg (dataflow graph), .stripe (Stripe). Exit status: 0 success, 1 something is wrong
-with the input, 2 the command line is wrong.
+The extension of a file selects its language: .tc (tensor comprehensions),
+.teml (TeML), .lwp (Program text), .lwg (dataflow graph), .stripe (Stripe).
+Exit status: 0 success, 1 an error in the input, 2 an error in the command line.
 $ loopwright run --help
 usage: loopwright run FILE [options]
 
