@@ -585,6 +585,18 @@ static const char *nth_type(const void *of, size_t i) {
     return tc_type_name_at((int)i);
 }
 
+static void fail_type(TcParser *ps, const TcToken *t) {
+    Diag *d = diag_report(ps->diags, t->range, DIAG_TC_UNKNOWN_TYPE, t->name);
+    const char *near = nearest(t->name, nth_type, NULL);
+    ps->failed = true;
+    if (strcmp(t->name, "inout") == 0)
+        instead(ps, d, "a tensor that is updated in place is a result alone: '-> (float(N) A)'");
+    else if (near)
+        diag_note(ps->diags, d, nowhere, DIAG_DID_YOU_MEAN, near);
+    else
+        diag_note(ps->diags, d, nowhere, DIAG_TC_UNKNOWN_TYPE_NOTE);
+}
+
 // type [dims] name, or (for results) just a name.
 static void parameter(TcParser *ps, TcParam *p, bool result) {
     *p = (TcParam){.range = ps->t.range};
@@ -607,15 +619,7 @@ static void parameter(TcParser *ps, TcParam *p, bool result) {
         return;
     }
     if (p->type == TYPE_NONE) {
-        if (!ps->failed) {
-            Diag *d = diag_report(ps->diags, t.range, DIAG_TC_UNKNOWN_TYPE, t.name);
-            const char *near = nearest(t.name, nth_type, NULL);
-            if (near)
-                diag_note(ps->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);
-            else
-                diag_note(ps->diags, d, (Range){0, 0}, DIAG_TC_UNKNOWN_TYPE_NOTE);
-        }
-        ps->failed = true;
+        if (!ps->failed) fail_type(ps, &t);
         return;
     }
     if (at(ps, '(')) dimensions(ps, p);
