@@ -449,11 +449,15 @@ void body_grid(KernelWriter *w) {
         branch(w, p, true, border);
         w->g->hi[w->g->hw + a] = full[a] - 1;
     }
+    int64_t before = w->shared;
     whole_body(w);
+    int64_t used = w->shared;
+    w->shared = before; // a block runs one of the two
     line(w, "bra $L%d;", end);
     label_put(w, border);
     for (int a = 0; a < 3; a++) w->g->hi[w->g->hw + a] = w->k->size[a] - 1;
     plans_clear(w);
     whole_body(w);
+    w->shared = max_i64(w->shared, used);
     label_put(w, end);
 }
