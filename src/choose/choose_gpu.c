@@ -12,6 +12,7 @@
 //                 there are many channels, some at a time are staged through shared memory
 //   layers        small products of the rows of products: one block per row computes all of them
 //   transposition tiles through shared memory
+//   gathers       rows of tables that indices choose: each thread loads from several rows at once
 //   the rest      the order of the program with the contiguous iterator innermost and no marks: the
 //                 mapping divides independent iterations among threads (code/gpu)
 //
@@ -214,11 +215,29 @@ static void write_dot_threads(Gpu *g, const Stmt *s, const Contraction *c, const
     text_printf(&g->out, " %s%%4:lane", n);
 }
 
+// The largest depth up to `most` that divides K: the last tile is as full as the others. 0: none.
+static int64_t exact_depth(int64_t K, int64_t unit, int64_t least, int64_t most) {
+    for (int64_t d = floor_div(most, unit) * unit; d >= least; d -= unit)
+        if (K % d == 0) return d;
+    return 0;
+}
+
+// The depth of a staged tile that groups of threads divide, perhaps half as many of them.
+static int64_t dots_depth(const Contraction *c, int *groups) {
+    for (int g = *groups; g >= 2 && 2 * g >= *groups; g /= 2) {
+        int64_t usual = g * (g >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH);
+        int64_t depth = c->K % usual ? exact_depth(c->K, 4 * g, 8 * g, 32 * g) : usual;
+        if (!depth) continue;
+        *groups = g;
+        return depth;
+    }
+    return min_i64(*groups * (*groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH), c->K);
+}
+
 // Both operands run along k: vectors along it, and the columns of a thread lie apart. Groups of
 // threads divide each staged tile.
 static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
-    int64_t chunk = groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH;
-    int64_t depth = min_i64(groups * chunk, c->K);
+    int64_t depth = dots_depth(c, &groups);
     gpu_loop(g, s, c->k, depth, NULL);
     write_dot_threads(g, s, c, t, groups > 1 ? ceil_div(depth, groups) : 0);
     gpu_loop(g, s, c->m, 1, NULL);
@@ -235,6 +254,8 @@ static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTil
 static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
     if (t->bm == 128 && *groups == 1 && c->K >= 128 * TILE_DEPTH) return TILE_DEPTH / 2;
     int64_t depth = t->tm * t->tn > 32 ? TILE_DEPTH : 64;
+    int64_t exact = *groups > 1 && depth == TILE_DEPTH ? exact_depth(c->K, 8, TILE_DEPTH, 40) : 0;
+    if (exact % (4 * *groups) == 0 && exact) return exact;
     while (depth > TILE_DEPTH && c->K % depth && c->K < 4 * depth) depth /= 2;
     depth = min_i64(depth, c->K);
     while (*groups > 1 && depth % (4 * *groups)) *groups /= 2;
@@ -593,6 +614,34 @@ static bool try_transpose(Gpu *g, int i) {
     return true;
 }
 
+// --- Rows of tables ------------------------------------------------------------------------------
+
+// Rows that indices choose: each thread has four vectors of different rows under way. Results
+// bypass the cache, where they would evict rows that are needed again.
+static bool try_gather(Gpu *g, int i) {
+    enum { VECTOR = 4, THREADS = 256, MOST_ROWS_OF_THREAD = 4 };
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    int w = gpu_contiguous(g, s, s->write), table = -1;
+    if (s->niters != 2 || w != 1 || f->has_reduction || s->nconstraints || s->unproven ||
+        s->write->tensor < g->p->ninputs || s->write->tensor >= g->p->ninputs + g->p->noutputs)
+        return false;
+    for (int r = 0; r < f->nvalue; r++)
+        if (f->read[r]->has_read) table = gpu_contiguous(g, s, f->read[r]);
+    int64_t lanes = iter_extent(&s->iter[w]) / VECTOR, rows = lanes ? THREADS / lanes : 0;
+    if (table != w || iter_extent(&s->iter[w]) % VECTOR || rows < 1 ||
+        iter_extent(&s->iter[0]) < rows * MOST_ROWS_OF_THREAD * PROCESSORS)
+        return false;
+    gpu_label(g, s, "");
+    gpu_loop(g, s, 0, rows * MOST_ROWS_OF_THREAD, "grid.x");
+    gpu_loop(g, s, 0, rows, NULL);
+    gpu_loop(g, s, 0, 1, "thread.y");
+    gpu_loop(g, s, w, VECTOR, "thread.x");
+    gpu_loop(g, s, w, 1, NULL);
+    text_add(&g->out, "\n    nontemporal\n");
+    return true;
+}
+
 // --- The rest ------------------------------------------------------------------------------------
 
 static void write_plain(Gpu *g, const Stmt *s) {
@@ -655,7 +704,7 @@ static void write_all(Gpu *g) {
             g->row_stmt = -1;
         } else if (!follows(g, i, contraction) && !try_small(g, i) && !try_row(g, i) &&
                    !try_partial(g, i) && !gpu_try_windows(g, i) && !try_columns(g, i) &&
-                   !try_transpose(g, i)) {
+                   !try_transpose(g, i) && !try_gather(g, i)) {
             write_plain(g, s);
         }
     }
