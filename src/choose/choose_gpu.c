@@ -11,6 +11,8 @@
 //   windows       other sums of products (convolutions): each thread computes a few results; where
 //                 there are many channels, some at a time are staged through shared memory
 //   layers        small products of the rows of products: one block per row computes all of them
+//   scores        products of reduced rows of products (attention): one block has all scores of a
+//                 few rows in shared memory
 //   transposition tiles through shared memory
 //   gathers       rows of tables that indices choose: each thread loads from several rows at once
 //   the rest      the order of the program with the contiguous iterator innermost and no marks: the
@@ -690,10 +692,11 @@ static void write_all(Gpu *g) {
             g->row_stmt = -1;
             continue;
         }
-        int layers = gpu_try_layers(g, i);
+        int scores = gpu_try_scores(g, i), layers = scores ? scores : gpu_try_layers(g, i);
         if (layers) {
             g->row_stmt = -1;
             i += layers - 1;
+            contraction[i] = scores > 0; // others may follow it
             continue;
         }
         contraction[i] = g->f->stmt[i].injective && find_contraction(g, s, &c);

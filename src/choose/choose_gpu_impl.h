@@ -3,6 +3,7 @@
 //   choose_gpu.c         contractions, rows, sums, transpositions, and the order of the attempts
 //   choose_gpu_window.c  convolutions
 //   choose_gpu_layer.c   products of products, in one kernel
+//   choose_gpu_scores.c  products of reduced rows of products (attention), in one kernel
 #ifndef LW_CHOOSE_CHOOSE_GPU_IMPL_H
 #define LW_CHOOSE_CHOOSE_GPU_IMPL_H
 
@@ -52,5 +53,6 @@ int64_t gpu_iterations(const Stmt *s, bool reductions); // of reductions, or of 
 bool gpu_try_windows(Gpu *g, int i);
 // The statements from i on: how many of them are in its kernel; 0: it is no such product.
 int gpu_try_layers(Gpu *g, int i);
+int gpu_try_scores(Gpu *g, int i);
 
 #endif

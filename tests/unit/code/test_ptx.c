@@ -571,6 +571,31 @@ TEST(channels_are_staged) {
     try_chosen(text, (int64_t[]){4, 16, 10}, "h/5:thread.y", 1);
 }
 
+// Rows of scores that are reduced and multiplied again stay in shared memory.
+TEST(scores_are_one_kernel) {
+    const char *text =
+        "program p(B, N, M, D) { input Q: f32[B, N, D] input K: f32[B, M, D]\n"
+        "  input V: f32[B, M, D] output O: f32[B, N, D]\n"
+        "  temp S: f32[B, N, M] temp T: f32[B, N] temp Z: f32[B, N]\n"
+        "  S: for b in 0:B, i in 0:N, j in 0:M, d in 0:D  S[b, i, j] +=! Q[b, i, d]*K[b, j, d]\n"
+        "  T: for b in 0:B, i in 0:N, j in 0:M  T[b, i] max=! S[b, i, j]\n"
+        "  S.1: for b in 0:B, i in 0:N, j in 0:M\n"
+        "      S[b, i, j] = min(S[b, i, j] - T[b, i] + 9.0, 3.0)\n"
+        "  Z: for b in 0:B, i in 0:N, j in 0:M  Z[b, i] +=! S[b, i, j]\n"
+        "  O: for b in 0:B, i in 0:N, d in 0:D, j in 0:M  O[b, i, d] +=! S[b, i, j]*V[b, j, d]\n"
+        "  O.1: for b in 0:B, i in 0:N, d in 0:D  O[b, i, d] = O[b, i, d] - Z[b, i] }";
+    try_chosen(text, (int64_t[]){67, 33, 40, 20}, "j/128 j/32:thread.z", 1);
+    try_chosen(text, (int64_t[]){2, 33, 40, 20}, "grid", 2); // too few blocks for one kernel
+}
+
+// The depth of tiles divides k where it can.
+TEST(staged_tiles_are_full) {
+    const char *text = "program p(M, N, K) { input A: f32[M, K] input B: f32[N, K]\n"
+                       "  output C: f32[M, N]\n"
+                       "  C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k] }";
+    try_chosen(text, (int64_t[]){32, 1200, 200}, "k/40 k/20", 1);
+}
+
 TEST(groups_divide_staged_tiles) {
     const char *text = "program p(M, N, K) { input A: f32[M, K] input B: f32[N, K]\n"
                        "  output C: f32[M, N]\n"
@@ -640,6 +665,17 @@ TEST(rows_are_chosen_by_rows) {
                 "  O: for b in 0:B, d in 0:4  O[b, d] = T[J[I[b]], d] + T[J[I[b]], 3 - d] }",
                 (int64_t[]){20}, "O: b:thread.y d:u\n",
                 (WordCount[]){{"ld.global.nc.v4", 1}, {"setp.ge.u64", 2}, {0}});
+}
+
+// Each thread has four rows under way, and its results do not evict the table.
+TEST(gathers_load_from_several_rows) {
+    try_chosen("program p(B) { input T: f32[9, 512] input I: i32[B] output O: f32[B, 512]\n"
+               "  O: for b in 0:B, d in 0:512  O[b, d] = T[I[b], d] }",
+               (int64_t[]){1060}, "b/8:grid.x b/2 b:thread.y d/4:thread.x d\n    nontemporal", 1);
+    try_counted("program p(B) { input T: f32[9, 8] input I: i32[B] output O: f32[B, 8]\n"
+                "  O: for b in 0:B, d in 0:8  O[b, d] = T[I[b], d] }",
+                (int64_t[]){20}, "O: b:thread.y d/4:thread.x d\n    nontemporal\n",
+                (WordCount[]){{"st.global.cs.v4", 1}, {0}});
 }
 
 // The kernel writes the indices, or the table: every element is found for itself.

@@ -1,0 +1,177 @@
+// Scores: products whose rows are reduced and then multiplied again, as in attention.
+//
+//     S[b, i, j] += Q[b, i, d]*K[b, j, d]    T[b, i] max= S[b, i, j]    S = exp(S - T)    ...
+//     O[b, i, e] += S[b, i, j]*V[b, j, e]
+//
+// One kernel: a block has all scores of a few rows in shared memory, so that nothing but the result
+// goes to memory. The statements between work on the same rows.
+#include "base/checked.h"
+#include "choose/choose_gpu_impl.h"
+
+enum { ROWS = 32, LEAST = 16, MOST_SHARED = 219 << 10 };
+
+// A block has x by 8 by 4 threads, and stages so many rows of K and of V at a time.
+typedef struct ScoreTile {
+    int x, scores, score_stages, values, value_stages;
+} ScoreTile;
+static const ScoreTile score_tiles[] = {{8, 128, 2, 16, 3}, {8, 64, 2, 32, 2}, {8, 32, 2, 16, 2}};
+
+typedef struct ScoreRows {
+    Contraction first, last;
+    int batch, row, column; // classes; batch -1: none
+    const ScoreTile *tile;
+    int first_stmt;
+} ScoreRows;
+
+// The iterator that has no part in the product: -1: none, -2: there are several.
+static int batch_of(const Stmt *s, const Contraction *c) {
+    int batch = -1;
+    for (int k = 0; k < s->niters; k++) {
+        if (k == c->m || k == c->n || k == c->k) continue;
+        if (s->iter[k].reduction || batch >= 0 || iter_extent(&s->iter[k]) > 65535) return -2;
+        batch = k;
+    }
+    return batch;
+}
+
+static int of_class(const StmtFacts *f, int class) {
+    for (int k = 0; k < f->s->niters; k++)
+        if (f->class[k] == class) return k;
+    return -1;
+}
+
+static bool is_staged(const Gpu *g, const Access *a, Type type) {
+    return a->tensor < g->p->ninputs && g->p->tensors.at[a->tensor].type == type;
+}
+
+static bool begins(const Gpu *g, int i, ScoreRows *r) {
+    const StmtFacts *f = &g->f->stmt[i];
+    Contraction *c = &r->first;
+    if (!f->injective || f->s->serial || !gpu_product(g, f->s, c)) return false;
+    int batch = batch_of(f->s, c);
+    if (batch < -1 || type_info[c->type].bytes != 4) return false;
+    r->batch = batch < 0 ? -1 : f->class[batch];
+    r->row = f->class[c->m];
+    r->column = f->class[c->n];
+    bool temporary = f->s->write->tensor >= g->p->ninputs + g->p->noutputs;
+    return temporary && c->M >= ROWS && c->N >= LEAST && c->K >= LEAST &&
+           gpu_contiguous(g, f->s, c->a) == c->k && gpu_contiguous(g, f->s, c->b) == c->k &&
+           is_staged(g, c->a, c->type) && is_staged(g, c->b, c->type);
+}
+
+// Does the statement work on the rows, along columns or not at all?
+static bool is_inside(const ScoreRows *r, const StmtFacts *f) {
+    const Stmt *s = f->s;
+    if (!f->injective || s->serial || s->nconstraints || s->unproven || f->snapshot) return false;
+    int row = of_class(f, r->row), column = of_class(f, r->column);
+    int batch = r->batch < 0 ? -1 : of_class(f, r->batch);
+    if (row < 0 || s->iter[row].reduction || (r->batch >= 0 && batch < 0)) return false;
+    if (batch >= 0 && s->iter[batch].reduction) return false;
+    return s->niters == 1 + (batch >= 0) + (column >= 0);
+}
+
+static bool ends(const Gpu *g, int i, ScoreRows *r) {
+    const StmtFacts *f = &g->f->stmt[i];
+    Contraction *c = &r->last;
+    if (!f->injective || f->s->serial || !gpu_product(g, f->s, c)) return false;
+    int batch = batch_of(f->s, c), scores = g->f->stmt[r->first_stmt].s->write->tensor;
+    if (batch < -1 || (batch < 0) != (r->batch < 0)) return false;
+    return c->a->tensor == scores && f->class[c->m] == r->row && f->class[c->k] == r->column &&
+           (batch < 0 || f->class[batch] == r->batch) && c->N >= LEAST &&
+           gpu_contiguous(g, f->s, c->b) == c->n && is_staged(g, c->b, r->first.type);
+}
+
+// The first tile that shared memory has room for, beside all scores of the rows; NULL: none.
+static const ScoreTile *tile_of(const ScoreRows *r) {
+    enum { PAD = 4, MOST = 1 << 16 };
+    const Contraction *a = &r->first, *b = &r->last;
+    if (a->N > MOST || a->K > MOST || b->N > MOST) return NULL;
+    for (size_t i = 0; i < sizeof score_tiles / sizeof *score_tiles; i++) {
+        const ScoreTile *t = &score_tiles[i];
+        int64_t words = ROWS * (a->N + PAD) + ROWS * (a->K + PAD) +
+                        t->score_stages * t->scores * (a->K + PAD) +
+                        t->value_stages * t->values * (b->N + PAD);
+        if (4 * words <= MOST_SHARED) return t;
+    }
+    return NULL;
+}
+
+static void write_head(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
+    gpu_label(g, f->s, "");
+    if (r->batch >= 0) gpu_loop(g, f->s, of_class(f, r->batch), 1, "grid.y");
+    gpu_loop(g, f->s, of_class(f, r->row), ROWS, "grid.x");
+}
+
+static void write_copy(Gpu *g, const Stmt *s, const Access *a, int iter, int size, int stages) {
+    text_printf(&g->out, "    copy %s at %s/%d place shared", g->p->tensors.at[a->tensor].name,
+                s->iter[iter].name, size);
+    if (stages > 1) text_printf(&g->out, " stages %d", stages);
+    text_add(&g->out, " by async\n");
+}
+
+static void write_first(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
+    const Contraction *c = &r->first;
+    const ScoreTile *t = r->tile;
+    const Stmt *s = f->s;
+    write_head(g, f, r);
+    gpu_loop(g, s, c->n, t->scores, NULL);
+    gpu_loop(g, s, c->n, t->scores / 4, "thread.z");
+    gpu_loop(g, s, c->m, 4, "thread.y");
+    gpu_loop(g, s, c->k, 1, NULL);
+    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->scores / 4 / t->x);
+    gpu_loop(g, s, c->m, 1, NULL);
+    gpu_loop(g, s, c->n, 1, NULL);
+    text_add(&g->out, "\n    place shared\n");
+    write_copy(g, s, c->a, c->m, ROWS, 1);
+    write_copy(g, s, c->b, c->n, t->scores, t->score_stages);
+}
+
+static void write_inside(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
+    int row = of_class(f, r->row), column = of_class(f, r->column);
+    write_head(g, f, r);
+    if (column >= 0) gpu_loop(g, f->s, column, 4 * r->tile->x, NULL);
+    if (column >= 0) gpu_loop(g, f->s, column, 4, "thread.x");
+    gpu_loop(g, f->s, row, 4, "thread.y");
+    gpu_loop(g, f->s, row, 1, "thread.z");
+    if (column >= 0) gpu_loop(g, f->s, column, 1, NULL);
+    bool sums = column >= 0 && f->s->iter[column].reduction;
+    text_printf(&g->out, "\n    unroll %d\n", sums ? 32 : 16);
+}
+
+static void write_last(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
+    const Contraction *c = &r->last;
+    const ScoreTile *t = r->tile;
+    const Stmt *s = f->s;
+    write_head(g, f, r);
+    gpu_loop(g, s, c->k, t->values, NULL);
+    gpu_loop(g, s, c->k, t->values / 4, "thread.z");
+    gpu_loop(g, s, c->m, 4, "thread.y");
+    gpu_loop(g, s, c->k, 1, NULL);
+    if (c->N > 4 * t->x) gpu_loop(g, s, c->n, 4 * t->x, NULL);
+    gpu_loop(g, s, c->n, 4, "thread.x");
+    gpu_loop(g, s, c->m, 1, NULL);
+    gpu_loop(g, s, c->n, 1, NULL);
+    text_char(&g->out, '\n');
+    write_copy(g, s, c->b, c->k, t->values, t->value_stages);
+}
+
+// Are there enough blocks for all processors?
+static bool fills(const Gpu *g, const ScoreRows *r) {
+    const StmtFacts *f = &g->f->stmt[r->first_stmt];
+    int64_t batch = r->batch < 0 ? 1 : iter_extent(&f->s->iter[of_class(f, r->batch)]);
+    return batch * ceil_div(r->first.M, ROWS) >= PROCESSORS;
+}
+
+int gpu_try_scores(Gpu *g, int i) {
+    ScoreRows r = {.first_stmt = i};
+    if (!begins(g, i, &r)) return 0;
+    int last = i + 1;
+    while (last < g->p->stmts.n && is_inside(&r, &g->f->stmt[last])) last++;
+    if (last == g->p->stmts.n || last == i + 1 || !ends(g, last, &r)) return 0;
+    r.tile = tile_of(&r);
+    if (!r.tile || !fills(g, &r) || stmt_last_reader(g->f, i) > last) return 0;
+    write_first(g, &g->f->stmt[i], &r);
+    for (int k = i + 1; k < last; k++) write_inside(g, &g->f->stmt[k], &r);
+    write_last(g, &g->f->stmt[last], &r);
+    return last - i + 1;
+}
