@@ -171,7 +171,7 @@ static const TemlBuiltin *check_statement(Teml *t, const TemlStmt *s) {
         return NULL;
     }
     if (s->target && b->result == RESULT_NONE) {
-        diag_report(t->diags, s->head, DIAG_TEML_NO_VALUE, s->builtin);
+        diag_report(t->diags, s->head, DIAG_TEML_NO_VALUE, s->builtin, s->target);
         return NULL;
     }
     if (!s->target && b->result != RESULT_NONE) {

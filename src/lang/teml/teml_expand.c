@@ -362,7 +362,7 @@ static bool call_fits(Expand *e, const TemlScope *in, const TemlStmt *s, const T
     else if (s->n != f->n)
         diag_report(t->diags, s->head, DIAG_TEML_ARITY, s->builtin, takes, s->n);
     else if (s->target && !return_of(f))
-        diag_report(t->diags, s->head, DIAG_TEML_NO_VALUE, s->builtin);
+        diag_report(t->diags, s->head, DIAG_TEML_NO_RETURN, s->builtin);
     else if (!s->target && return_of(f))
         diag_report(t->diags, s->head, DIAG_TEML_NO_TARGET, s->builtin);
     else if (s->real)

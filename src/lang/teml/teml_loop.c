@@ -351,12 +351,11 @@ TemlValue *teml_tile(Teml *t, const TemlStmt *s, int op) {
 
 // --- Fusion ------------------------------------------------------------------------------------
 
-// Are level and range the same? Compares extents, and guards after renaming the iterators of `b` to
-// those of `a`.
+// Do loops with as many iterations have the same range? Compares guards after renaming the iterators
+// of `b` to those of `a`.
 static bool same_range(Teml *t, const Block *a, const Block *b, const Affine **of) {
     of[loop_id(b)] = affine_iter(t->x, loop_id(a));
-    if (a->index[0].extent != b->index[0].extent || a->nconstraints != b->nconstraints)
-        return false;
+    if (a->nconstraints != b->nconstraints) return false;
     for (int i = 0; i < a->nconstraints; i++)
         if (affine_substitute(t->x, b->constraint[i], of, NULL) != a->constraint[i]) return false;
     return true;
@@ -364,10 +363,15 @@ static bool same_range(Teml *t, const Block *a, const Block *b, const Affine **o
 
 static bool can_fuse(Teml *t, const TemlStmt *s, const Block *a, const Block *b, int level,
                      const Affine **of, const char *rule) {
+    const Index *i = &a->index[0], *j = &b->index[0];
+    if (i->extent != j->extent) {
+        diag_report(t->diags, s->range, DIAG_TEML_FUSE_RANGE, level, i->name, (long long)i->extent,
+                    j->name, (long long)j->extent, rule);
+        return false;
+    }
     if (!same_range(t, a, b, of)) {
-        diag_report(t->diags, s->range, DIAG_TEML_FUSE_RANGE, level, a->index[0].name,
-                    (long long)a->index[0].extent, b->index[0].name, (long long)b->index[0].extent,
-                    rule);
+        diag_report(t->diags, s->range, DIAG_TEML_FUSE_STRIP, level, i->name, j->name,
+                    (long long)i->extent, rule);
         return false;
     }
     if (a->kind == b->kind) return true;

@@ -194,14 +194,37 @@ static bool open(TemlParser *p, char c) {
     return true;
 }
 
+// Does the line of this token begin a statement, `name =` or `codegen`?
+static bool begins_statement(const TemlParser *p, uint32_t line) {
+    static const char *const words[] = {"codegen", "init",   "param", "def",
+                                        "for",     "import", "return"};
+    while (line < p->len && strchr(" \t", p->text[line])) line++;
+    uint32_t from = line;
+    while (line < p->len && is_word(p->text[line])) line++;
+    size_t n = line - from;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == n && !memcmp(words[i], p->text + from, n)) return true;
+    while (line < p->len && strchr(" \t", p->text[line])) line++;
+    return n && line < p->len && p->text[line] == '=';
+}
+
+// The innermost bracket is not closed. If the next statement has begun, it will be read.
+static bool is_unclosed(TemlParser *p) {
+    uint32_t from = p->open[p->depth - 1], line = p->range.from;
+    while (line && p->text[line - 1] != '\n') line--;
+    bool next_one = line > from && p->kind != TOK_END && begins_statement(p, line);
+    if (p->kind != TOK_END && !next_one) return false;
+    fail(p, (Range){from, from + 1}, DIAG_TEML_UNCLOSED, NULL, NULL);
+    if (!next_one) return true;
+    p->at = line;
+    p->kind = TOK_LINE;
+    return true;
+}
+
 static Range close(TemlParser *p, char c) {
     Range range = p->range;
     if (!is_mark(p, c)) {
-        uint32_t from = p->open[p->depth - 1];
-        if (p->kind == TOK_END)
-            fail(p, (Range){from, from + 1}, DIAG_TEML_UNCLOSED, NULL, NULL);
-        else
-            expected(p, c == ')' ? "',' or ')'" : "',' or ']'");
+        if (!p->failed && !is_unclosed(p)) expected(p, c == ')' ? "',' or ')'" : "',' or ']'");
         return range;
     }
     p->depth--;
