@@ -12,8 +12,9 @@
 //
 // A name inside a function is, in this order: a loop variable, a parameter of the function, a name
 // that the function assigns (a new name per call), a parameter of the program, or a name of the
-// program. The name that a function returns becomes the target of the call, so that a tensor made
-// by a function has the name that its caller gives it.
+// program. A parameter that is assigned stands for the new value from then on. The name that a
+// function returns becomes the target of the call, so that a tensor made by a function has the name
+// that its caller gives it.
 #include "lang/teml/teml.h"
 
 #include <string.h>
@@ -25,11 +26,11 @@ typedef struct NameBinding NameBinding; // a name bound to a number, a list or a
 struct NameBinding {
     Name name;
     const Syn *value;
-    const NameBinding *up;
+    NameBinding *up;
 };
 
 typedef struct TemlScope {
-    const NameBinding *bound; // loop variables and parameters of the function
+    NameBinding *bound;       // loop variables and parameters of the function
     const TemlStmt *function; // NULL: the program
     Name prefix, returned, result;
     const TemlCall *call;
@@ -38,7 +39,7 @@ typedef struct TemlScope {
 
 typedef struct Expand {
     Teml *t;
-    const NameBinding *params; // of the program
+    NameBinding *params; // of the program
     VEC(const TemlStmt *) functions;
     VEC(const char *) modules;
     VEC(Name) prefixes;
@@ -62,10 +63,14 @@ static const char *nth_param(const void *of, size_t i) {
 
 // --- Names -------------------------------------------------------------------------------------
 
-static const Syn *find_bound(const NameBinding *b, Name name) {
-    for (; b; b = b->up)
-        if (b->name == name) return b->value;
-    return NULL;
+static NameBinding *find_binding(NameBinding *b, Name name) {
+    while (b && b->name != name) b = b->up;
+    return b;
+}
+
+static const Syn *find_bound(NameBinding *b, Name name) {
+    b = find_binding(b, name);
+    return b ? b->value : NULL;
 }
 
 static bool assigns(const TemlStmts *list, Name name) {
@@ -82,6 +87,12 @@ static Name named(Expand *e, const TemlScope *in, Name name) {
     if (!name || !in->function || !assigns(&in->function->body, name)) return name;
     if (name == in->returned && in->result) return in->result;
     return name_of(e->t->names, arena_printf(e->t->arena, "%s.%s", in->prefix, name));
+}
+
+// The tensor that a statement writes by `@name:`; of a parameter, the one that the caller gave.
+static Name real_of(Expand *e, const TemlScope *in, Name name) {
+    const Syn *given = name ? find_bound(in->bound, name) : NULL;
+    return given && given->kind == SYN_NAME ? given->name : named(e, in, name);
 }
 
 static const Syn *value_of(const Expand *e, const TemlScope *in, Name name) {
@@ -411,6 +422,15 @@ static void expand_call(Expand *e, const TemlScope *in, const TemlStmt *s, const
 
 // --- Statements --------------------------------------------------------------------------------
 
+// A loop variable or parameter that was assigned stands for its new value.
+static void rebind(Expand *e, const TemlScope *in, const TemlStmt *s) {
+    NameBinding *b = s->target ? find_binding(in->bound, s->target) : NULL;
+    if (!b) return;
+    Syn *value = arena_new(e->t->arena, Syn);
+    *value = (Syn){.kind = SYN_NAME, .range = s->target_range, .name = named(e, in, s->target)};
+    b->value = value;
+}
+
 static void emit(Expand *e, const TemlScope *in, const TemlStmt *s) {
     TemlStmt out = *s;
     int errors = e->t->diags->errors;
@@ -419,7 +439,7 @@ static void emit(Expand *e, const TemlScope *in, const TemlStmt *s) {
         return;
     }
     out.target = named(e, in, s->target);
-    out.real = named(e, in, s->real);
+    out.real = real_of(e, in, s->real);
     out.arg = arena_new_n(e->t->arena, const Syn *, s->n);
     out.call = in->call;
     for (int i = 0; i < s->n; i++) out.arg[i] = evaluate(e, in, s->arg[i]);
@@ -470,6 +490,7 @@ static void expand_statement(Expand *e, const TemlScope *in, const TemlStmt *s) 
         } else {
             emit(e, in, s);
         }
+        rebind(e, in, s);
         break;
     }
 }

@@ -351,7 +351,7 @@ TemlValue *teml_tile(Teml *t, const TemlStmt *s, int op) {
 
 // --- Fusion ------------------------------------------------------------------------------------
 
-// Do loops with as many iterations have the same range? Compares guards after renaming the iterators
+// Do loops of equal extents have the same range? Compares guards after renaming the iterators
 // of `b` to those of `a`.
 static bool same_range(Teml *t, const Block *a, const Block *b, const Affine **of) {
     of[loop_id(b)] = affine_iter(t->x, loop_id(a));
