@@ -23,6 +23,27 @@ TEST(memory_io_counts_lines_at_random_alignment) {
     CHECK_F64_EQ(memory_io(1, (int64_t[]){0}, (int64_t[]){1}, 4, 64), 0);
 }
 
+// Figure 4 of the Stripe paper: lines of 8 elements per multiply-add of four tilings of a 3 x 3
+// convolution, 8 to 16 channels, with room for 512 elements.
+TEST(costs_of_figure_4) {
+    static const struct {
+        int64_t x, y, elements;
+        double cost;
+    } tile[] = {{3, 4, 432, 54.0 / 13824},
+                {6, 2, 448, 56.0 / 13824},
+                {4, 4, 544, 68.0 / 18432},
+                {2, 8, 576, 72.0 / 18432}};
+    for (int i = 0; i < 4; i++) {
+        int64_t x = tile[i].x, y = tile[i].y;
+        int64_t in[] = {x + 2, y + 2, 8}, out[] = {x, y, 16};
+        double lines = memory_io_aligned(3, in, (int64_t[]){128, 8, 1}, 1, 8) +
+                       memory_io_aligned(3, out, (int64_t[]){256, 16, 1}, 1, 8);
+        CHECK_INT_EQ(in[0] * in[1] * in[2] + out[0] * out[1] * out[2], tile[i].elements);
+        CHECK_F64_EQ(lines / (double)(x * y * 16 * 9 * 8), tile[i].cost);
+    }
+    CHECK(fabs(tile[0].cost - 0.003906) < 5e-7 && fabs(tile[1].cost - 0.00405) < 5e-6);
+}
+
 TEST(flatten) {
     TreeRun r;
     tr_begin(&r, mm8);
