@@ -172,7 +172,7 @@ static void strided_box(const TileViews *v, const TileView *view, const int64_t 
             lo = min_i64(lo, from);
             hi = max_i64(hi, to);
         }
-        size[d] = min_i64(hi - lo + 1, max_i64(b->size[d], 1));
+        size[d] = v->beyond ? hi - lo + 1 : min_i64(hi - lo + 1, max_i64(b->size[d], 1));
         steps[d] = max_i64(step, 1);
     }
 }

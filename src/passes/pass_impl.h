@@ -84,8 +84,10 @@ typedef struct TileViews {
     TileView *at;
     bool exact; // all accesses are affine in the indices
     double ops; // leaves per iteration of the block
+    // Boxes reach beyond their tensors, as those of copies do where conditions exclude elements.
+    bool beyond;
 } TileViews;
-TileViews *tile_views(Arena *arena, const Tree *t, const Block *b);
+TileViews *tile_views(Arena *arena, const Tree *t, const Block *b); // `beyond` is false
 // The box of elements that a tile accesses: its size per dimension.
 void tile_box(const TileViews *v, const TileView *view, const int64_t *tile, int64_t *size);
 int64_t tile_bytes(const TileViews *v, const TileView *view, const int64_t *tile);

@@ -64,6 +64,8 @@ typedef struct TilePlanner {
 
 static bool is_kept(const TilePlanner *p, int view) {
     int buffer = p->v->at[view].buffer;
+    const Place *place = &p->t->buffers.at[buffer].place;
+    if (place->n && place->unit[0].name == p->unit->name) return true; // it lies there already
     return p->kept->here && buffer < p->kept->nbuffers && p->kept->here[buffer];
 }
 
@@ -144,11 +146,31 @@ static double fit_indices(const TilePlanner *p, StencilFit *f, int k) {
     return least;
 }
 
+// Does the node contain a start of a stencil?
+static bool has_start(const Node *node) {
+    const Block *b = as_block(node);
+    bool found = b && has_tag(b, "stencil");
+    for (int i = 0; b && !found && i < b->nchildren; i++) found = has_start(b->child[i]);
+    return found;
+}
+
+// The cycles of a tile of several statements on all units, if every statement runs as fast as the
+// fastest stencil, or, if none of them is in a stencil, as a scalar operation.
+static double nest_cycles(const TilePlanner *p, double units, double rate) {
+    const Hardware *h = p->r->h;
+    double work = p->v->ops;
+    for (int i = 0; i < p->b->nindex; i++) work *= (double)p->now.size[i];
+    for (int i = 0; i < h->stencil.n && has_start(&p->b->node); i++)
+        rate = fmax(rate, h->stencil.at[i].rate);
+    return work / fmax(rate, 1e-6) / units;
+}
+
 // The cycles of a tile on all units.
 static double compute_cycles(const TilePlanner *p) {
     const Hardware *h = p->r->h;
     const ComputeUnit *like = NULL;
     double units = units_of(h, &like), rate = like ? like->rate : 1, work = 1, least = INFINITY;
+    if (p->b->nchildren != 1 || !as_leaf(p->b->child[0])) return nest_cycles(p, units, rate);
     StencilFit f = {0};
     int n = 0;
     for (int i = 0; i < p->v->n; i++)
@@ -305,9 +327,11 @@ static const Tree *tiled(TilePlanner *p, int *id) {
     TileHow how = {.size = p->best.size};
     how.outer = pass_tags(r, p->t, "outer");
     how.inner = pass_tags(r, p->t, "inner");
-    int outer;
+    int outer = p->b->index[0].id;
     TreeEdit e = pass_edit(r);
-    const Tree *t = tree_block_tile(p->t, p->b->index[0].id, &how, &outer, NULL, &e);
+    bool single = p->best.nloops == p->b->nindex; // each iteration is a tile
+    for (int i = 0; i < p->b->nindex; i++) single &= p->best.size[i] == 1;
+    const Tree *t = single ? p->t : tree_block_tile(p->t, outer, &how, &outer, NULL, &e);
     if (!t) return NULL;
     const Block *tiles = tree_loop_at(t, outer);
     int at[MAX_INDICES], n = 0;
@@ -406,6 +430,26 @@ static const char *prepare(TilePlanner *p) {
     return NULL;
 }
 
+static int64_t kept_bytes(const PassRun *r, const Buffer *b) {
+    int64_t bytes = type_info[b->type].bytes, align = r->h->memory.at[pass_int(r, "unit")].align;
+    for (int d = 0; d < b->rank; d++)
+        if (!checked_mul(bytes, b->size[d], &bytes)) return INT64_MAX / 4;
+    return ceil_div(bytes, align) * align;
+}
+
+// The bytes of the unit that buffers inside the block take.
+static int64_t bytes_inside(const TilePlanner *p, const Node *node) {
+    const Block *b = as_block(node);
+    int64_t sum = 0;
+    for (int i = 0; b && i < b->nallocs; i++) {
+        const Buffer *buffer = &p->t->buffers.at[b->alloc[i]];
+        bool here = buffer->place.n && buffer->place.unit[0].name == p->unit->name;
+        if (here) sum += kept_bytes(p->r, buffer);
+    }
+    for (int i = 0; b && i < b->nchildren; i++) sum += bytes_inside(p, b->child[i]);
+    return min_i64(sum, INT32_MAX);
+}
+
 // The plan of a block; *why is not NULL if there is none.
 static TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const KeptTensors *kept,
                                const char **why) {
@@ -413,14 +457,18 @@ static TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const KeptTe
     *p = (TilePlanner){.r = r, .t = t, .b = tree_loop_at(t, loop), .kept = kept};
     p->unit = &r->h->memory.at[pass_int(r, "unit")];
     p->engine = &r->h->transfer.at[pass_int(r, "move")];
-    p->v = tile_views(r->arena, t, p->b);
+    TileViews *views = tile_views(r->arena, t, p->b);
+    views->beyond = true;
+    p->v = views;
     p->stages = pass_int(r, "stages");
     p->operands = operand_rate(p);
     if (!p->unit->size || !checked_mul(p->unit->size, p->unit->banks, &p->room))
         p->room = INT64_MAX / 4;
-    p->room -= kept->top;
+    const ComputeUnit *like = NULL; // each unit has its own buffers inside
+    p->room -= kept->top + bytes_inside(p, &p->b->node) * (int64_t)units_of(r->h, &like);
     *why = prepare(p);
     if (!*why) try_sizes(p, 0);
+    for (; !*why && !p->found && p->stages > 2; try_sizes(p, 0)) p->stages--;
     if (!*why && !p->found) *why = "no tiles fit";
     return p;
 }
@@ -447,13 +495,6 @@ static bool is_passed_on(const Tree *t, int buffer) {
     int users = 0;
     for (int i = 0; i < t->root->nchildren; i++) users += subtree_uses(t->root->child[i], buffer);
     return users > 1 && !t->buffers.at[buffer].place.n;
-}
-
-static int64_t kept_bytes(const PassRun *r, const Buffer *b) {
-    int64_t bytes = type_info[b->type].bytes, align = r->h->memory.at[pass_int(r, "unit")].align;
-    for (int d = 0; d < b->rank; d++)
-        if (!checked_mul(bytes, b->size[d], &bytes)) return INT64_MAX / 4;
-    return ceil_div(bytes, align) * align;
 }
 
 // Keeps each intermediate, one after the other, in the unit if the plans of all blocks then take
