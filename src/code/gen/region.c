@@ -258,32 +258,53 @@ static bool dead_after(const Gen *g, int buffer, PNode **at, int n) {
            p->last_leaf[buffer] < at[n - 1]->span.last && p->alloc_depth[buffer] >= at[0]->depth;
 }
 
-// Elements that the region surely assigns before it reads anything: those of leading assignments
-// of constants. False: whatever follows comes too late.
-static bool mark_assigned(Gen *g, const PNode *n, bool *assigned) {
-    if (n->kind == P_LEAF) {
-        if (n->leaf->op != REDUCE_ASSIGN || n->nreads) return false;
-        Ref r = gen_ref(g, n, &n->write, n->simd.width);
-        for (int i = 0; i < g->region.pins.n; i++)
-            if (g->region.pins.at[i].buffer == n->write.buffer &&
-                g->region.pins.at[i].ref.disp == r.disp)
-                assigned[i] = true;
-        return true;
+// The first access to each element of the tile, in the order of execution. A constant need not
+// replace anything: such an element is not loaded.
+typedef enum FirstAccess {
+    FIRST_NONE,
+    FIRST_CONSTANT, // surely
+    FIRST_FLAGGED,  // surely, unless KERNEL_ACCUMULATE is set
+    FIRST_OTHER
+} FirstAccess;
+
+// An access through m, which may be any element of its buffer if its address is computed.
+static void touch(Gen *g, const PNode *n, const Mem *m, FirstAccess how, uint8_t *first) {
+    bool any = !m->off || m->gathers || m->inner;
+    Ref r = {0};
+    if (!any) r = gen_ref(g, n, m, n->simd.width);
+    for (int i = 0; i < g->region.pins.n; i++) {
+        const Pin *p = &g->region.pins.at[i];
+        if (p->buffer == m->buffer && (any || p->ref.disp == r.disp) && !first[i])
+            first[i] = (uint8_t)(any ? FIRST_OTHER : how);
     }
-    if (n->kind == P_GUARD && gen_guard_truth(g, n) != 1) return false;
+}
+
+// `how`: the access of an assignment that runs here.
+static void first_accesses(Gen *g, const PNode *n, FirstAccess how, uint8_t *first) {
     int64_t lo = 0, hi = 1;
     int step = 1;
-    if (n->kind == P_LOOP) {
-        if (n->form.real || gen_limits(g, n, &lo, &hi, NULL)) return false;
+    if (n->kind == P_LEAF) {
+        bool constant = n->leaf->op == REDUCE_ASSIGN && !n->nreads;
+        for (int r = 0; r < n->nreads; r++) touch(g, n, &n->read[r], FIRST_OTHER, first);
+        touch(g, n, &n->write, constant ? how : FIRST_OTHER, first);
+        return;
+    }
+    if (n->kind == P_GUARD) {
+        int truth = gen_guard_truth(g, n);
+        bool flag = n->flag == KERNEL_ACCUMULATE && !n->nconds && !n->nhard && !n->form.deferred;
+        if (truth == 0) return;
+        if (truth < 0) how = flag && how == FIRST_CONSTANT ? FIRST_FLAGGED : FIRST_OTHER;
+    } else if (n->form.real) {
+        how = FIRST_OTHER; // it may have no iteration
+    } else if (!n->form.replay) {
+        if (gen_limits(g, n, &lo, &hi, NULL)) how = FIRST_OTHER;
         if (n->simd.vector) step = n->simd.lanes;
     }
-    bool more = true;
-    for (int64_t v = lo; v < hi && more; v += step) {
+    for (int64_t v = lo; v < hi; v += step) {
         if (n->kind == P_LOOP) g->here.value[n->loop] = v;
-        for (int i = 0; i < n->nchild && more; i++) more = mark_assigned(g, n->child[i], assigned);
+        for (int i = 0; i < n->nchild; i++) first_accesses(g, n->child[i], how, first);
     }
     if (n->kind == P_LOOP) g->here.value[n->loop] = 0;
-    return more;
 }
 
 // Jumps to `none` unless the element exists.
@@ -294,11 +315,12 @@ static void test_pin(Gen *g, const Pin *p, AsmLabel *none) {
     }
 }
 
-static void load_pins(Gen *g, const bool *except) {
+// Loads elements whose first access is other than a constant; flagged: KERNEL_ACCUMULATE is set.
+static void load_pins(Gen *g, const uint8_t *first, bool flagged) {
     for (int i = 0; i < g->region.pins.n; i++) {
         Pin *p = &g->region.pins.at[i];
         AsmLabel none = asm_label(&g->a);
-        if (except && except[i]) continue;
+        if (first[i] == FIRST_CONSTANT || (first[i] == FIRST_FLAGGED && !flagged)) continue;
         gen_line(g, p->line);
         test_pin(g, p, &none);
         Micro m = {.kind = MI_LOAD,
@@ -400,6 +422,46 @@ void gen_masks(Gen *g, PNode **at, int n) {
     g->isa->set_masks(g);
 }
 
+// Initialises the tile or loads what is there, by the guard in front of the region.
+static void begin_by_guard(Gen *g, PNode *n, uint8_t *first) {
+    AsmLabel other = asm_label(&g->a), join = asm_label(&g->a);
+    gen_conditions(g, n, &other);
+    PNode inner = *n;
+    inner.flag = 0;
+    inner.nconds = inner.nhard = 0;
+    first_accesses(g, &inner, FIRST_CONSTANT, first);
+    load_pins(g, first, false);
+    gen_open(g);
+    gen_children(g, n);
+    gen_close(g);
+    for (int i = 0; i < g->region.pins.n; i++) gen_pin_lanes(g, i, 0, false);
+    gen_jump(g, &join);
+    asm_bind(&g->a, &other);
+    g->isa->forget(g, false);
+    memset(first, FIRST_OTHER, (size_t)g->region.pins.n);
+    load_pins(g, first, false);
+    asm_bind(&g->a, &join);
+    g->isa->forget(g, false);
+}
+
+// Loads the elements that the region needs. If copies inside initialise elements by the flag, it is
+// tested once for all of them, so that nothing is loaded in vain.
+static void begin_by_loads(Gen *g, PNode **at, int n, uint8_t *first) {
+    AsmLabel other = asm_label(&g->a), join = asm_label(&g->a);
+    bool flagged = false;
+    for (int i = 0; i < n; i++) first_accesses(g, at[i], FIRST_CONSTANT, first);
+    for (int i = 0; i < g->region.pins.n; i++) flagged |= first[i] == FIRST_FLAGGED;
+    if (flagged) g->isa->branch_flags(g, KERNEL_ACCUMULATE, &other);
+    load_pins(g, first, false);
+    if (!flagged) return;
+    gen_jump(g, &join);
+    asm_bind(&g->a, &other);
+    g->isa->forget(g, false);
+    load_pins(g, first, true);
+    asm_bind(&g->a, &join);
+    g->isa->forget(g, false);
+}
+
 static void region(Gen *g, PNode **at, int n) {
     if (g->here.cases || at[0]->variant.adapted) {
         plan_adapt(g->p, at, n);
@@ -416,35 +478,16 @@ static void region(Gen *g, PNode **at, int n) {
     for (int i = 0; i < n && has_conditions(g); i++) find_pins(g, at[i], how);
     find_lanes(g, at[0]->span.first, at[n - 1]->span.last);
     place_parts(g);
-    bool *assigned = arena_new_n(g->arena, bool, g->region.pins.n + 1);
-    int from = 0;
+    uint8_t *first = arena_new_n(g->arena, uint8_t, g->region.pins.n + 1);
+    bool guarded = g->region.pins.n && starts_with_guard(g, at[0]);
     g->region.open = true;
-    if (g->region.pins.n && starts_with_guard(g, at[0])) { // initialise, or load what is there
-        AsmLabel other = asm_label(&g->a), join = asm_label(&g->a);
-        gen_conditions(g, at[0], &other);
-        PNode inner = *at[0];
-        inner.flag = 0;
-        inner.nconds = inner.nhard = 0;
-        mark_assigned(g, &inner, assigned);
-        load_pins(g, assigned);
-        gen_open(g);
-        gen_children(g, at[0]);
-        gen_close(g);
-        for (int i = 0; i < g->region.pins.n; i++) gen_pin_lanes(g, i, 0, false);
-        gen_jump(g, &join);
-        asm_bind(&g->a, &other);
-        g->isa->forget(g, false);
-        load_pins(g, NULL);
-        asm_bind(&g->a, &join);
-        g->isa->forget(g, false);
-        from = 1;
-    } else if (g->region.pins.n) {
-        mark_assigned(g, at[0], assigned);
-        load_pins(g, assigned);
-    }
+    if (guarded)
+        begin_by_guard(g, at[0], first);
+    else if (g->region.pins.n)
+        begin_by_loads(g, at, n, first);
     fetch_pins(g);
     gen_open(g);
-    for (int i = from; i < n; i++) gen_walk(g, at[i]);
+    for (int i = guarded; i < n; i++) gen_walk(g, at[i]);
     close_pins(g, at, n);
     g->region.open = false;
     g->region.pins.n = g->region.pinned = g->region.masks = 0;
