@@ -55,6 +55,15 @@ static inline int comb_shuffles(const Machine *m, int64_t columns) {
     return can_comb(m, columns) ? shuffles[columns] : 0;
 }
 
+// Are all of these columns, `width` lanes of `bytes` each, transposed in registers rather than
+// separated? Blocks of as many columns as lanes take log2(width) shuffles per column.
+static inline bool is_transposed(const Machine *m, int64_t columns, int64_t width, int bytes) {
+    int rounds = 0;
+    while (INT64_C(1) << rounds < width) rounds++;
+    return width >= LIMIT_TRANSPOSE && width * bytes >= LIMIT_TRANSPOSE_BYTES &&
+           columns % width == 0 && rounds <= comb_shuffles(m, columns);
+}
+
 // Products of narrow integers that one instruction adds up in a lane of LIMIT_WORD bytes: four of
 // u8 by i8 with VNNI, otherwise two of i16, to which operands are converted (*as; TYPE_NONE: they
 // are not). 0: there is no such instruction for these types.

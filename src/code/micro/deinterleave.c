@@ -40,6 +40,9 @@ static bool pays(const Regroup *t, const Strided *x, int n, int s) {
     int size = type_info[r->type].bytes;
     bool wide = t->p->machine->vector_bytes == 64;
     if (!can_comb(t->p->machine, s)) return false;
+    if (n == s && r->active >= LIMIT_TRANSPOSE &&
+        is_transposed(t->p->machine, s, r->width, lane_bytes(r->type)))
+        return false;
     if (x->store) return n == s;
     if (n == 1) return wide ? s <= 4 && r->width * size < 64 : s <= 3;
     return s <= 4 || 2 * n > s;
