@@ -125,8 +125,27 @@ int stencil_rows(const ChooseStmt *n, int row[2]) {
     int rows = n->cost->stencil_rows, block = n->cost->stencil_block;
     row[0] = best_row(n, n->place.taps, rows, block, -1);
     row[1] = row[0] < 0 ? -1 : best_row(n, n->place.taps, rows, block, row[0]);
-    if (row[1] < 0) row[0] = best_row(n, n->place.taps, rows, n->cost->least_blocks * rows, -1);
-    return row[0] < 0 ? 1 : rows;
+    if (row[1] >= 0) return rows;
+    rows = n->cost->stencil_alone;
+    row[0] = best_row(n, n->place.taps, rows, n->cost->stencil_extent, -1);
+    if (row[0] < 0) return 1;
+    int64_t extent = n->extent[row[0]];
+    return (int)ceil_div(extent, ceil_div(extent, rows)); // blocks of equal size
+}
+
+bool stencil_crosses(const ChooseStmt *n, int v) {
+    const Taps *taps = n->place.taps;
+    int64_t first = 0;
+    bool any = false, crosses = false;
+    for (int r = 0; r < n->nrefs; r++) crosses |= n->ref[r].crooked;
+    for (int i = 0; i < taps->n; i++)
+        for (int d = 0; d < taps->at[i].rank; d++) {
+            if (taps->at[i].iter[d] != v) continue;
+            if (!any) first = taps->at[i].at[d];
+            crosses |= taps->at[i].at[d] != first;
+            any = true;
+        }
+    return crosses;
 }
 
 // --- Definitions in the place of reads -----------------------------------------------------------
@@ -428,16 +447,40 @@ static bool share_block(Chooser *c, int from, int sum, int end) {
     return ok;
 }
 
+// Sums in lanes from statement k on that have nests of their own loops.
+static int count_sums(const Chooser *c, int k, int end) {
+    int sums = 0;
+    for (; k < end; k++) sums += !is_moved(&c->nest[k]) && c->nest[k].out.horizontal;
+    return sums;
+}
+
+// Separates the statements whose results the sum reads in the same row from it.
+static void part_row(Chooser *c, int from, int sum) {
+    const ChooseStmt *x = &c->nest[sum];
+    for (int k = from; k < sum; k++)
+        for (int r = 1; r < x->nrefs && !is_moved(&c->nest[k]) && !c->nest[k].reduces; r++)
+            if (x->ref[r].access->tensor == c->nest[k].s->write->tensor)
+                c->nest[k].out.head.stage = 0;
+}
+
 // A short row waits for the latency of its sum. In a nest of its own, sums of several rows overlap;
-// but a sum of values that are computed in the same row takes them from registers.
+// but a sum of values that are computed in the same row takes them from registers. A processor that
+// looks far ahead overlaps short rows with one sum each, and computes them before another sum.
 static void part_sums(Chooser *c, int from, int n) {
     for (int k = from; k < from + n; k++) {
         ChooseStmt *x = &c->nest[k];
         if (is_moved(x) || !x->reduces || !is_short_sum(x)) continue;
-        if (takes_row(c, from, k)) {
+        bool taken = takes_row(c, from, k),
+             read = is_read_in(c, x->s->write->tensor, k + 1, from + n);
+        if (taken && is_sum_of(x, c->cost->parted_row)) {
+            part_row(c, from, k);
+            drop_block(x);
+        } else if (taken) {
             if (x->out.by_rows && !share_block(c, from, k, from + n)) drop_block(x);
-        } else if (is_read_in(c, x->s->write->tensor, k + 1, from + n)) {
+        } else if (read && count_sums(c, k + 1, from + n) >= c->cost->parted_sums) {
             x->out.head.stage = 0;
+        } else if (read) {
+            drop_block(x);
         }
     }
 }

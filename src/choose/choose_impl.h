@@ -166,6 +166,13 @@ static inline bool shares(const ChooseStmt *n, int i) {
     return false;
 }
 
+// How many times as fast operations on vectors of `width` lanes are, compared with whole ones.
+static inline double speed_of(const Machine *m, const ChooseStmt *n, int64_t width) {
+    const Family *f = m->family;
+    bool half = f && m->vector_bytes == 64 && width < n->lanes && f->work[1][WORK_FLOAT] > 0;
+    return half ? f->work[0][WORK_FLOAT] / f->work[1][WORK_FLOAT] : 1;
+}
+
 // Rows, `stride` bytes from each other, that begin in different sets of L1.
 static inline int64_t rows_of_way(const MachineCost *k, int64_t stride) {
     return max_i64(k->way_bytes / (stride & -stride), 1);
@@ -197,8 +204,9 @@ void choose_release(Chooser *c, ChooseStmt *n);
 // Separates nests whose rows are reduced together from others that would share the rows.
 void choose_blocks(Chooser *c);
 // Rows of a stencil that are computed together (1: none), along row[0] and, unless it is -1, along
-// row[1].
+// row[1]. Do its vectors along v begin inside cache lines?
 int stencil_rows(const ChooseStmt *n, int row[2]);
+bool stencil_crosses(const ChooseStmt *n, int v);
 
 // Cycles to load `bytes` of data that is used again after `size` bytes of other data.
 static inline double chooser_traffic(const Chooser *c, double bytes, double size) {
@@ -215,6 +223,13 @@ static inline int64_t horizontal_rows(const ChooseStmt *n, const ChooseTile *t) 
         if (n->s->iter[i].reduction && i != t->v && !(t->collapses >> i & 1)) steps *= n->extent[i];
     bool is_short = t->length <= n->cost->horizontal_short * n->lanes;
     return steps == 1 && is_short ? n->cost->horizontal_block : 0;
+}
+
+// Is a tile of sums in lanes straight-line code, with all of a short reduction for one result after
+// the other?
+static inline bool is_straight_sum(const ChooseStmt *n, const ChooseTile *t) {
+    return t->horizontal && t->row[0] >= 0 && n->window < 0 &&
+           t->length <= (int64_t)n->cost->horizontal_straight * n->lanes;
 }
 
 // Converts operands of narrow types in copies, or packs them into `words` (choose_narrow.c): the
@@ -258,6 +273,8 @@ static inline bool can_pack(const ChooseRef *x, int v) {
 int transposed_iter(const Chooser *c, const ChooseStmt *n, int v);
 void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed);
 bool choose_across(const Chooser *c, ChooseStmt *n, int v);
+// Blocks of columns along two iterators, where those along one are fewer than lanes.
+bool choose_columns(const Chooser *c, ChooseStmt *n, int v);
 
 // Loops of a reduction whose terms remainders of indices choose (choose_phase.c); false: there are
 // none.

@@ -591,7 +591,8 @@ static void emit(Chooser *c, ChooseStmt *n, Blocks *b) {
     block_rows(n, b->t);
     share_rows(c, b);
     inner_reductions(c, n, b);
-    if (b->t->horizontal && b->t->row[0] >= 0) nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
+    if (b->t->horizontal && b->t->row[0] >= 0 && !is_straight_sum(n, b->t))
+        nest_loop(n, b->t->v, n->lanes, KIND_SERIAL);
     int loops = n->out.nloops;
     if (n->word)
         n->out.loop[n->out.nloops++] = (SchedLoop){.iter = n->s->iter[n->pair].name, .step = 1};

@@ -73,12 +73,15 @@ static const Family *half_family(const Machine *m, const ChooseStmt *n, const Ch
     return half && t->collapse < 0 ? m->family : NULL;
 }
 
+static bool is_wide(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
+    return m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
+}
+
 // Loads per cycle: full 64-byte vectors are slower.
 static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
     const Family *f = half_family(m, n, t);
-    bool wide = m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
     if (f) return fmax(m->load_ports, fmin(f->loads, f->load_bytes / 32));
-    return wide ? n->cost->full_load_rate : m->load_ports;
+    return is_wide(m, n, t) ? n->cost->full_load_rate : m->load_ports;
 }
 
 static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
@@ -231,6 +234,7 @@ static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *
         bool along = ref->uses[t->v], whole = !along || is_vector(n, r, t->v, t->pack);
         double count = 1, lines = along && whole && ref->crooked && r != t->pack ? 2 : 1;
         if (along) count = (double)part[2] * (whole ? 1 : strided_loads(c, n, ref, t));
+        if (!along && is_wide(c->m, n, t)) count = cost->broadcast_load;
         if (ref->bytes < 4) count *= along ? cost->narrow_vector : cost->narrow_broadcast;
         for (int k = 0; k < 2; k++)
             if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
@@ -344,9 +348,15 @@ static double latency_of(const Machine *m, const ChooseStmt *n) {
 
 // The horizontal reduction of a sum; cheaper if several are done together.
 static double horizontal_end(const ChooseStmt *n, const ChooseTile *t) {
-    return horizontal_rows(n, t) ? n->cost->horizontal_block_end
-           : t->row[0] >= 0      ? n->cost->horizontal_tile_end
-                                 : n->cost->horizontal_one_end;
+    return horizontal_rows(n, t)   ? n->cost->horizontal_block_end
+           : is_straight_sum(n, t) ? n->cost->horizontal_straight_end
+           : t->row[0] >= 0        ? n->cost->horizontal_tile_end
+                                   : n->cost->horizontal_one_end;
+}
+
+static double begin_cost(const ChooseStmt *n, const ChooseTile *t) {
+    if (!t->horizontal) return n->cost->tile_begin;
+    return is_straight_sum(n, t) ? n->cost->horizontal_straight_begin : n->cost->horizontal_begin;
 }
 
 // Cycles of a part of the tile: all iterations of the reductions, and its start and end.
@@ -369,8 +379,7 @@ static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     double step = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
     double end = t->horizontal ? horizontal_end(n, t) : store_cost(c, n, t, part);
     if (!n->s->init) end *= cost->update_factor;
-    double ends = (t->horizontal ? cost->horizontal_begin : cost->tile_begin) +
-                  (cost->tile_store + end) * sums + split_rows(c, n, t, part);
+    double ends = begin_cost(n, t) + (cost->tile_store + end) * sums + split_rows(c, n, t, part);
     step += cost->load_wait * loads + cost->issue_wait * issue + crowding(n, t, part, steps);
     step *= border_cost(n, t) * (is_answered(n, t) ? cost->known_share : 1);
     double parts = 1;
@@ -477,6 +486,12 @@ static double broken_rows(const Chooser *c, const ChooseStmt *n, const ChooseTil
     return c->cost->piece_wait * pieces * tiles;
 }
 
+// Cycles that the next tile waits for the last stores of a tile with many sums.
+static double late_stores(const MachineCost *cost, const ChooseTile *t, const int64_t *part) {
+    double sums = (double)(part[0] * part[1] * part[2]);
+    return t->horizontal ? 0 : cost->late_store * fmax(0, sums - cost->late_sums);
+}
+
 // Cycles of all tiles and their tails; any value above `limit` if they take longer than that.
 static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, double limit) {
     int64_t length[3] = {1, 1, ceil_div(n->extent[t->v], n->lanes)};
@@ -501,7 +516,9 @@ static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, do
     for (int i = 0; i < n->s->niters && t->near; i++)
         if (t->near >> i & 1) t->steps *= (double)n->extent[i];
     int64_t tiles[3], rest[3];
+    bool several = outer > 1;
     for (int k = 0; k < 3; k++) tiles[k] = length[k] / size[k], rest[k] = length[k] % size[k];
+    for (int k = 0; k < 3; k++) several |= length[k] > size[k];
     for (int at = 0; at < 8 && cost * outer <= limit; at++) {
         int64_t part[3];
         double count = 1;
@@ -511,7 +528,8 @@ static double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, do
         }
         if (t->collapse >= 0) part[2] = collapsed_vectors(n, t, part[2]);
         if (count > 0)
-            cost += count * (part_cost(c, n, t, part, steps) + (at ? c->cost->tail_cycles : 0));
+            cost += count * (part_cost(c, n, t, part, steps) + (at ? c->cost->tail_cycles : 0) +
+                             (several ? late_stores(c->cost, t, part) : 0));
     }
     cost *= outer;
     if (cost > limit) return cost;
@@ -549,7 +567,9 @@ static bool has_room(const Chooser *c, const ChooseStmt *n, const ChooseTile *t)
     if (order && n->windows && sums > cost->compare_sums) return t->rows[0] == 1;
     // Short sums in lanes are straight-line code, where sums are values like others.
     bool loops = !t->horizontal || sums * ceil_div(t->length, n->lanes) > c->m->unroll_limit;
-    if (!loops && sums > cost->horizontal_sums) return false;
+    bool straight = is_straight_sum(n, t);
+    if (!loops && sums > (straight ? cost->horizontal_straight_sums : cost->horizontal_sums))
+        return false;
     if (sums > most || sums <= cost->free_sums) return sums <= most;
     int64_t vectors = t->vectors * max_i64(shared_operands(n, t), 1);
     int64_t held = (t->horizontal ? t->rows[0] : vectors) + 1; // that rows share, and a broadcast

@@ -26,13 +26,6 @@ static bool is_strided(const ChooseRef *r, int lane) {
     return r->uses[lane] && (r->hard[lane] || llabs(r->stride[lane]) > 1);
 }
 
-// How many times as fast operations on vectors of a width are, compared with whole ones.
-static double speed_of(const Chooser *c, const ChooseStmt *n, int64_t width) {
-    const Family *f = c->m->family;
-    bool half = f && width < n->lanes && f->work[1][WORK_FLOAT] > 0;
-    return half ? f->work[0][WORK_FLOAT] / f->work[1][WORK_FLOAT] : 1;
-}
-
 // Cycles of a load or a store of a vector, with the conversion of narrow elements.
 static double access_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRef *r,
                             int64_t width) {
@@ -42,7 +35,7 @@ static double access_cycles(const Chooser *c, const ChooseStmt *n, const ChooseR
     double narrow = r->bytes >= 4 ? 0 : store ? k->narrow_store : k->narrow_load;
     double cycles = store ? k->store_cycles : k->load_cycles, bytes = (double)(width * r->bytes);
     if (f) cycles = fmax(cycles, bytes / (store ? f->store_bytes : f->load_bytes));
-    return cycles + narrow / speed_of(c, n, width);
+    return cycles + narrow / speed_of(c->m, n, width);
 }
 
 // A strided vector whose lanes are loaded or stored one by one.
@@ -66,11 +59,12 @@ static double group_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRe
     bool full = width * bytes == 64;
     double rate = fmax(c->m->family ? c->m->family->work[full][WORK_SHUFFLE] : 1, 1);
     double access = access_cycles(c, n, r, width);
-    int shuffles = columns == pitch ? comb_shuffles(c->m, pitch) : 0;
+    bool separated = columns == pitch && !is_transposed(c->m, pitch, b->width, (int)bytes);
+    double shuffles = separated ? comb_shuffles(c->m, pitch) * c->cost->comb_factor : 0;
     bool block = columns >= LIMIT_TRANSPOSE && lanes >= LIMIT_TRANSPOSE &&
                  width * bytes >= LIMIT_TRANSPOSE_BYTES && r->stride[b->column] == 1;
     if (!columns || !lanes) return 0;
-    if (shuffles && lanes > 1 && width >= LIMIT_COMB_LANES)
+    if (shuffles > 0 && lanes > 1 && width >= LIMIT_COMB_LANES)
         return (double)columns * (shuffles / rate + access);
     if (!block) return (double)columns * one_by_one(c->cost, lanes, store);
     return rounds(width) * (double)max_i64(lanes, columns) / rate + (double)lanes * access;
@@ -80,7 +74,8 @@ static double strided_cycles(const Chooser *c, const ChooseStmt *n, const Choose
                              const TransposeBlock *b, int64_t columns) {
     int64_t extent = n->extent[b->lane], tail = extent % b->width, full = extent / b->width;
     int64_t most = min_i64(b->width, INT64_C(1) << rounds(extent));
-    if (columns == llabs(r->stride[b->lane]) && comb_shuffles(c->m, columns)) most = columns;
+    bool comb = columns == llabs(r->stride[b->lane]) && comb_shuffles(c->m, columns);
+    if (comb && !is_transposed(c->m, columns, b->width, r->bytes > 4 ? 8 : 4)) most = columns;
     double groups = (double)(columns / most);
     double whole = groups * group_cycles(c, n, r, b, b->width, most) +
                    group_cycles(c, n, r, b, b->width, columns % most);
@@ -105,7 +100,7 @@ static double block_cost(const Chooser *c, const ChooseStmt *n, const TransposeB
         else
             cost += access_cycles(c, n, &n->ref[r], b->width) * vectors * (double)own;
     }
-    cost += n->ops / c->cost->op_rate / speed_of(c, n, b->width) * vectors * (double)columns;
+    cost += n->ops / c->cost->op_rate / speed_of(c->m, n, b->width) * vectors * (double)columns;
     return cost / (double)(n->extent[b->lane] * columns);
 }
 
@@ -195,6 +190,34 @@ static int64_t rows_in_turn(const Chooser *c, const ChooseStmt *n, int u) {
     double kept = c->cost->crowd_lines * (double)sets;
     while (sets < c->cost->crowd_sets && rows > LIMIT_TRANSPOSE && (double)rows > kept) rows /= 2;
     return rows;
+}
+
+// The iterator whose steps follow all columns along u in the operand that is contiguous along u;
+// -1: none.
+static int next_columns(const ChooseStmt *n, int u, int v) {
+    for (int r = 1; r < n->nrefs; r++)
+        for (int o = 0; o < n->s->niters && n->ref[r].stride[u] == 1; o++)
+            if (o != u && o != v && n->ref[r].stride[o] == n->extent[u] && !n->ref[r].hard[o] &&
+                n->extent[o] > 1 && n->ref[0].stride[o])
+                return o;
+    return -1;
+}
+
+// Fewer columns along u than lanes: blocks continue with the columns that follow them.
+bool choose_columns(const Chooser *c, ChooseStmt *n, int v) {
+    int u = n->extent[v] < LIMIT_TRANSPOSE || c->o->plain ? -1 : other_side(c, n, v, 2);
+    int o = u < 0 ? -1 : next_columns(n, u, v);
+    if (o < 0) return false;
+    int64_t width = speed_of(c->m, n, n->lanes / 2) > 1 ? n->lanes / 2 : n->lanes;
+    int64_t times = ceil_div(c->cost->column_blocks * width, n->extent[u]);
+    if (n->extent[u] >= width || n->extent[u] * n->extent[o] < LIMIT_TRANSPOSE) return false;
+    drop_loop(n, u);
+    drop_loop(n, o);
+    nest_loop(n, o, min_i64(times, n->extent[o]), KIND_SERIAL);
+    nest_loop(n, v, width, KIND_SERIAL);
+    nest_loop(n, u, 1, KIND_UNROLL);
+    nest_loop(n, o, 1, KIND_UNROLL);
+    return true;
 }
 
 // Loops over blocks as wide as registers allow: a line that two vectors share is then written by

@@ -263,22 +263,30 @@ TEST(choices_for_the_examples_are_right) {
 
 // --- What is chosen ------------------------------------------------------------------------------
 
-static const char *chosen(Lab *lab, const char *text, const int64_t *sizes) {
+// `family`: of processors; NULL: a machine with AVX-512.
+static const char *chosen(Lab *lab, const char *family, const char *text, const int64_t *sizes) {
     Machine m;
-    machine_describe(&m, ISA_AVX512);
+    if (family)
+        machine_pretend(&m, family_by_name(family), ISA_COUNT);
+    else
+        machine_describe(&m, ISA_AVX512);
     const Program *p = lab_program(lab, text, sizes);
     ChooseOptions o = {.machine = &m, .serial = true};
     return p ? shrink_schedule_text(lab, choose_schedule(&lab->arena, p, &o)) : "";
 }
 
-#define CHOSEN(WANT, SIZES, TEXT)                                                                  \
-    do {                                                                                           \
-        Lab lab;                                                                                   \
-        lab_begin(&lab);                                                                           \
-        const char *got = chosen(&lab, TEXT, (const int64_t[]){SIZES});                            \
-        if (!CHECK(!strcmp(got, WANT))) printf("got:\n%s", got);                                   \
-        lab_end(&lab);                                                                             \
-    } while (0)
+static void check_chosen(const char *family, const char *want, const int64_t *sizes,
+                         const char *text) {
+    Lab lab;
+    lab_begin(&lab);
+    const char *got = chosen(&lab, family, text, sizes);
+    if (!CHECK(!strcmp(got, want))) printf("got:\n%s", got);
+    lab_end(&lab);
+}
+
+#define CHOSEN(WANT, SIZES, TEXT) check_chosen(NULL, WANT, (const int64_t[]){SIZES}, TEXT)
+#define CHOSEN_ON(FAMILY, WANT, SIZES, TEXT)                                                       \
+    check_chosen(FAMILY, WANT, (const int64_t[]){SIZES}, TEXT)
 #define SIZES(...) __VA_ARGS__
 
 TEST(common_kernels_get_their_tiles) {
@@ -659,4 +667,53 @@ TEST(nibbles_are_unpacked_for_all_rows) {
            "program w(M, N, K) {\n input X: f32[M, 2*K]\n input W: u8[N, K]\n"
            " output O: f32[M, N]\n O: for m in 0:M, n in 0:N, k in 0:2*K\n"
            "  O[m, n] +=! X[m, k]*f32((W[n, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))\n}\n");
+}
+
+// Half vectors cross fewer lines, where they are as fast as whole ones; blocks of rows are equal.
+TEST(a_stencil_takes_half_vectors_where_they_are_fast) {
+#define CROSS                                                                                      \
+    "program x(M, N) {\n input A: f32[M + 2, N + 2]\n output B: f32[M, N]\n"                       \
+    " B: for i in 0:M, j in 0:N\n  B[i, j] = A[i + 1, j + 1] + A[i, j + 1] + A[i + 2, j + 1] +"    \
+    " A[i + 1, j] + A[i + 1, j + 2]\n}\n"
+    CHOSEN_ON("zen4", "B: i/10 j/8 i:u j:v\n", SIZES(40, 100), CROSS);
+    CHOSEN_ON("zen4", "B: i/3 j/8 i:u j:v\n", SIZES(3, 12), CROSS);
+    CHOSEN_ON("icelake", "B: i/4 j/64 i j:v\n", SIZES(40, 100), CROSS);
+#undef CROSS
+}
+
+// Columns along an iterator that has fewer than lanes continue with those of the next one.
+TEST(short_columns_are_transposed_with_those_that_follow) {
+#define TURN                                                                                       \
+    "program t(M, N, P) {\n input A: f32[M, N, P]\n output C: f32[P, N, M]\n"                      \
+    " C: for p in 0:P, n in 0:N, m in 0:M  C[p, n, m] = A[m, n, p]\n}\n"
+    CHOSEN("C: n/11 m/16 p:u n:u m:v\n", SIZES(46, 20, 3), TURN);
+    CHOSEN_ON("zen4", "C: n/6 m/8 p:u n:u m:v\n", SIZES(46, 20, 3), TURN);
+#undef TURN
+}
+
+// A Zen 4 overlaps short rows with one sum each.
+TEST(rows_stay_together_with_their_sums) {
+#define NORM                                                                                       \
+    "program n(M, N) {\n input A: f32[M, N]\n temp D: f32[M]\n output S: f32[M, N]\n"              \
+    " D: for m in 0:M, n in 0:N  D[m] +=! A[m, n]*A[m, n]\n"                                       \
+    " S: for m in 0:M, n in 0:N  S[m, n] = A[m, n]/sqrt(D[m])\n}\n"
+    CHOSEN("D: | m/16 m n:v\nS: m n:v\n", SIZES(50, 100), NORM);
+    CHOSEN_ON("zen4", "D: m n:v\nS: m n:v\n", SIZES(50, 100), NORM);
+#undef NORM
+}
+
+// Tiles of a few vectors reach the peak of a Zen 4, and their stores overlap with the next tile;
+// short sums in lanes are straight-line code.
+TEST(small_tiles_pay_where_stores_overlap) {
+#define PRODUCT(B)                                                                                 \
+    "program p(M, N, K) {\n input A: f32[M, K]\n input B: f32[" B "]\n output C: f32[M, N]\n"      \
+    " C: for m in 0:M, n in 0:N, k in 0:K\n  C[m, n] +=! A[m, k]*B[" SUBSCRIPTS "]\n}\n"
+#define SUBSCRIPTS "k, n"
+    CHOSEN("C: n/64 m/6 k m n:v\n", SIZES(60, 192, 16), PRODUCT("K, N"));
+    CHOSEN_ON("zen4", "C: n/48 m/4 k m n:v\n", SIZES(60, 192, 16), PRODUCT("K, N"));
+#undef SUBSCRIPTS
+#define SUBSCRIPTS "n, k"
+    CHOSEN_ON("zen4", "C: n/8 n m k:v\n", SIZES(3, 211, 51), PRODUCT("N, K"));
+#undef SUBSCRIPTS
+#undef PRODUCT
 }
