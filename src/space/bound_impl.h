@@ -1,4 +1,4 @@
-// Inside the lower bound: what is known of each statement before any decision (private).
+// Internals of the lower bound: facts about each statement before any decision (private).
 #ifndef LW_SPACE_BOUND_IMPL_H
 #define LW_SPACE_BOUND_IMPL_H
 
@@ -11,12 +11,11 @@ static inline double least_of(double a, double b) { return a < b ? a : b; }
 static inline double most_of(double a, double b) { return a > b ? a : b; }
 
 enum { MANY_PIECES = 144, PIECE_ITERS = 7, MANY_REFS = 12 };
-enum { MANY_STMTS = 48 }; // with more, only the largest of them counts
+enum { MANY_STMTS = 48 }; // with more, only the largest one counts
 
-// An access. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators
-// that it owns, where x is how many values each runs through; no two dimensions own an iterator, so
-// the product is a number of distinct elements. Dimensions along which neighbours lie in different
-// lines come first.
+// An access. A dimension has 1 + Σ (x - 1) distinct subscripts over the iterators that it owns,
+// where x is the number of values of each. No two dimensions own the same iterator, so the product
+// is a number of distinct elements. Dimensions whose neighbours are in different lines come first.
 typedef struct BoundDim {
     int iter; // the only one it owns; -1: several, or none
     uint32_t own;

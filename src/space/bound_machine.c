@@ -1,5 +1,5 @@
-// The machine of the lower bound: rates that nothing exceeds, from measured ones and from facts
-// about its ports.
+// The machine model of the lower bound: rates that are never exceeded, from measurements and from
+// facts about its ports.
 #include "space/bound_impl.h"
 
 #include "base/checked.h"

@@ -1,4 +1,4 @@
-// How many instances a statement has under its constraints, at least.
+// A lower bound on the number of instances of a statement under its constraints.
 #include "space/bound_impl.h"
 
 #include "base/checked.h"
@@ -7,8 +7,8 @@
 
 int64_t bound_extent(const BoundBox *x, int i) { return x->hi[i] - x->lo[i] + 1; }
 
-// Makes one iterator's range smaller so that the constraint comes closer to holding everywhere;
-// the one with the fewest values goes first. False: all have one value.
+// Shrinks the range of one iterator so that the constraint holds in more points; takes the iterator
+// that loses the fewest values. False: all have one value.
 static bool shrink(const Stmt *s, BoundBox *x, const Affine *constraint) {
     int best = -1;
     for (int i = 0; i < s->niters; i++)
@@ -45,7 +45,7 @@ bool bound_inner_box(const Stmt *s, BoundBox *x) {
     return true;
 }
 
-// Instances; where constraints tie too many points together, those of the box.
+// Counts the instances; if constraints connect too many points, those of the box.
 double bound_instances(const Stmt *s, const BoundBox *box) {
     double all = 1;
     uint32_t done = 0;

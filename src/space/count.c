@@ -1,10 +1,10 @@
-// How many implementations a candidate stands for, by sampling its tree of decisions.
+// Estimates the number of implementations below a candidate, by sampling its tree of decisions.
 //
-// The tree: a node is a live candidate, its children are the live values of its first open
-// variable. Knuth: walk down at random; the product of the numbers of children is an unbiased
-// estimate of the number of leaves. Chen: walk level by level; nodes of one stratum (same depth,
-// same number of open decisions) are stood for by one of them, with their common weight; leaves add
-// up their weights.
+// A node of the tree is a live candidate; its children are the live values of its first open
+// variable. Knuth: descend at random; the product of the numbers of children is an unbiased
+// estimate of the number of leaves. Chen: proceed level by level; one node represents all nodes of
+// a stratum (same depth, same number of open decisions), with their total weight; the weights of
+// leaves are summed.
 #include "space/space.h"
 
 #include "base/random.h"
@@ -31,7 +31,7 @@ static SpaceEstimate estimate(const Moments *m) {
 
 // --- Knuth ---------------------------------------------------------------------------------------
 
-// The live children of `c` for one variable: a random one in `out`, their number.
+// The live children of `c` for one variable: a random one in `out`, and their number.
 static int random_child(SpaceWork *w, const Cand *c, int var, Cand *out, Cand *scratch,
                         uint64_t *state) {
     int live = 0;
@@ -86,7 +86,7 @@ SpaceEstimate space_dead_ends(SpaceWork *w, Arena *scratch, const Cand *c, int64
 // --- Chen ----------------------------------------------------------------------------------------
 
 typedef struct Stratum {
-    int open; // decisions that its members leave open
+    int open; // number of open decisions of its members
     double weight;
     Cand *member;
 } Stratum;
@@ -95,7 +95,8 @@ typedef struct CountLevel {
     VEC(Stratum) at;
 } CountLevel;
 
-// Joins the stratum with this many open decisions; its representative is drawn by weight.
+// Adds a node to the stratum with this number of open decisions; its representative is drawn by
+// weight.
 static void join(Arena *arena, const Space *s, CountLevel *level, const Cand *c, double weight,
                  uint64_t *state) {
     int open = space_count_open(s, c);

@@ -34,7 +34,8 @@ static int levels_written(const SpaceBuild *x, const Stmt *s, int iter) {
     return (int)min_i64(n, x->gpu ? CPU_MAX_LEVELS : CPU_LEVELS);
 }
 
-// A loop over a whole iterator that somebody unrolls: its size is known only if it is not split.
+// Is it a loop over a whole iterator that the given Schedule unrolls? Its size is known only if it
+// is not split.
 static bool unrolled_whole(const SpaceBuild *x, const Stmt *s, int iter) {
     const SchedStmt *g = x->o->literal ? given(x, s->label) : NULL;
     bool whole = false;
@@ -67,7 +68,7 @@ static bool may_be_one(const SpaceBuild *x, int i, int k, int j, int l) {
            iter_extent(&stmt_of(x, i)->s->iter[k]) == iter_extent(&stmt_of(x, j)->s->iter[l]);
 }
 
-// A loop that is unrolled as a whole, and those that may be one with it, are not split.
+// A loop that is unrolled as a whole, and loops that may be merged with it, are not split.
 static void keep_whole(SpaceBuild *x, int i, int k) {
     x->nlevels[i][k] = 1;
     for (int j = 0; j < x->p->stmts.n; j++)
@@ -122,7 +123,8 @@ static void gpu_sizes(SplitSizes *z, int64_t extent) {
     if (extent <= 1024) add_size(z, extent, 2 * extent);
 }
 
-// What somebody wrote first; then powers of two, small numbers, divisors, and parts of the extent.
+// First the sizes of the given Schedule; then powers of two, small numbers, divisors, and parts of
+// the extent.
 static void tile_sizes(SpaceBuild *x, const Stmt *s, int iter, CpuObject *out) {
     SplitSizes z = {.at = {1}, .n = 1};
     int64_t extent = iter_extent(&s->iter[iter]), outer = 0;
@@ -153,7 +155,7 @@ static void tile_sizes(SpaceBuild *x, const Stmt *s, int iter, CpuObject *out) {
 
 // --- Objects -------------------------------------------------------------------------------------
 
-// A name that the text form can carry.
+// A name that is valid in the text form.
 static const char *clean(SpaceBuild *x, const char *name) {
     char *out = arena_strndup(x->arena, name, strlen(name));
     for (char *c = out; *c; c++) {
@@ -179,7 +181,8 @@ static int object_new(SpaceBuild *x, const char *name, bool optional, CpuObject 
     return backbone_object(x->b, name, optional);
 }
 
-// The section of what somebody scheduled by itself: loops, or more than a place and a priority.
+// The section of the given Schedule for this label, if it has loops, or more than a place and a
+// priority.
 static const SchedStmt *own_section(const SpaceBuild *x, Name label) {
     const SchedStmt *g = given(x, label);
     return g && !cpu_section_is_plain(g) ? g : NULL;
@@ -202,7 +205,8 @@ static const int64_t *with_value(SpaceBuild *x, const int64_t *from, int *n, int
     return arena_copy(x->arena, z.at, (size_t)z.n * sizeof *z.at);
 }
 
-// What carries the loops of a statement, itself or its partial results, if that has prefetches.
+// The section with the loops of a statement (its own, or that of its partial results), if it has
+// prefetches.
 static const SchedStmt *fetching_section(const SpaceBuild *x, const SchedStmt *g) {
     if (g && g->privatise.iter)
         g = given(x, name_of(x->p->names, arena_printf(x->arena, "%s.part", g->label)));
@@ -233,7 +237,7 @@ static void make_comp(SpaceBuild *x, int i) {
         add(x, CPU_SET_STREAMS, x->comp[i]);
 }
 
-// Statements speak of each other by number until all are objects.
+// Replaces statement numbers by objects, once all objects exist.
 static void link_comps(SpaceBuild *x) {
     for (int i = 0; i < x->p->stmts.n; i++) {
         CpuObject *o = &x->h->object[x->comp[i]];
@@ -250,7 +254,7 @@ static void link_comps(SpaceBuild *x) {
     }
 }
 
-// Inlining moves what q reads into its readers: what else that excludes.
+// Inlining q moves its reads into its readers, which excludes other moves.
 static void relate_inlined(SpaceBuild *x, int q) {
     int n = x->p->stmts.n;
     bool *may = arena_new_n(x->arena, bool, 2 * n), *reached = may + n;
@@ -367,7 +371,7 @@ static void relate_reader(SpaceBuild *x, int window, int reader) {
     }
 }
 
-// Everything whose result the tensor, or what it is made of, depends on.
+// Relates all statements on whose results the tensor depends, directly or indirectly.
 static void relate_inputs(SpaceBuild *x, int window, int tensor, int before, int depth) {
     for (int k = 0; k < before && depth < 16; k++) {
         const StmtFacts *c = stmt_of(x, k);
@@ -379,7 +383,7 @@ static void relate_inputs(SpaceBuild *x, int window, int tensor, int before, int
     }
 }
 
-// And whatever overwrites it later: that must not happen while the window is in use.
+// Relates statements that overwrite it later: they must not run while the window is in use.
 static void relate_writers(SpaceBuild *x, int window, int tensor, int after) {
     for (int k = after; k < x->p->stmts.n; k++)
         if (stmt_of(x, k)->s->write->tensor == tensor)
@@ -394,7 +398,8 @@ static bool changes_in_steps(const SpaceBuild *x, int i, int tensor) {
     return changes;
 }
 
-// A copy has elements of all steps, so what writes one of them must not move in front of it.
+// A copy contains elements of all steps, so a statement that writes one of them must not move
+// before it.
 static void relate_passing(SpaceBuild *x, int pack, int i, int tensor) {
     for (int c = i + 1; c < x->p->stmts.n; c++) {
         const CpuObject *o = &x->h->object[x->comp[c]];
@@ -605,7 +610,7 @@ static void gpu_limits(CpuHost *h) {
     memcpy(h->unroll, limits, sizeof limits);
 }
 
-// Copies of a statement that somebody unrolls into, at most.
+// The largest number of copies of a statement that the given Schedule unrolls.
 static int64_t most_copies(const SpaceBuild *x) {
     int64_t most = 1;
     for (int i = 0; x->o->given && i < x->p->stmts.n; i++) {

@@ -8,8 +8,8 @@
 static inline bool cpu_reduces(const StmtFacts *f) {
     return f->s->op != REDUCE_ASSIGN && f->reduces;
 }
-// Does the statement share no loops and move nowhere? It has no iterations, its initialisation has
-// a nest of its own, or it reads a copy of the elements it overwrites.
+// Does the statement share no loops and stay in place? It has no iterations, its initialisation is
+// a separate nest, or it reads a copy of the elements that it overwrites.
 static inline bool cpu_is_apart(const StmtFacts *f) {
     return f->empty || (f->initialises && !f->injective) || f->snapshot;
 }

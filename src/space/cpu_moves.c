@@ -1,13 +1,13 @@
-// Where a statement may be computed other than in a nest of its own: behind a reduction whose
-// result it reads, in the place of its reads, or at a loop of its only reader.
+// Where a statement may be computed other than in its own nest: after a reduction whose result it
+// reads, inlined at its reads, or at a loop of its only reader.
 //
-// The rules of following are facts of the Program (stmt_facts.h). Whether a definition may be
-// inlined or computed at a loop is for lowering to say: a Schedule that asks for just this is
-// lowered and thrown away.
+// The rules for post-operations are facts of the Program (stmt_facts.h). Lowering decides whether a
+// definition may be inlined or computed at a loop: a Schedule that requests only this is lowered
+// and discarded.
 #include "sched/rewrite.h"
 #include "space/cpu_impl.h"
 
-enum { MANY_NODES = 256 }; // of an expression with everything inlined
+enum { MANY_NODES = 256 }; // limit for an expression with everything inlined
 
 static bool is_temp(const ProgramFacts *f, int tensor) {
     return f->p->tensors.at[tensor].role == ROLE_TEMP;
@@ -26,7 +26,7 @@ int cpu_find_host(Arena *arena, const ProgramFacts *f, int i) {
     return follow_refused(f, i, h, none, NULL) ? -1 : h;
 }
 
-// --- Asking lowering -----------------------------------------------------------------------------
+// --- Queries to lowering -------------------------------------------------------------------------
 
 static bool lowers(Arena *arena, const Program *p, const SchedStmt *section) {
     Schedule *s = arena_new(arena, Schedule);
@@ -48,7 +48,7 @@ static int count_nodes(const Expr *e, int most) {
     return n;
 }
 
-// Nodes of the value with every definition before it inlined; counting ends at `most`.
+// The nodes of the value with every earlier definition inlined; counting ends at `most`.
 static int inlined_nodes(const ProgramFacts *f, int i, int most) {
     const StmtFacts *c = &f->stmt[i];
     int n = count_nodes(c->s->value, most);
@@ -59,8 +59,8 @@ static int inlined_nodes(const ProgramFacts *f, int i, int most) {
     return n;
 }
 
-// Lowering refuses to move a statement that checks indices and is not read as a whole. With the
-// definitions that it reads inlined, it has their checks.
+// Lowering refuses to move a statement that checks indices and is not read as a whole. If the
+// definitions that it reads are inlined, it has their checks.
 static bool keeps_checks(Arena *arena, const ProgramFacts *f, int i) {
     bool *checks = arena_new_n(arena, bool, i + 1);
     for (int k = 0; k <= i; k++) {
@@ -83,7 +83,7 @@ bool cpu_may_inline(Arena *arena, const ProgramFacts *f, int i) {
         readers++;
         bool product = s->value->kind != EXPR_OP || s->value->op == OP_MUL;
         if (r->s->op == REDUCE_ADD && r->s->value->kind == EXPR_READ && product)
-            return false; // a sum that was not fused might become so
+            return false; // a sum that was not fused might become fused
         if (inlined_nodes(f, k, MANY_NODES) >= MANY_NODES) return false;
     }
     SchedStmt section = plain_section(c);

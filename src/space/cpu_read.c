@@ -1,8 +1,8 @@
-// A Schedule as decisions.
+// Converts a Schedule to decisions.
 //
-// Decisions are taken one by one on a candidate of this space, so that each is tried where it
-// matters: one that contradicts those before it is reported and left open. Which loops lowering
-// would share is found the same way: merged as far as the space lets them be.
+// Decisions are made one by one on a candidate of this space; one that contradicts earlier ones is
+// reported and left open. The loops that lowering would share are found in the same way: they are
+// merged as far as the space allows.
 #include "space/cpu_impl.h"
 
 #include "base/bug.h"
@@ -62,7 +62,7 @@ static Diag *left_open(Read *r, Range range, const char *label, const char *what
     return diag_report(r->diags, range, DIAG_SPACE_SCHEDULE, label, what);
 }
 
-// Says which constraint is in the way, where one is.
+// Makes a decision; if that fails, reports the constraint that forbids it.
 static bool keep(Read *r, const SchedStmt *g, int choice, int a, int b, uint64_t values,
                  const char *what) {
     if (try_keep(r, choice, a, b, values)) return true;
@@ -99,7 +99,7 @@ static const SchedStmt *section_of(const Read *r, int stmt) {
 
 // --- Loops ---------------------------------------------------------------------------------------
 
-// What carries the loops: the statement, or its partial results.
+// The section with the loops: that of the statement, or of its partial results.
 static const SchedStmt *loops_of(const Read *r, int stmt) {
     const SchedStmt *g = section_of(r, stmt);
     if (!g->privatise.iter) return g;
@@ -180,7 +180,7 @@ static void read_sizes(Read *r, int stmt, const SchedStmt *from) {
     }
 }
 
-// The value of `kind` that a mark is; 0: this space has none such.
+// The value of `kind` for a mark; 0: this space has none.
 static uint64_t kind_values(const Read *r, Kind k) {
     int own = r->cs->words->choice[CPU_KIND];
     for (int i = 0; i < r->cs->space->desc->choice[own].nvalues; i++)
@@ -194,7 +194,7 @@ static bool names_iter(const SchedStmt *from, Name iter) {
     return false;
 }
 
-// The loops as objects; what the section leaves out runs innermost.
+// The loops as objects; iterators that the section omits run innermost.
 static void read_order(Read *r, int stmt, const SchedStmt *from) {
     CpuPath *path = &r->path[stmt];
     const Stmt *s = &r->p->stmts.at[stmt];
@@ -424,7 +424,7 @@ static void read_copies(Read *r) {
     }
 }
 
-// Iterators as declared but for the last, which may be in lanes?
+// Are the iterators in the declared order, except for the last, which may be a vector loop?
 static bool is_plain_window(const SchedStmt *g, const Stmt *s, int inner) {
     SchedStmt rest = *g;
     int n = 0;
@@ -459,8 +459,8 @@ static void read_recomputed(Read *r, int stmt) {
         left_open(r, g->range, g->label, "its order");
 }
 
-// The decisions about single tensors say as much as these prefetches do: each at the innermost
-// serial loop, into the first cache.
+// Can decisions about single tensors express these prefetches? Each must be at the innermost serial
+// loop, into L1.
 static bool are_decisions(const Read *r, int stmt, const SchedStmt *from) {
     int at = -1;
     for (int i = 0; i < from->nloops; i++)
@@ -479,7 +479,7 @@ static bool are_decisions(const Read *r, int stmt, const SchedStmt *from) {
     return true;
 }
 
-// Those at loops that run once have no place.
+// Prefetches at loops with one iteration are not expressible.
 static void miss_prefetches(Read *r, int stmt, const SchedStmt *from) {
     const CpuPath *path = &r->path[stmt];
     for (int k = 0; k < from->nprefetches; k++) {
@@ -545,7 +545,7 @@ static bool precedes(const void *user, int before, int after) {
     return h->precedes[before * h->p->stmts.n + after];
 }
 
-// Statements with a nest, in the order of lowering; how many.
+// The statements with a nest, in the order of lowering; returns their number.
 static int sort_statements(Read *r, int *order) {
     int n = r->p->stmts.n, count = 0, *priority = arena_new_n(r->arena, int, n);
     for (int i = 0; i < n; i++) priority[i] = section_of(r, i)->priority;

@@ -1,4 +1,4 @@
-// The relations between the objects of a CPU space: which loops belong together, may be merged, and
+// The relations between the objects of a CPU space: which loops may be merged, and which statements
 // must stay in order.
 #include "space/cpu_build.h"
 
@@ -33,7 +33,7 @@ static bool alike(const SpaceBuild *x, const CpuObject *d, const CpuObject *e) {
            stmt_of(x, d->stmt)->class[d->iter] == stmt_of(x, e->stmt)->class[e->iter];
 }
 
-// Does the first statement initialise what the second uses?
+// Does the first statement initialise a tensor that the second uses?
 static bool restarts(const SpaceBuild *x, int a, int b) {
     const StmtFacts *p = stmt_of(x, a), *q = stmt_of(x, b);
     int t = p->s->write->tensor;
@@ -116,7 +116,7 @@ void cpu_relate_all(SpaceBuild *x) {
     }
 }
 
-// Which merged loops of its host a post-operation leaves alone.
+// The merged loops of its host that a post-operation does not affect.
 void cpu_relate_followers(SpaceBuild *x) {
     int n = x->h->nobjects;
     const bool **ok = arena_new_n(x->arena, const bool *, x->p->stmts.n);
@@ -139,7 +139,7 @@ void cpu_relate_followers(SpaceBuild *x) {
     }
 }
 
-// The loop whose iterations privatise gives partial results to.
+// The loop whose iterations get partial results from `privatise`.
 void cpu_relate_parts(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     x->parts[i] = -1;

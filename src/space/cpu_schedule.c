@@ -1,8 +1,8 @@
-// A full candidate as a Schedule.
+// Converts a full candidate to a Schedule.
 //
 //     order of bodies     ──▶ priorities, where it is not that of the Program
-//     order of loops      ──▶ one order per statement; loops of one iteration are left out
-//     merged or not       ──▶ lowering shares what matches; a bar where the candidate does not
+//     order of loops      ──▶ one order per statement, without loops of one iteration
+//     merged or not       ──▶ lowering shares matching loops; a bar where the candidate does not
 //     step, split, kind   ──▶ m/64:p, m%64
 //     place, at, pack     ──▶ after, inline, at LOOP, copy ... at LOOP
 //     layout, space       ──▶ layout (...), place stack
@@ -22,7 +22,7 @@ typedef struct Make {
     VEC(const SchedStmt *) out;
 } Make;
 
-// --- Asking the candidate ------------------------------------------------------------------------
+// --- Values of the candidate ---------------------------------------------------------------------
 
 static uint64_t ask(const Make *m, int choice, int a, int b) {
     return cpu_ask(m->cs, m->c, choice, a, b);
@@ -83,7 +83,7 @@ static Name iter_name(const Make *m, int dim) {
     return m->p->stmts.at[o->stmt].iter[o->iter].name;
 }
 
-// The first reduction with several levels: what gives the parts.
+// The first reduction with several levels, which gives the partial results.
 static int split_dim(const Make *m, int stmt) {
     const ObjectFamily *f = &m->cs->space->family[m->cs->words->set[CPU_SET_SPLITOF]];
     return f->item[f->first[m->h->comp[stmt]]];
@@ -149,7 +149,8 @@ static bool has_root_copy(const Make *m, int before, int stmt) {
     return any;
 }
 
-// The bar: lowering would share a loop with the next statement that the candidate keeps apart.
+// The position of the bar: lowering would otherwise share a loop with the next statement that the
+// candidate does not merge.
 static int bar(const Make *m, int stmt, const CpuPath *nest) {
     int at = 0;
     while (at < m->norder && m->order[at] != stmt) at++;
@@ -245,7 +246,7 @@ static Storage storage_of(const Make *m, int region, int window) {
     return s;
 }
 
-// What lowering calls a statement that it adds: the first such name that is free.
+// The label of a statement that lowering adds: the first free name of this form.
 static Name added_label(const Make *m, Name label, const char *what) {
     const char *text = arena_printf(m->arena, "%s.%s", label, what);
     for (bool taken = true; taken;) {
@@ -262,7 +263,7 @@ bool cpu_section_is_plain(const SchedStmt *s) {
            !s->unroll_limit && !s->grain;
 }
 
-// How it runs, as somebody wrote it.
+// Takes over the section of the given Schedule.
 static void set_given(SchedStmt *s, const SchedStmt *own) {
     s->loop = own->loop;
     s->nloops = own->nloops;
@@ -370,7 +371,7 @@ static SchedStmt *vector_copy(Make *m, int window, const SchedCopy *copy) {
     return c;
 }
 
-// Of a GPU: who copies, and how far ahead.
+// For a GPU: how elements are copied, and how many stages in advance.
 static void set_stages(const Make *m, Storage *s, int window) {
     const CpuWords *words = m->cs->words;
     const Space *space = m->cs->space;
@@ -420,7 +421,7 @@ static bool is_used(const Make *m, int stmt, Name tensor) {
     return used;
 }
 
-// Those that somebody wrote, at loops that this candidate has.
+// The prefetches of the given Schedule, at loops that this candidate has.
 static void given_prefetches(Make *m, SchedStmt *s, int stmt, const CpuPath *nest) {
     const SchedStmt *own = m->h->object[m->h->comp[stmt]].own;
     SchedPrefetch *fetch = arena_new_n(m->arena, SchedPrefetch, own->nprefetches);
@@ -483,7 +484,7 @@ static void nest_section(Make *m, SchedStmt *s, int stmt) {
         s->nontemporal = ask(m, CPU_STORE, comp, -1) == CPU_STORE_NONTEMPORAL;
 }
 
-// Iterators as declared, one of them last.
+// The iterators in declared order, except for the last one.
 static void window_section(Make *m, SchedStmt *s, int stmt) {
     const Stmt *st = &m->p->stmts.at[stmt];
     int w = m->h->window[stmt], inner = (int)number(m, CPU_INNERMOST, w), n = 0;
@@ -519,7 +520,7 @@ static void section(Make *m, int stmt, int priority) {
         s->storage = storage_of(m, region, place == CPU_PLACE_AT ? m->h->window[stmt] : -1);
 }
 
-// Statements with nests, each behind all that come before it.
+// Sorts the statements with nests, each after all that precede it.
 static bool sort_statements(Make *m) {
     bool moved = false;
     m->order = arena_new_n(m->arena, int, m->p->stmts.n);

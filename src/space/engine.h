@@ -1,11 +1,10 @@
-// What generated code is made of: the worklist, and the primitives that shrink domains. Private to
-// space/ and to what spacec generates.
+// The run-time part of generated code: the worklist, and the primitives that shrink domains.
+// Private to space/ and to code that spacec generates.
 //
-// Events are variables. One is queued when its domain has shrunk (a counter: when something it
-// counts has), at most once at a time, and handled by the generated `changed`, which looks only at
-// constraints that the shrunken domain has made false in one part. Objects that came into being
-// wait in a list of their own; all constraints on them are looked at then. Nothing here depends on
-// the order of events.
+// Events are variables. A variable is queued when its domain has shrunk (a counter: when something
+// that it counts has), at most once at a time. The generated `changed` handles it, and only
+// examines constraints with a part that the shrunken domain has made false. New objects wait in a
+// separate list; all constraints on them are examined then. Nothing depends on the order of events.
 #ifndef LW_SPACE_ENGINE_H
 #define LW_SPACE_ENGINE_H
 
@@ -14,15 +13,15 @@
 
 struct SpaceWork {
     const Space *s;
-    uint8_t *v;     // the candidate at work
+    uint8_t *v;     // the current candidate
     int *queue;     // ring of variables
-    int head, used; // its first entry and how many
+    int head, used; // its first entry, and the number of entries
     uint8_t *queued;
-    int *fresh; // objects that came into being
+    int *fresh; // new objects
     int nfresh;
     bool dead;
     SpaceTrace *trace;
-    int why[5]; // the rule at work and its objects, kept while tracing
+    int why[5]; // the current rule and its objects, kept while tracing
     Arena *arena;
     Cand *spare;
 };
@@ -64,7 +63,7 @@ static inline void eng_keep64(SpaceWork *w, int var, uint64_t *dom, uint64_t kee
     eng_push(w, var);
 }
 
-// The object comes into being; for triggers.
+// Creates the object; for triggers.
 static inline void space_add(SpaceWork *w, int object) {
     if (w->v[object]) return;
     w->v[object] = 1;
@@ -90,10 +89,10 @@ static inline int64_t eng_max(const Space *s, int var, uint64_t dom) {
 uint64_t eng_at_most(const Space *s, int var, int64_t k);
 uint64_t eng_at_least(const Space *s, int var, int64_t k);
 uint64_t eng_equal(const Space *s, int var, int64_t k);
-// Those of x that occur among the values `dom` of y.
+// The values of x that occur among the values `dom` of y.
 uint64_t eng_common(const Space *s, int x, int y, uint64_t dom);
 
-// Do the domains of two integers share a value; does one have k; are both this one value?
+// Do the domains of two integers share a value; does one contain k; are both this single value?
 static inline bool eng_shared(const SpaceWork *w, int cx, int ix, uint64_t x, int cy, int iy,
                               uint64_t y) {
     return (x & eng_common(w->s, w->s->base[cx] + ix, w->s->base[cy] + iy, y)) != 0;
@@ -113,13 +112,13 @@ static inline int64_t eng_mul(int64_t a, int64_t b) {
     return __builtin_mul_overflow(a, b, &r) ? SPACE_INF : r;
 }
 
-// A factor of a product. A negative one would turn bounds round: descriptions must not have any.
+// A factor of a product. Negative factors would reverse bounds, so descriptions must not have any.
 static inline int64_t eng_factor(int64_t a) {
-    require(a >= 0 || a == -SPACE_INF); // that is the largest of no values
+    require(a >= 0 || a == -SPACE_INF); // -SPACE_INF is the largest of no values
     return a < 0 ? 0 : a;
 }
 
-// Runs all events. False: dead.
+// Handles all events. Returns false if the candidate is dead.
 bool eng_run(SpaceWork *w);
 
 #endif

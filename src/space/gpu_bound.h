@@ -7,20 +7,19 @@
 //     chain    the terms of a sum that one thread adds one after the other, once for every wave of
 //              blocks that the processors cannot hold at a time
 //     load     elements that threads load for a term, less those that their registers may keep;
-//              from global memory the sectors that the addresses of a warp touch, once the threads
-//              are decided
+//              from global memory the sectors that a warp accesses, once the threads are decided
 //     L2       every argument once: caches of processors are empty when a kernel starts
-//     memory   what does not fit into L2
+//     memory   data that does not fit into L2
 //     launch   of one kernel and its blocks: added to the largest of the others
 //
-// A nest that may have no mark at all is divided by the mapping, so that it has no limits.
+// A nest that may still have no marks has no limits, because the mapping may divide it.
 #ifndef LW_SPACE_GPU_BOUND_H
 #define LW_SPACE_GPU_BOUND_H
 
 #include "machine/gpu_machine.h"
 #include "space/bound.h"
 
-// NULL when the machine is no GPU.
+// NULL if the machine is not a GPU.
 BoundModel *gpu_bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o);
 
 // Private to bound.c and bound_text.c.

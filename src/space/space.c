@@ -1,6 +1,6 @@
 // Backbones, Spaces and propagation.
 //
-// A candidate lies in memory as [existence, a byte per object] [choice 0: a domain per variable]
+// The memory of a candidate is [existence, a byte per object] [choice 0: a domain per variable]
 // [choice 1] ... [counters: two 64-bit numbers each], every part at a multiple of 8.
 #include "space/space.h"
 
@@ -43,7 +43,7 @@ int backbone_object(Backbone *b, const char *name, bool optional) {
 }
 
 void backbone_add(Backbone *b, int set, int object) {
-    for (; set >= 0; set = b->desc->set[set].superset) // twice does no harm
+    for (; set >= 0; set = b->desc->set[set].superset) // adding it twice does no harm
         vec_push(b->arena, &b->set[set].object, object);
 }
 
@@ -141,7 +141,7 @@ static void make_vars(Arena *arena, Space *s) {
     s->var = var;
 }
 
-// Which variables each object has, ascending.
+// The variables of each object, in ascending order.
 static void index_vars(Arena *arena, Space *s) {
     int *first = arena_new_n(arena, int, s->nobjects + 2);
     int *about = arena_new_n(arena, int, 2 * s->nvars);
@@ -333,7 +333,7 @@ static void recount(SpaceWork *w, int var) {
     at[1] = max;
 }
 
-// An object has come into being: its counters have a value now, its domains count.
+// An object was created: its counters now have values, and its domains count.
 static void birth(SpaceWork *w, int object) {
     const Space *s = w->s;
     int from = s->about_first[object], to = s->about_first[object + 1];
@@ -369,7 +369,7 @@ bool eng_run(SpaceWork *w) {
         if (++w->head == s->nvars) w->head = 0;
         w->queued[var] = 0;
         if (!x->present || (var >= s->ndecisions && !tuple_exists(w->v, x))) continue;
-        // What a counter allows depends on all that it counts, not on its value alone.
+        // The limits of a counter depend on everything that it counts, not only on its value.
         if (var >= s->ndecisions) recount(w, var);
         s->desc->changed(w, x->choice, x->a, x->b);
     }
@@ -384,7 +384,7 @@ static void begin(SpaceWork *w, Cand *c) {
     for (int i = 1; i < 5; i++) w->why[i] = -1;
 }
 
-// A dead candidate has an empty domain, wherever the contradiction was found.
+// A dead candidate gets an empty domain, wherever the contradiction was found.
 static bool end(SpaceWork *w, Cand *c) {
     bool alive = eng_run(w);
     if (!alive && w->s->ndecisions) set_domain(w->s, c, 0, 0);
@@ -483,7 +483,7 @@ Space *space_new(Arena *arena, const Backbone *b) {
 
 // --- Descents ------------------------------------------------------------------------------------
 
-// A random value whose candidate lives; what was tried and died does not count.
+// A random value whose candidate is alive; dead values are removed.
 static bool take_random(SpaceWork *w, Cand *c, int var, uint64_t *random) {
     uint64_t left = space_domain(w->s, c, var);
     while (left) {
@@ -502,7 +502,7 @@ bool space_complete(SpaceWork *w, Cand *c, uint64_t *random) {
     if (space_dead(w->s, c)) return false;
     for (int var = 0;;) {
         var = space_open(w->s, c, var);
-        if (var < 0) var = space_open(w->s, c, 0); // an object with earlier variables came
+        if (var < 0) var = space_open(w->s, c, 0); // an object with earlier variables was created
         if (var < 0) return true;
         if (!take_random(w, c, var, random)) return false;
     }

@@ -1,27 +1,28 @@
-// A Space: every implementation of one Program on one target, some decisions taken, some open.
+// A Space: every implementation of one Program on one target, with some decisions made and some
+// open.
 //
 //     description ── tools/spacec ──▶ SpaceDesc        what may be decided, and what excludes what
 //     Program ── cpu.c ──▶ Backbone                    the objects it is decided for
 //     SpaceDesc + Backbone ── space_new ──▶ Space      variables, universes, the root candidate
 //     Cand                                             one flat vector of domains
 //
-// Objects are numbers with a name ("C.m.1"): statements, loops, copies, regions of memory. They lie
-// in sets that the description names; a set may have a parameter (the loops of one statement). An
-// object is optional when some decision brings it about (a packed copy, its memory): it is there
-// from the beginning, with its variables, but exists in a candidate only once a trigger fired.
+// Objects are numbers with a name ("C.m.1"): statements, loops, copies, regions of memory. They
+// belong to sets that the description names; a set may have a parameter (the loops of one
+// statement). An object is optional if a decision creates it (a packed copy, its memory): it and
+// its variables are in every candidate, but it exists in a candidate only after a trigger fired.
 //
 // A variable is one choice for one tuple of objects: size(C.m.1), order(C.m.0, C.k.0). Its domain
-// is a set of at most 64 values, a bit each: values of an enumeration in the order of the
-// description, or positions in the sorted universe of an integer. Of a (anti)symmetric choice only
-// half the pairs are stored. Counters are numbers that follow from domains, [least, most]; nothing
-// decides them.
+// is a set of at most 64 values, one bit each: values of an enumeration in the order of the
+// description, or positions in the sorted universe of an integer. For a symmetric or antisymmetric
+// choice only half of the pairs are stored. Counters are numbers that follow from domains, [least,
+// most]; they are not decisions.
 //
-// A candidate is space->size bytes: existence, domains, counters. Copying it is one memcpy, and all
-// that can be known of it is in there. It is dead when some domain is empty, and an implementation
-// when every variable of objects that exist has one value.
+// A candidate is space->size bytes: existence, domains, counters. Copying it is one memcpy, and it
+// contains everything that is known about it. It is dead if some domain is empty, and an
+// implementation if every variable of existing objects has one value.
 //
-// Taking a decision is intersecting a domain and propagating to the fixpoint:
-//   * monotone: domains only shrink, objects only come into being;
+// Making a decision means intersecting a domain and propagating to the fixpoint:
+//   * monotone: domains only shrink, and objects are only created;
 //   * confluent: the same decisions in any order give the same bytes (a decision about an object
 //     that does not exist yet waits in its domain).
 // Constraint instances are generated code and never stored. Propagation needs scratch memory, a
@@ -56,7 +57,7 @@ typedef struct ChoiceDesc {
     ChoiceKind kind;
     int arity;     // 0 to 2
     int set[2];    // of the objects
-    int family[2]; // not -1: and the object lies in this family, of the other object
+    int family[2]; // if not -1: the object must also be in this family of the other object
     int nvalues;   // of an enumeration
     const char *const *value;
     const uint8_t *inverse; // (anti)symmetric: value of (a, b) -> value of (b, a); NULL: neither
@@ -68,7 +69,7 @@ typedef struct RuleDesc {
     int line;         // of the description
     const char *text; // the constraint as written
     int nvars;
-    const char *const *var; // names of what it quantifies over
+    const char *const *var; // names of the variables that it quantifies over
 } RuleDesc;
 
 typedef struct Space Space;
@@ -80,7 +81,7 @@ typedef struct SpaceDesc {
     const SetDesc *set;
     const ChoiceDesc *choice;
     const RuleDesc *rule;
-    // Generated code. `object` stands for an object that has just come into being.
+    // Generated code. `object` is an object that was just created.
     void (*setup)(SpaceWork *w);
     void (*changed)(SpaceWork *w, int choice, int a, int b);
     void (*born)(SpaceWork *w, int object);
@@ -105,8 +106,8 @@ typedef struct ObjectFamily {
 typedef struct Backbone Backbone;
 Backbone *backbone_new(Arena *arena, const SpaceDesc *desc, const void *host);
 int backbone_object(Backbone *b, const char *name, bool optional);
-void backbone_add(Backbone *b, int set, int object); // and to the sets above
-// `object`, which is in the set above, is in set(param).
+void backbone_add(Backbone *b, int set, int object); // also to its supersets
+// `object`, which is in the superset, is in set(param).
 void backbone_relate(Backbone *b, int set, int param, int object);
 
 // --- Spaces --------------------------------------------------------------------------------------
@@ -119,7 +120,7 @@ typedef struct SpaceVar {
 
 struct Space {
     const SpaceDesc *desc;
-    const void *host; // what the code in the description sees
+    const void *host; // the data that code in the description uses
     int nobjects;
     const char *const *name;
     const bool *optional;
@@ -133,11 +134,12 @@ struct Space {
     const uint32_t *offset;         // per choice: its first byte in a candidate
     int64_t *const *universe;       // per variable of an integer choice, ascending; NULL otherwise
     const int *nuniverse;
-    uint32_t size;    // bytes of a candidate
-    const Cand *root; // propagated; dead when the description contradicts itself on this backbone
+    uint32_t size; // bytes of a candidate
+    // After propagation; dead if the description contradicts itself on this backbone.
+    const Cand *root;
 };
 
-// Returns a Space in any case; space_dead(s, s->root) tells whether anything is in it.
+// Always returns a Space; space_dead(s, s->root) tells whether it is empty.
 Space *space_new(Arena *arena, const Backbone *b);
 SpaceWork *space_work(Arena *arena, const Space *s);
 
@@ -148,25 +150,25 @@ static inline void space_copy(const Space *s, Cand *to, const Cand *from) {
 
 bool space_dead(const Space *s, const Cand *c);
 bool space_exists(const Space *s, const Cand *c, int object);
-// The variable of a choice for these objects (-1: none such), and whether (a, b) is stored as
-// (b, a).
+// The variable of a choice for these objects (-1: none), and whether (a, b) is stored as (b, a).
 int space_var(const Space *s, int choice, int a, int b, bool *flipped);
 uint64_t space_domain(const Space *s, const Cand *c, int var);
-// The same for objects in the order given: flipped where it is stored the other way round.
+// The values for objects in the given order, flipped if they are stored the other way round.
 uint64_t space_ask(const Space *s, const Cand *c, int choice, int a, int b);
 void space_count(const Space *s, const Cand *c, int choice, int a, int b, int64_t *min,
                  int64_t *max);
-// Of an integer: the value of a bit, the bit of a value (-1: not in the universe), its least value.
+// For an integer: the value of a bit, the bit of a value (-1: not in the universe), its least
+// value.
 int64_t space_value(const Space *s, int var, int bit);
 int space_bit(const Space *s, int var, int64_t value);
 
 // Keeps the values in `keep` and propagates. False: dead.
 bool space_keep(SpaceWork *w, Cand *c, int var, uint64_t keep);
-// The same by objects, values as seen from (a, b); and for an integer, one value.
+// The same by objects, with values as seen from (a, b); and for an integer, a single value.
 bool space_decide(SpaceWork *w, Cand *c, int choice, int a, int b, uint64_t keep);
 bool space_decide_number(SpaceWork *w, Cand *c, int choice, int a, int64_t value);
 int space_object(const Space *s, const char *name); // by name; -1: none
-// Many at once; stops at the first that kills.
+// Makes several decisions; stops at the first that makes the candidate dead.
 typedef struct Decision {
     int var;
     uint64_t keep;
@@ -174,20 +176,20 @@ typedef struct Decision {
 bool space_apply(SpaceWork *w, Cand *c, const Decision *d, int n);
 
 // The first variable from `from` on that has several values left and whose objects exist; -1: none.
-// Variables are numbered choice by choice in the order of the description, so the description puts
-// what matters most first.
+// Variables are numbered choice by choice in the order of the description, so a description lists
+// the most important choices first.
 int space_open(const Space *s, const Cand *c, int from);
 int space_count_open(const Space *s, const Cand *c);
 static inline bool space_full(const Space *s, const Cand *c) { return space_open(s, c, 0) < 0; }
 uint64_t space_hash(const Space *s, const Cand *c);
 
-// Random descent: takes the open decisions in order, a random live value each. False: a dead end
-// (no value of some variable survives); `c` is then the candidate it got stuck in.
+// Random descent: makes the open decisions in order, each with a random live value. Returns false
+// at a dead end (no value of some variable survives); `c` is then the candidate before it.
 bool space_complete(SpaceWork *w, Cand *c, uint64_t *random);
 
 // --- Why -----------------------------------------------------------------------------------------
 
-// Some values went away because of a rule, for some objects.
+// Values that a rule removed, for some objects.
 typedef struct Removal {
     int var;
     uint64_t removed;
@@ -199,16 +201,16 @@ typedef struct SpaceTrace {
     Arena *arena;
     VEC(Removal) at;
 } SpaceTrace;
-// While set, propagation records what it removes. NULL: no more.
+// While set, propagation records what it removes. NULL ends recording.
 void space_trace(SpaceWork *w, SpaceTrace *trace);
-// The trace of propagating the root from scratch: why values were never there.
+// The trace of propagating the root from the beginning: why values were excluded from the start.
 bool space_trace_root(SpaceWork *w, Cand *c, SpaceTrace *trace);
 void removal_print(Text *out, const Space *s, const Removal *r);
-// Reports that these decisions kill a candidate: which of them does, what it leaves nothing for,
-// and the constraints that took the values.
+// Reports that these decisions make a candidate dead: which of them does, the variable that has no
+// values left, and the constraints that removed them.
 void space_report_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
                        DiagList *diags);
-// The notes of it alone.
+// Only its notes.
 void space_note_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decision *d, int n,
                      DiagList *diags, Diag *diag);
 
@@ -216,12 +218,13 @@ void space_note_dead(Arena *arena, SpaceWork *w, const Cand *from, const Decisio
 //     size(C.m.1) = 6
 //     kind(C.m.0) in SERIAL|PARALLEL
 //     order(C.m.0, C.k.0) = OUTER
-// A candidate prints as what distinguishes it from the root, one line per variable, in order;
-// reading that back gives the same bytes. The same lines are actions: a list of them replays.
+// A candidate prints as its differences from the root, one line per variable, in order; reading
+// them gives the same bytes. The same lines are actions: a list of them can be replayed.
 void space_print(Text *out, const Space *s, const Cand *c);
 void space_print_var(Text *out, const Space *s, int var);
 void space_print_values(Text *out, const Space *s, int var, uint64_t values);
-// Reads one or more lines as decisions (`is` and `=`, `in`, `is not`, `<=`, `>=`). NULL: reported.
+// Parses one or more lines as decisions (`is` and `=`, `in`, `is not`, `<=`, `>=`). NULL after an
+// error.
 Decision *space_parse(Arena *arena, const Space *s, const Source *source, DiagList *diags, int *n);
 
 // --- How many (count.c) --------------------------------------------------------------------------
@@ -235,7 +238,7 @@ SpaceEstimate space_knuth(SpaceWork *w, Arena *scratch, const Cand *c, int64_t s
                           uint64_t seed);
 SpaceEstimate space_chen(SpaceWork *w, Arena *scratch, const Cand *c, int64_t samples,
                          uint64_t seed);
-// The share of random descents that end dead.
+// The fraction of random descents that end dead.
 SpaceEstimate space_dead_ends(SpaceWork *w, Arena *scratch, const Cand *c, int64_t samples,
                               uint64_t seed);
 

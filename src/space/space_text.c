@@ -1,4 +1,4 @@
-// The text form of candidates and decisions, and of reasons.
+// Prints and parses candidates and decisions, and prints reasons.
 #include "space/engine.h"
 
 #include "base/bug.h"
@@ -120,7 +120,7 @@ static void need(SpaceReader *r, const char *mark) {
     r->failed = true;
 }
 
-// Names that could have been meant.
+// Names that may have been intended.
 typedef struct Meant {
     const Space *s;
     int choice, set;
@@ -172,7 +172,7 @@ static int object(SpaceReader *r, int choice, int n) {
     return 0;
 }
 
-// choice(a, b): the variable, and whether values have to be turned round.
+// choice(a, b): the variable, and whether values must be flipped.
 static int variable(SpaceReader *r, bool *flipped) {
     Range name = word(r);
     int choice = -1, o[2] = {-1, -1}, n = 0;
@@ -289,7 +289,7 @@ Decision *space_parse(Arena *arena, const Space *s, const Source *source, DiagLi
 
 enum { MANY_REASONS = 5 };
 
-// Why this variable has lost any of these values.
+// Notes why this variable has lost any of these values.
 static int note_reasons(const Space *s, const SpaceTrace *trace, int var, uint64_t values,
                         DiagList *diags, Diag *d) {
     int n = 0;

@@ -1,12 +1,12 @@
-// Blocks as C: loops, guards, buffers.
+// Prints blocks as C: loops, guards, buffers.
 //
-// A constraint becomes the bound of the loop it speaks of (a split's tail), an `if` in front of the
-// loops that do not matter to it, or an `if` inside. A block below which every leaf is skipped
-// under one flag stands in one `if (init)` or `if (post)`.
+// A constraint becomes a bound of the loop that it limits (the tail of a split), an `if` outside
+// the loops that it does not depend on, or an `if` inside. If every leaf below a block is skipped
+// under one flag, a single `if (init)` or `if (post)` encloses the block.
 //
-// Parallel loops become `omp parallel for`, vector loops `omp simd`, where no two iterations update
-// one element. Where all of them update the same one, it is carried in a variable with a reduction
-// clause. Other loops whose iterations meet run in order.
+// Parallel loops become `omp parallel for` and vector loops `omp simd`, if no two iterations update
+// the same element. If all iterations update one element, it becomes a variable with a reduction
+// clause. Other loops whose iterations update common elements run in order.
 #include "code/c/c_impl.h"
 
 #include "base/bug.h"
@@ -17,7 +17,7 @@
 
 enum { STACK_BUFFER = 16 << 10, STACK_ALL = 128 << 10, UNROLL_MOST = 64, COPIES_MOST = 256 };
 
-// --- What stands below a node ------------------------------------------------------------------
+// --- Contents of a node --------------------------------------------------------------------------
 
 static bool is_empty(const Node *n) {
     const Block *b = as_block(n);
@@ -29,7 +29,7 @@ static bool is_empty(const Node *n) {
     return true;
 }
 
-// Are all leaves below left out under the flag?
+// Are all leaves below skipped under the flag?
 static bool all_skipped(const CWriter *w, const Node *n, bool of_init) {
     const Block *b = as_block(n);
     bool init, post;
@@ -50,7 +50,7 @@ static void collect(const CWriter *w, const Node *n, Leaves *out) {
     for (int i = 0; b && i < b->nchildren; i++) collect(w, b->child[i], out);
 }
 
-// Only child, where nothing stands in between.
+// The only child, if it is a block without anything in between.
 static const Block *inner_of(const Block *b) {
     return b->nchildren == 1 && b->nallocs == 0 ? as_block(b->child[0]) : NULL;
 }
@@ -93,8 +93,8 @@ static bool is_settled(const CWriter *w, const Affine *a) {
 
 typedef VEC(const Affine *) Conditions;
 
-// What can be asked before the loops of `b` begin: constraints of it, and of the blocks that are
-// all of its body, that speak of none of their indices.
+// The conditions that can be tested before the loops of `b`: constraints of `b`, and of blocks that
+// form its whole body, that use none of their indices.
 static void front_of(const CWriter *w, const Block *b, Conditions *out) {
     const Block *path[TREE_MAX_DEPTH * 2];
     int n = 0;
@@ -139,7 +139,8 @@ typedef struct LoopBounds {
     const Affine *from, *to; // half-open
 } LoopBounds;
 
-// The index of `b` that the constraint bounds: the last of its own that occurs, linearly; -1: none.
+// The index of `b` that the constraint bounds: the last of its own indices that occurs, linearly;
+// -1: none.
 static int bounded_index(const Block *b, const Affine *c) {
     if (c->has_read) return -1;
     for (int i = b->nindex - 1; i >= 0; i--) {
@@ -178,17 +179,17 @@ static void narrow(CWriter *w, LoopBounds *b, const Affine *c, const Index *x) {
     }
 }
 
-// --- Iterations that meet ----------------------------------------------------------------------
+// --- Iterations that update common elements ------------------------------------------------------
 
 // An update of an element, as seen along one dimension from one parallel index.
 typedef struct LoopReach {
     int64_t coef;   // of the index
-    int64_t lo, hi; // what the constant and everything else inside of the loop adds
+    int64_t lo, hi; // range of the constant and of all terms inside the loop
     int64_t gcd;    // of the coefficients inside
     const Affine *outside;
 } LoopReach;
 
-// False when the subscript is not linear or has passed indices of the loop.
+// Returns false if the subscript is not linear or has passed indices of the loop.
 static bool reach_of(CWriter *w, const Affine *sub, int id, int depth, LoopReach *out) {
     Exprs *x = w->t->exprs;
     *out = (LoopReach){.lo = sub->constant, .hi = sub->constant};
@@ -217,7 +218,7 @@ static bool reach_of(CWriter *w, const Affine *sub, int id, int depth, LoopReach
     return true;
 }
 
-// Do different values of the index always mean different elements in dimension d?
+// Do different values of the index always select different elements in dimension d?
 static bool apart_in(CWriter *w, const Leaves *all, int buffer, int d, int id, int depth) {
     LoopReach sum = {0};
     int n = 0;
@@ -241,13 +242,14 @@ static bool apart_in(CWriter *w, const Leaves *all, int buffer, int d, int id, i
            span < sum.gcd;
 }
 
-// The first leaf by which iterations of the index may meet; NULL: none.
+// The first leaf through which iterations of the index may update a common element; NULL: none.
 static const Leaf *meeting(CWriter *w, const Leaves *all, int id, int depth) {
     for (int i = 0; i < all->n; i++) {
         const Leaf *leaf = all->at[i];
         int buffer = leaf->write->tensor;
         const CBuffer *b = &w->buffer[buffer];
-        if (leaf->op == REDUCE_ASSIGN || !b->open) continue; // allocated inside: its own
+        // Allocated inside: private to the iteration.
+        if (leaf->op == REDUCE_ASSIGN || !b->open) continue;
         bool apart = false;
         for (int d = 0; d < leaf->write->rank && !apart; d++)
             apart = apart_in(w, all, buffer, d, id, depth);
@@ -266,7 +268,7 @@ static void count_touch(void *user, const Access *a, bool guarded) {
     t->count += a->tensor == t->buffer;
 }
 
-// May the element that the leaf updates be kept in a variable around the loops from `depth` on?
+// Can the element that the leaf updates be kept in a variable around the loops from `depth` on?
 static bool is_sum(CWriter *w, const Leaves *all, const Leaf *leaf, int depth) {
     Type t = w->t->buffers.at[leaf->write->tensor].type;
     if (!c_is_plain(t) || (leaf->op != REDUCE_ADD && leaf->op != REDUCE_MUL) || w->sum)
@@ -314,7 +316,7 @@ static bool simple_body(const CWriter *w, const Block *b) {
     return true;
 }
 
-// How many loops from `b` on OpenMP may share out as one.
+// The number of loops from `b` on that OpenMP may divide as one.
 static int collapsible(CWriter *w, const Block *b, const Leaves *all, int depth) {
     int n = 0;
     for (const Block *at = b; at && at->kind == KIND_PARALLEL; at = inner_of(at)) {
@@ -336,7 +338,7 @@ static int collapsible(CWriter *w, const Block *b, const Leaves *all, int depth)
 typedef struct BlockPlan {
     const char *pragma; // "omp parallel for", "omp simd"; NULL: none
     const Leaf *sum;    // kept in a variable
-    const Leaf *meets;  // why it runs in order
+    const Leaf *meets;  // the reason why it runs in order
     int collapse;
 } BlockPlan;
 
@@ -397,10 +399,10 @@ static void open_buffer(CWriter *w, int number) {
         c_line(w, "%s *const restrict %s = (void *)(%s + %lld); // %lld elements", type, c->name,
                w->parallel ? "own" : "scratch", (long long)c->offset, (long long)c->span);
     }
-    if (!c->read) c_line(w, "(void)%s;", c->name); // written and never read
+    if (!c->read) c_line(w, "(void)%s;", c->name); // written but never read
 }
 
-// Where a buffer lives, decided before its uses are written.
+// Decides where a buffer lives, before its uses are printed.
 static void place_buffer(CWriter *w, int number) {
     const Buffer *b = &w->t->buffers.at[number];
     CBuffer *c = &w->buffer[number];
@@ -423,7 +425,8 @@ static void place_buffer(CWriter *w, int number) {
 
 static void write_node(CWriter *w, const Node *n);
 
-// Children in a text of their own: what they use decides what has to be declared.
+// Prints the children to a separate text first, because their contents decide what must be
+// declared.
 static void write_children(CWriter *w, const Block *b) {
     int64_t stack = w->stack, scratch = w->scratch;
     Text *outer = w->out, inner = {.arena = w->arena};
@@ -440,7 +443,8 @@ static void write_children(CWriter *w, const Block *b) {
     w->scratch = scratch;
 }
 
-// The body of a parallel iteration, with its own memory for buffers too large for the stack.
+// Prints the body of a parallel iteration, with private memory for buffers that are too large for
+// the stack.
 static void write_own(CWriter *w, const Block *b) {
     int64_t scratch = w->scratch, most = w->most_scratch;
     Text *outer = w->out, inner = {.arena = w->arena};
@@ -449,7 +453,7 @@ static void write_own(CWriter *w, const Block *b) {
     write_children(w, b);
     int64_t bytes = w->most_scratch;
     bool needs = bytes > 0;
-    if (needs) { // again, one level deeper
+    if (needs) { // print it again, one level deeper
         inner.len = 0;
         w->scratch = w->most_scratch = 0;
         w->indent++;
@@ -488,8 +492,8 @@ static void write_body(CWriter *w, const Block *b, const Conditions *inside) {
     w->settled.n = settled;
 }
 
-// How often index i of a block with `inside` copies of leaves is unrolled: up to COPIES_MOST
-// copies, of which inner loops take theirs first. Compilers take minutes for more.
+// The unroll factor of index i in a block with `inside` copies of leaves: up to COPIES_MOST copies
+// in all, inner loops first. Compilers take minutes for more.
 static int64_t unrolled(const Block *b, int i, int64_t inside) {
     int64_t extent = b->index[i].extent;
     if (b->kind != KIND_UNROLL || b->index[i].passed || extent > UNROLL_MOST) return 1;
@@ -533,7 +537,7 @@ static bool has_loops(const Block *b) {
     return false;
 }
 
-enum { LEAVES_COMPARED = 64 }; // with each other, before the answer is that they may
+enum { LEAVES_COMPARED = 64 }; // more leaves are assumed to conflict
 
 typedef struct OtherAccess {
     const Access *write;
@@ -546,7 +550,7 @@ static void look_for_other(void *user, const Access *a, bool guarded) {
     o->found |= a->tensor == o->write->tensor && a != o->write;
 }
 
-// May one iteration read what another one wrote?
+// May one iteration read an element that another one wrote?
 static bool reads_back(const CWriter *w, const Block *b) {
     Leaves all = {0};
     collect(w, &b->node, &all);
@@ -615,7 +619,8 @@ static void close_sum(CWriter *w, const Leaf *leaf) {
     w->leaf = NULL;
 }
 
-// The loops with their pragma, which is known after them: it names the status if they have one.
+// Prints the loops with their pragma, which is only known after them: it names the status if they
+// have one.
 static void write_planned(CWriter *w, const Block *b, const BlockPlan *plan) {
     if (plan->sum) {
         c_line(w, "{");
@@ -681,7 +686,7 @@ static void write_plain(CWriter *w, const Node *n) {
         c_leaf(w, as_leaf(n));
 }
 
-// Under a condition: on its line when it is a line.
+// Prints a node under a condition; a single line goes on the line of the condition.
 static void write_under(CWriter *w, const Node *n, const char *condition) {
     Text *outer = w->out, inner = {.arena = w->arena};
     w->out = &inner;

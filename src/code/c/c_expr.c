@@ -1,9 +1,9 @@
-// Expressions, subscripts and leaves as C.
+// Prints expressions, subscripts and leaves as C.
 //
-// Every function that writes an expression is told how strongly its surroundings bind and adds
-// parentheses where C needs them, or where a compiler would ask for them (bitwise operators,
-// && within ||). Integers that may overflow are computed by helpers; floats, and unsigned integers
-// of 32 and 64 bits, by C's operators.
+// Every function that prints an expression gets the precedence of its surroundings and adds
+// parentheses where C needs them, or where compilers warn without them (bitwise operators, &&
+// within ||). Helpers compute integers that may overflow; C's operators compute floats, and
+// unsigned integers of 32 and 64 bits.
 #include "code/c/c_impl.h"
 
 #include "base/bug.h"
@@ -15,13 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-// Binding strengths.
+// Precedences.
 enum { ANY, COND, OR, AND, COMPARE, BITS, SUM, PRODUCT, UNARY };
 
 const char *c_type(Type t) { return type_info[t].c_stored; }
 const char *c_value_type(Type t) { return type_info[t].c_value; }
 
-// Integers whose arithmetic in C wraps as ours does: no helper is needed.
+// Integers that wrap in C as the language requires, so that no helper is needed.
 static bool wraps_in_c(Type t) {
     return type_info[t].class == CLASS_UINT && type_info[t].bits >= 32;
 }
@@ -139,7 +139,7 @@ static void number(Text *out, int64_t i) {
         text_int(out, i);
 }
 
-// A sum of elements that fits in 64 bits whatever they are, or that nobody checks.
+// A sum of elements that always fits in 64 bits, or that is not checked.
 static void wrapping(CWriter *w, Text *out, const Affine *a) {
     text_printf(out, "(int64_t)(UINT64_C(%llu)", (unsigned long long)(uint64_t)a->constant);
     for (int i = 0; i < a->n; i++) {
@@ -150,7 +150,7 @@ static void wrapping(CWriter *w, Text *out, const Affine *a) {
     text_char(out, ')');
 }
 
-// Does the sum fit, whatever its elements are? Those of 32 bits do not get far.
+// Does the sum fit for all values of its elements? Sums of 32-bit elements do.
 static bool always_fits(const CWriter *w, const Affine *a) {
     int64_t far = AFFINE_REACH_TREE, most = (int64_t)1 << 32;
     for (int i = 0; i < a->n; i++) {
@@ -165,7 +165,7 @@ static bool always_fits(const CWriter *w, const Affine *a) {
     return true;
 }
 
-// Elements of 64 bits: in the order of affine_eval, and what overflows there is a bad index.
+// Sums of 64-bit elements, in the order of affine_eval; overflow is a bad index, as there.
 static void checked_sum(CWriter *w, Text *out, const Affine *a) {
     Text sum = {.arena = w->arena};
     Term iter[AFFINE_MAX_TERMS];
@@ -241,7 +241,7 @@ void c_condition(CWriter *w, Text *out, const Affine *a) {
 
 // --- Accesses ----------------------------------------------------------------------------------
 
-// The Program's statement that this leaf stands for may reach outside where nothing was proven.
+// May the subscript be outside its tensor, because binding could not prove the statement safe?
 static bool needs_check(const CWriter *w, const Affine *sub, int64_t size) {
     const Leaf *leaf = w->leaf;
     if (!leaf || leaf->unchecked) return false;
@@ -279,7 +279,7 @@ static void checked(CWriter *w, Text *out, const Affine *sub, int64_t size, int6
     w->checks = true;
 }
 
-// The subscript of the flat array; NULL when the buffer has no elements.
+// The subscript in the flat array; NULL if the buffer has no elements.
 static const char *offset(CWriter *w, const Access *a) {
     const Buffer *b = &w->t->buffers.at[a->tensor];
     Exprs *x = w->t->exprs;
@@ -298,7 +298,7 @@ static const char *offset(CWriter *w, const Access *a) {
     return text_str(&out);
 }
 
-// A scalar whose subscripts are checked still has its check.
+// A scalar with checked subscripts still has its check.
 static const char *element_at(CWriter *w, const Access *a, const char *at, bool checks) {
     CBuffer *b = &w->buffer[a->tensor];
     b->used = true;
@@ -315,7 +315,7 @@ const char *c_element(CWriter *w, const Access *a) {
     return element;
 }
 
-// The value in memory of type t, as a value.
+// Converts an element of type t from its form in memory to a value.
 static void loaded(CWriter *w, Text *out, Type t, const char *element) {
     if (type_is_storage(t))
         text_printf(out, "%s(%s)", call(w, storage[t].from, t), element);
@@ -392,7 +392,7 @@ static void list(CWriter *w, Text *out, const char *function, const Expr *e) {
 }
 
 static void infix(CWriter *w, Text *out, const Expr *e, const char *op, int strength, int around) {
-    // In C == binds more tightly than &; and compilers ask for (a && b) || c.
+    // In C, == has a higher precedence than &; and compilers warn about a && b || c.
     bool parens = around > strength || (strength == BITS && around == BITS);
     int left = strength == BITS ? UNARY : strength == OR ? COMPARE : strength;
     if (strength == COMPARE) left = BITS;
@@ -436,7 +436,7 @@ static void cast(CWriter *w, Text *out, const Expr *e, int around) {
     if (narrow) text_add(out, "))");
 }
 
-// What C's library has not under that name; computed in double.
+// Functions that C's library lacks under that name; computed in double.
 static bool own_math(CWriter *w, Text *out, const Expr *e) {
     static const struct {
         ExprOp op;
@@ -500,9 +500,9 @@ bool c_subtracts(const Expr *e) {
     return false;
 }
 
-// Where products are added in some lanes and subtracted in others, as in those of complex numbers,
-// gcc contracts them in spite of -ffp-contract=off; also `-c + a*b`, and a product that comes out
-// of a temporary. So where anything is subtracted, a barrier stands around every product.
+// If products are added in some lanes and subtracted in others, as in products of complex numbers,
+// gcc contracts them in spite of -ffp-contract=off; also in `-c + a*b`, and for a product that is
+// stored in a temporary. Therefore, if anything is subtracted, a barrier encloses every product.
 static void product(CWriter *w, Text *out, const Expr *e, int around) {
     bool round = w->differences && around <= PRODUCT;
     if (round) text_add(out, "LW_ROUND(");
@@ -578,7 +578,7 @@ static void see_gather(void *user, const Access *a, bool guarded) {
     *(bool *)user |= a->has_read;
 }
 
-// Whether two reads are of the same variable: a buffer of one element has no subscripts.
+// Do both read the same variable? A buffer of one element has no subscripts.
 static bool same_read(CWriter *w, const Expr *a, const Expr *b) {
     if (a->kind != EXPR_READ || b->kind != EXPR_READ || a->access->tensor != b->access->tensor)
         return false;
@@ -588,7 +588,7 @@ static bool same_read(CWriter *w, const Expr *a, const Expr *b) {
     return !strcmp(text_str(&left), text_str(&right));
 }
 
-// An integer compared with itself: compilers ask what is meant.
+// Is an integer compared with itself? Compilers warn about that.
 static bool same_twice(CWriter *w, const Expr *e) {
     bool gathers = false;
     if (type_is_float(e->arg[0]->type)) return false;
@@ -674,7 +674,7 @@ bool c_skippable(const CWriter *w, const Leaf *leaf, bool *init, bool *post) {
     return *init || *post;
 }
 
-// What is stored, from the value in memory and the leaf's expression.
+// Prints the stored value, from the old value in memory and the leaf's expression.
 static void combined(CWriter *w, Text *out, const Leaf *leaf, Type t, const char *old) {
     static const struct {
         Helper floats, ints;
@@ -709,7 +709,7 @@ static void combined(CWriter *w, Text *out, const Leaf *leaf, Type t, const char
     if (!infix_op) text_char(out, ')');
 }
 
-// f32, f64 and wide unsigned sums read best as +=, products likewise.
+// f32, f64 and wide unsigned sums are printed as +=, products likewise.
 static bool short_form(const Leaf *leaf, Type t) {
     bool fused = leaf->value->kind == EXPR_OP && leaf->value->op == OP_MUL && type_is_float(t);
     return c_is_plain(t) && ((leaf->op == REDUCE_ADD && !fused) || leaf->op == REDUCE_MUL);

@@ -1,4 +1,4 @@
-// The static functions of the output: which are needed, and their text from helper.def.
+// Decides which static functions the output needs, and prints them from helper.def.
 #include "code/c/c_impl.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static const HelperInfo info[HELPER_COUNT] = {
 
 static void note(CUnit *u, Helper h, Type type) { u->used[h] |= 1u << type; }
 
-// What a helper's own text calls or includes.
+// Marks what the text of a helper calls or includes.
 static void note_needs(CUnit *u, Helper h) {
     switch (h) {
     case HELPER_TO_F16:
@@ -66,7 +66,7 @@ static void add_limit(Text *out, Type t, bool max, bool as_float) {
         text_printf(out, "%s%d_%s", is_signed ? "INT" : "UINT", bits, max ? "MAX" : "MIN");
 }
 
-// One $word of a template; gives the rest.
+// Expands one $word of a template; returns the rest.
 static const char *expand(Text *out, const char *at, Type t) {
     static const struct {
         const char *word;

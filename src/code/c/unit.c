@@ -1,5 +1,5 @@
-// The C file: identifiers, parameters, the function with its loops, the two ways to call it, and
-// the header.
+// Prints the C file: identifiers, parameters, the function with its loops, the two functions that
+// call it, and the header.
 #include "code/c/c_impl.h"
 
 #include "base/checked.h"
@@ -8,8 +8,8 @@
 
 // --- Identifiers -------------------------------------------------------------------------------
 
-// Keywords of C and C++, names of our own, and functions that compilers or C libraries know: an
-// output that defined one of them would not compile, or would stand in for it.
+// Keywords of C and C++, names of this compiler, and functions that compilers or C libraries know:
+// output that defined one of them would not compile, or would replace it.
 static const char *const reserved[] = {
     "auto",        "break",  "case",    "char",     "const",    "continue",  "default",  "do",
     "double",      "else",   "enum",    "extern",   "float",    "for",       "goto",     "if",
@@ -38,7 +38,7 @@ static const char *const reserved[] = {
     "vfork",       "wait",   "write",   "yn",
 };
 
-// Whether the name means something else in the output.
+// Does the name have another meaning in the output?
 bool c_reserved(const char *name) {
     size_t len = strlen(name);
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
@@ -88,7 +88,7 @@ static const char *function_name(CUnit *u, const char *wanted) {
 
 // --- One function ------------------------------------------------------------------------------
 
-// Elements from the first to the last; what overflows is refused where it is used.
+// The elements from the first to the last; overflow is refused at its use.
 static int64_t span_of(const Buffer *b) {
     int64_t span = 1;
     for (int d = 0; d < b->rank; d++)
@@ -129,7 +129,7 @@ static const char *arguments(const CWriter *w, bool types) {
     return text_str(&out);
 }
 
-// What the arguments are: "A f32[64, 32], C f32[64]".
+// Describes the arguments: "A f32[64, 32], C f32[64]".
 static void describe(const CWriter *w, Text *out) {
     for (int i = 0; i < w->t->nargs; i++) {
         const Buffer *b = &w->t->buffers.at[i];
@@ -169,7 +169,7 @@ static void print_loops(CWriter *w, const CShape *s, const Text *body) {
     }
     for (int i = 0; i < w->t->nargs; i++)
         if (!w->buffer[i].used) text_printf(out, "    (void)%s;\n", w->buffer[i].name);
-    if (w->most_scratch && !strstr(text_str(body), "(scratch + ")) // its buffer was never written
+    if (w->most_scratch && !strstr(text_str(body), "(scratch + ")) // its buffer was never printed
         text_add(out, "    (void)scratch;\n");
     if (w->checks) text_add(out, "    int status = 0;\n");
     text_add_n(out, text_str(body), body->len);
@@ -177,7 +177,7 @@ static void print_loops(CWriter *w, const CShape *s, const Text *body) {
     text_add(out, "}\n\n");
 }
 
-// The call of the loops, from either of the two functions.
+// Prints the call of the loops from either of the two functions.
 static void print_call(CWriter *w, const CShape *s, const char *args, const char *scratch,
                        const char *init, const char *post) {
     Text *out = &w->u->bodies;
@@ -307,7 +307,7 @@ static void print_header(const CUnit *u, Text *out, const char *guard) {
     text_add(out, "#ifdef __cplusplus\n}\n#undef restrict\n#endif\n\n#endif\n");
 }
 
-// Names that differ in nothing but case have guards of their own.
+// Names that differ only in case have different guards.
 static const char *guard_of(const CUnit *u) {
     return arena_printf(u->arena, "LW_%s_H", u->names.n ? u->names.at[0] : "unit");
 }
