@@ -342,13 +342,17 @@ static bool try_small(Gpu *g, int i) {
     if (!access_uses_iter(c.a, batch) || !access_uses_iter(c.b, batch)) return false;
     if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES) return false;
     int columns = c.N % COLUMNS ? 1 : COLUMNS;
+    // Fewer rows of a thread need no guards; its neighbours then store neighbours.
+    int rows = c.M % ROWS && c.M % COLUMNS == 0 ? COLUMNS : ROWS;
+    const char *across = rows < ROWS ? "thread.x" : "thread.y";
     gpu_label(g, s, "");
     gpu_loop(g, s, batch, 1, "grid.x");
+    if (rows < ROWS) text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.m].name, rows);
     if (columns > 1)
-        text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.n].name, columns);
+        text_printf(&g->out, " %s%%%d:%s", s->iter[c.n].name, columns, across);
     else
-        gpu_loop(g, s, c.n, 1, "thread.y");
-    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.m].name, ROWS);
+        gpu_loop(g, s, c.n, 1, across);
+    if (rows == ROWS) text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.m].name, rows);
     gpu_loop(g, s, c.k, 1, NULL);
     gpu_loop(g, s, c.m, 1, NULL);
     if (columns > 1) gpu_loop(g, s, c.n, 1, NULL);
