@@ -24,9 +24,16 @@ static const SchedStmt *given(const SpaceBuild *x, Name label) {
 
 // --- Levels and sizes ----------------------------------------------------------------------------
 
+// The section with the loops of a statement: of its partial results, where it has them.
+static const SchedStmt *given_loops(const SpaceBuild *x, Name label) {
+    const SchedStmt *g = given(x, label);
+    if (!g || !g->privatise.iter) return g;
+    return given(x, name_of(x->p->names, arena_printf(x->arena, "%s.part", label)));
+}
+
 static int levels_written(const SpaceBuild *x, const Stmt *s, int iter) {
-    const SchedStmt *g = given(x, s->label);
-    int n = 0;
+    const SchedStmt *whole = given(x, s->label), *g = given_loops(x, s->label);
+    int n = whole && whole->privatise.iter == s->iter[iter].name; // divided into parts
     for (int i = 0; g && i < g->nloops; i++) {
         if (g->loop[i].iter != s->iter[iter].name) continue;
         n += 1 + (!n && cpu_is_thread(g->loop[i].kind)); // inside of a loop that runs once
@@ -128,7 +135,8 @@ static void gpu_sizes(SplitSizes *z, int64_t extent) {
 static void tile_sizes(SpaceBuild *x, const Stmt *s, int iter, CpuObject *out) {
     SplitSizes z = {.at = {1}, .n = 1};
     int64_t extent = iter_extent(&s->iter[iter]), outer = 0;
-    const SchedStmt *g = given(x, s->label);
+    const SchedStmt *g = given_loops(x, s->label), *whole = given(x, s->label);
+    if (whole && whole->privatise.iter == s->iter[iter].name) outer = whole->privatise.step;
     for (int i = 0; g && i < g->nloops; i++) {
         if (g->loop[i].iter != s->iter[iter].name) continue;
         if (!outer && cpu_is_thread(g->loop[i].kind))
@@ -208,8 +216,7 @@ static const int64_t *with_value(SpaceBuild *x, const int64_t *from, int *n, int
 // The section with the loops of a statement (its own, or that of its partial results), if it has
 // prefetches.
 static const SchedStmt *fetching_section(const SpaceBuild *x, const SchedStmt *g) {
-    if (g && g->privatise.iter)
-        g = given(x, name_of(x->p->names, arena_printf(x->arena, "%s.part", g->label)));
+    if (g) g = given_loops(x, g->label);
     return g && g->nprefetches ? g : NULL;
 }
 

@@ -16,24 +16,29 @@ typedef struct GpuDim {
     int64_t extent;
 } GpuDim;
 
-// A read of the value: its iterators, and elements between neighbours along each.
-typedef struct GpuRead {
+// An access to an argument, with one iterator per subscript: its iterators, and elements between
+// neighbours along each.
+typedef struct GpuAccess {
     uint32_t iters;
     int pack;              // variable: a copy is read instead; -1: never
-    int bytes;             // of an element
-    const int64_t *stride; // per iterator; NULL: not linear
-} GpuRead;
+    int window;            // of the copy
+    int bytes;             // of an element; 0: there is no such access
+    double elements;       // different ones
+    const int64_t *stride; // per iterator
+} GpuAccess;
 
 typedef struct GpuStmt {
+    int object;    // the computation
     int place;     // its variable
     double terms;  // of reductions, that are added to others
     double rate;   // multiply-adds per processor and cycle
     bool even;     // without conditions: iterations are those of the loops
+    double points; // iterations, if it is even
     double length; // of one sum
     int ndims;
     const GpuDim *dim;
     int nreads;
-    GpuRead read[MANY_REFS];
+    GpuAccess read[MANY_REFS], write;
 } GpuStmt;
 
 struct GpuBound {
@@ -52,44 +57,72 @@ enum {
 
 // --- The model -----------------------------------------------------------------------------------
 
-static uint32_t iters_of(const Stmt *s, const Access *a) {
-    uint32_t out = 0;
-    for (int i = 0; i < s->niters && i < 32; i++)
-        if (access_uses_iter(a, i)) out |= 1u << i;
-    return out;
+// The iterators of an access with at most one per subscript, each in one subscript. False: it is no
+// such access, so that neighbouring iterations may share elements.
+static bool iters_of(const Stmt *s, const Access *a, uint32_t *iters) {
+    *iters = 0;
+    for (int d = 0; d < a->rank; d++) {
+        const Affine *sub = a->sub[d];
+        if (!sub->linear || sub->has_read || sub->n > 1) return false;
+        for (int i = 0; i < s->niters && sub->n; i++) {
+            if (!affine_uses_iter(sub, i)) continue;
+            if (*iters >> i & 1) return false;
+            *iters |= 1u << i;
+        }
+    }
+    return true;
 }
 
-// Row-major strides, as long as subscripts are linear.
+// Row-major strides.
 static const int64_t *strides_of(Arena *arena, const Program *p, const Stmt *s, const Access *a) {
     int64_t *stride = arena_new_n(arena, int64_t, s->niters + 1), dense = 1;
     for (int d = a->rank - 1; d >= 0; d--) {
-        if (!a->sub[d]->linear) return NULL;
         for (int i = 0; i < s->niters; i++) stride[i] += affine_coef(a->sub[d], i) * dense;
         dense *= max_i64(tensor_size(&p->tensors.at[a->tensor], d), 1);
     }
     return stride;
 }
 
-static int pack_of(const CpuSpace *cs, int stmt, int tensor) {
+static void set_pack(const CpuSpace *cs, int stmt, int tensor, GpuAccess *a) {
     const CpuHost *h = cs->host;
     for (int i = 0; i < h->copies.n; i++) {
         const CpuObject *w = &h->object[h->copies.at[i]];
-        if (w->stmt == stmt && w->tensor == tensor)
-            return space_var(cs->space, GPU_PACK, h->copies.at[i] - 1, -1, NULL);
+        if (w->stmt != stmt || w->tensor != tensor) continue;
+        a->window = h->copies.at[i];
+        a->pack = space_var(cs->space, GPU_PACK, a->window - 1, -1, NULL);
+        return;
     }
-    return -1;
 }
 
-static void set_reads(Arena *arena, const CpuSpace *cs, int i, GpuStmt *x, const StmtFacts *f) {
-    for (int r = 0; r < f->nvalue && x->nreads < MANY_REFS; r++) {
-        const Access *a = f->read[r];
-        if (a->has_read || a->tensor == f->s->write->tensor) continue;
-        x->read[x->nreads++] =
-            (GpuRead){.iters = iters_of(f->s, a),
-                      .pack = pack_of(cs, i, a->tensor),
-                      .bytes = type_info[cs->program->tensors.at[a->tensor].type].bytes,
-                      .stride = strides_of(arena, cs->program, f->s, a)};
+// False: it is not understood, and costs nothing.
+static bool set_access(Arena *arena, const Program *p, const Stmt *s, const Access *a,
+                       GpuAccess *out) {
+    uint32_t iters;
+    if (!iters_of(s, a, &iters)) return false;
+    *out = (GpuAccess){.iters = iters,
+                       .pack = -1,
+                       .bytes = type_info[p->tensors.at[a->tensor].type].bytes,
+                       .elements = 1,
+                       .stride = strides_of(arena, p, s, a)};
+    for (int i = 0; i < s->niters; i++)
+        if (iters >> i & 1) out->elements *= (double)iter_extent(&s->iter[i]);
+    return true;
+}
+
+// Reads that every iteration performs, one of each argument: others may be of elements that a
+// thread has in registers. What is stored to is a result of the caller.
+static void set_accesses(Arena *arena, const CpuSpace *cs, int i, GpuStmt *x, const StmtFacts *f) {
+    const Program *p = cs->program;
+    for (int r = 0; r < f->nsure && x->nreads < MANY_REFS; r++) {
+        const Access *a = f->sure[r];
+        bool again = a->tensor >= p->ninputs;
+        for (int k = 0; k < r && !again; k++) again = f->sure[k]->tensor == a->tensor;
+        if (again || !set_access(arena, p, f->s, a, &x->read[x->nreads])) continue;
+        set_pack(cs, i, a->tensor, &x->read[x->nreads++]);
     }
+    int to = f->s->write->tensor;
+    if (to >= p->ninputs && to < p->ninputs + p->noutputs && f->injective)
+        set_access(arena, p, f->s, f->s->write, &x->write);
 }
 
 static void set_dims(Arena *arena, const CpuSpace *cs, int i, GpuStmt *x) {
@@ -119,14 +152,18 @@ static void set_stmt(Arena *arena, const CpuSpace *cs, const GpuMachine *m, int 
         double n = (double)max_i64(iter_extent(&s->iter[k]), 0);
         *(s->iter[k].reduction ? &sum : &results) *= n;
     }
-    x->place = space_var(cs->space, GPU_PLACE, cs->host->comp[i], -1, NULL);
+    x->object = cs->host->comp[i];
+    x->place = space_var(cs->space, GPU_PLACE, x->object, -1, NULL);
     x->even = !s->nconstraints;
     x->rate = cs->program->tensors.at[s->write->tensor].type == TYPE_F64 ? m->fma_f64 : m->fma_f32;
     set_dims(arena, cs, i, x);
-    if (!cpu_reduces(f) || !exact || f->empty) return;
-    x->terms = fmax(points - results, 0); // the first one costs nothing
-    x->length = x->even ? sum : 0;
-    if (x->even && s->niters <= 32) set_reads(arena, cs, i, x, f);
+    if (!exact || f->empty) return;
+    bool sums = cpu_reduces(f);
+    if (sums) x->terms = fmax(points - results, 0); // the first one costs nothing
+    if (!x->even) return;
+    x->points = points;
+    x->length = sums ? sum : 0;
+    if (s->niters <= 32) set_accesses(arena, cs, i, x, f);
 }
 
 static void set_bytes(Arena *arena, const Program *p, struct GpuBound *g) {
@@ -168,18 +205,17 @@ typedef struct GpuRange {
     double least, most;
 } GpuRange;
 
-// The iterations of a loop.
+// The iterations of a loop. Those of a tile are fewer than its size if the range is smaller.
 static GpuRange iterations(const BoundModel *b, const Cand *c, const GpuDim *d) {
     const Space *s = b->cs->space;
-    if (d->size >= 0) {
-        uint64_t dom = space_domain(s, c, d->size);
-        return (GpuRange){(double)space_value(s, d->size, __builtin_ctzll(dom)),
-                          (double)space_value(s, d->size, 63 - __builtin_clzll(dom))};
-    }
     int64_t min, max;
     space_count(s, c, GPU_STEP, d->object, -1, &min, &max);
-    return (GpuRange){(double)ceil_div(d->extent, max_i64(max, 1)),
-                      (double)ceil_div(d->extent, max_i64(min, 1))};
+    GpuRange n = {(double)ceil_div(d->extent, max_i64(max, 1)),
+                  (double)ceil_div(d->extent, max_i64(min, 1))};
+    if (d->size < 0) return n;
+    uint64_t dom = space_domain(s, c, d->size);
+    return (GpuRange){fmin(n.least, (double)space_value(s, d->size, __builtin_ctzll(dom))),
+                      fmin(n.most, (double)space_value(s, d->size, 63 - __builtin_clzll(dom)))};
 }
 
 static bool is_even(const BoundModel *b, const Cand *c, const GpuDim *d) {
@@ -211,53 +247,115 @@ static GpuShape shape_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
     return g;
 }
 
-// The least number of waves in which the blocks run: each processor holds a few blocks at a time.
-static double waves(const GpuMachine *m, const GpuShape *g) {
-    int resident = gpu_resident_blocks(m, (int)g->least_threads, 0, 0);
+// Bytes of shared memory of a copy, once they are decided: what the threads share of one iteration
+// of the loop around it, in every stage.
+static double copy_bytes(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuAccess *a) {
+    const Space *s = b->cs->space;
+    double bytes = a->bytes;
+    bool shared = false;
+    if (a->pack < 0 || space_domain(s, c, a->pack) != GPU_PACK_YES) return 0;
+    if (space_ask(s, c, GPU_HOME, a->window + 1, -1) != GPU_HOME_SHARED) return 0;
+    for (int i = 0; i < x->ndims; i++) {
+        const GpuDim *d = &x->dim[i];
+        uint64_t at = space_ask(s, c, GPU_AT, a->window, d->object);
+        GpuRange n = iterations(b, c, d);
+        if (at == GPU_AT_INSIDE) continue;
+        if (at != GPU_AT_OUTSIDE || n.least != n.most) return 0;
+        shared |= n.most > 1 && !(space_domain(s, c, d->kind) & ~(uint64_t)THREAD);
+        if (a->iters >> d->iter & 1) bytes *= n.most;
+    }
+    int stages = space_var(s, GPU_STAGES, a->window, -1, NULL);
+    uint64_t values = space_domain(s, c, stages);
+    if (!shared || values & (values - 1)) return 0; // one thread's copy may be in registers
+    return bytes * (double)space_value(s, stages, __builtin_ctzll(values));
+}
+
+// The least number of waves in which the blocks run: each processor holds a few blocks at a time,
+// limited by threads, shared memory, and the registers of results that are summed side by side.
+// (Results in memory instead would take ten times the latency.)
+static double waves(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuShape *g) {
+    enum { MOST_SHARED = 224 << 10 };
+    const GpuMachine *m = b->gpu->m;
+    double shared = 0;
+    int64_t sums = 0, most;
+    for (int r = 0; r < x->nreads; r++) { // if it does not fit beside others, these take the rest
+        double bytes = copy_bytes(b, c, x, &x->read[r]);
+        shared = fmax(shared, fmin(bytes, MOST_SHARED - bytes));
+    }
+    if (x->length > 0) space_count(b->cs->space, c, GPU_SUMMED, x->object, -1, &sums, &most);
+    int resident = gpu_resident_blocks(m, (int)g->least_threads, (int)sums, (int)shared);
     return ceil(g->least_blocks / ((double)max_i64(resident, 1) * m->processors));
 }
 
 // --- Sectors -------------------------------------------------------------------------------------
 
-// Elements that one step of a loop over threads moves along an access. False: not decided, or the
-// iterator is divided in another way than by neighbours.
-static bool thread_step(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuDim *d,
-                        const GpuRead *r, int64_t *step) {
+// Elements that one step of a loop moves along an access: an iteration takes neighbours (BLOCK), or
+// elements as far apart as the loop has iterations. False: not decided.
+static bool element_step(const BoundModel *b, const Cand *c, const GpuStmt *x, int dim,
+                         const GpuAccess *r, int64_t *step) {
     const Space *s = b->cs->space;
-    for (int i = 0; i < x->ndims; i++) {
-        int split =
-            x->dim[i].iter == d->iter ? space_var(s, GPU_SPLIT, x->dim[i].object, -1, NULL) : -1;
-        if (split >= 0 && space_domain(s, c, split) != GPU_SPLIT_BLOCK) return false;
-    }
+    const GpuDim *d = &x->dim[dim];
     int64_t min, max;
-    space_count(s, c, GPU_STEP, d->object, -1, &min, &max);
-    *step = min * r->stride[d->iter];
-    return min == max && min > 0;
+    *step = r->stride[d->iter];
+    for (int i = 0; i <= dim; i++) {
+        if (x->dim[i].iter != d->iter) continue;
+        int split = space_var(s, GPU_SPLIT, x->dim[i].object, -1, NULL);
+        uint64_t values = split < 0 ? GPU_SPLIT_BLOCK : space_domain(s, c, split);
+        if (values & (values - 1)) return false;
+        bool apart = values == GPU_SPLIT_INTERLEAVE;
+        GpuRange n = iterations(b, c, &x->dim[i]);
+        if (n.least != n.most) return false;
+        if (apart && i < dim) *step *= (int64_t)n.most;
+        if (apart || i < dim) continue;
+        space_count(s, c, GPU_STEP, x->dim[i].object, -1, &min, &max);
+        if (min != max || min <= 0) return false;
+        *step *= min;
+    }
+    return true;
 }
 
-// Threads of the first warp, x first: addresses of the access as bytes. Their number; 0: not
-// decided.
-static int warp_addresses(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuRead *r,
-                          int64_t *address) {
-    static const uint64_t axis[] = {GPU_KIND_THREAD_X, GPU_KIND_THREAD_Y, GPU_KIND_THREAD_Z};
-    int n = 1;
-    address[0] = 0;
-    for (int i = 0; i < x->ndims; i++)
-        if (space_domain(b->cs->space, c, x->dim[i].kind) & DIGIT) return 0;
-    for (int a = 0; a < 3; a++) {
+static bool is_inside(const BoundModel *b, const Cand *c, const GpuDim *d, const GpuDim *e) {
+    return space_ask(b->cs->space, c, GPU_ORDER, d->object, e->object) == GPU_ORDER_INNER;
+}
+
+// The loops over threads from the fastest on: lanes and warps from the innermost, or x, y and z.
+// Their number; -1: not decided.
+static int thread_loops(const BoundModel *b, const Cand *c, const GpuStmt *x, int *loop) {
+    static const uint64_t kinds[] = {GPU_KIND_LANE, GPU_KIND_WARP, GPU_KIND_THREAD_X,
+                                     GPU_KIND_THREAD_Y, GPU_KIND_THREAD_Z};
+    int n = 0;
+    for (int k = 0; k < 5; k++) {
+        int first = n;
         for (int i = 0; i < x->ndims; i++) {
             uint64_t kind = space_domain(b->cs->space, c, x->dim[i].kind);
-            if (!(kind & axis[a])) continue;
-            GpuRange size = iterations(b, c, &x->dim[i]);
-            int64_t step;
-            if (kind != axis[a] || size.least != size.most ||
-                !thread_step(b, c, x, &x->dim[i], r, &step))
-                return 0;
-            int before = n;
-            for (int k = 1; k < (int)size.most && n < 32; k++)
-                for (int l = 0; l < before && n < 32; l++)
-                    address[n++] = address[l] + k * step * r->bytes;
+            if (!(kind & kinds[k])) continue;
+            if (kind != kinds[k]) return -1;
+            int at = n++;
+            for (; at > first && is_inside(b, c, &x->dim[i], &x->dim[loop[at - 1]]); at--)
+                loop[at] = loop[at - 1];
+            loop[at] = i;
         }
+        for (int i = first; i + 1 < n; i++)
+            if (!is_inside(b, c, &x->dim[loop[i]], &x->dim[loop[i + 1]])) return -1;
+    }
+    return n;
+}
+
+// Threads of the first warp: addresses of the access as bytes. Their number; 0: not decided.
+static int warp_addresses(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuAccess *r,
+                          int64_t *address) {
+    int loop[PROGRAM_MAX_ITERS * CPU_MAX_LEVELS], n = 1;
+    int loops = thread_loops(b, c, x, loop);
+    if (loops <= 0) return 0; // without thread loops the mapping divides the nest
+    address[0] = 0;
+    for (int i = 0; i < loops; i++) {
+        GpuRange size = iterations(b, c, &x->dim[loop[i]]);
+        int64_t step;
+        if (size.least != size.most || !element_step(b, c, x, loop[i], r, &step)) return 0;
+        int before = n;
+        for (int k = 1; k < (int)size.most && n < 32; k++)
+            for (int l = 0; l < before && n < 32; l++)
+                address[n++] = address[l] + k * step * r->bytes;
     }
     return n;
 }
@@ -281,9 +379,9 @@ static int least_sectors(const int64_t *address, int n, int bytes) {
 // Cycles of a processor that one element of each thread of a warp takes, divided by the threads: a
 // vector of 16 bytes takes as many sectors as its first element, and four sectors take a cycle.
 static double sector_cycles(const BoundModel *b, const Cand *c, const GpuStmt *x,
-                            const GpuRead *r) {
+                            const GpuAccess *r) {
     int64_t address[32];
-    if (!r->stride || r->bytes > 16) return 0;
+    if (r->bytes > 16) return 0;
     if (r->pack >= 0 && space_domain(b->cs->space, c, r->pack) != GPU_PACK_NO) return 0;
     int n = warp_addresses(b, c, x, r, address);
     if (n == 0) return 0;
@@ -310,32 +408,58 @@ typedef struct GpuPart {
     bool limited;
 } GpuPart;
 
+// Of a statement whose blocks and threads have limits: processors in use, and lanes of all of them
+// that work in each cycle, at `rate` lanes of a processor.
+static double processors_of(const GpuMachine *m, const GpuPart *p) {
+    return p->limited ? fmin(m->processors, p->shape.blocks) : m->processors;
+}
+static double lanes_of(const GpuMachine *m, const GpuStmt *x, const GpuPart *p, double rate) {
+    double processors = processors_of(m, p), blocks = p->shape.blocks;
+    if (!p->limited) return rate * processors;
+    double full = fmin(1, p->shape.threads / 32); // a warp takes its time with any lanes
+    double lanes = fmin(rate * processors * full, blocks * p->shape.threads);
+    if (p->shape.decided && x->even && blocks > processors)
+        lanes *= blocks / (processors * ceil(blocks / processors)); // the last wave
+    return lanes;
+}
+
+// Loads and stores: their instructions beside those of the sums, cycles of the memory pipe, and
+// every element once between L2 and the processors in use.
+static void add_accesses(const BoundModel *b, const Cand *c, const GpuStmt *x, GpuPart *p) {
+    const GpuMachine *m = b->gpu->m;
+    double hertz = m->ghz * 1e9, processors = processors_of(m, p);
+    double instructions = x->terms, loads = 0, stores = 0, in = 0;
+    for (int r = 0; r < x->nreads; r++) {
+        const GpuAccess *a = &x->read[r];
+        double n = fmax(x->points / reuse(b, c, x, a->iters), a->elements);
+        instructions += n * a->bytes / 16;
+        // Four elements for every lane of a warp take a cycle at least.
+        loads += n * fmax(1 / m->shared_bytes, sector_cycles(b, c, x, a));
+        in += a->elements * a->bytes;
+    }
+    if (x->write.bytes) {
+        instructions += x->write.elements * x->write.bytes / 16;
+        stores = x->write.elements * fmax(1 / m->shared_bytes, sector_cycles(b, c, x, &x->write));
+    }
+    double out = x->write.bytes * x->write.elements;
+    p->seconds[BOUND_ISSUE] = instructions / (lanes_of(m, x, p, 32 * m->issue) * hertz);
+    p->seconds[BOUND_LOAD] = loads / (processors * hertz);
+    p->seconds[BOUND_STORE] = stores / (processors * hertz);
+    p->seconds[BOUND_L2] = fmax(in, out) / (m->l2_read * processors * hertz);
+}
+
 static GpuPart part_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
     const GpuMachine *m = b->gpu->m;
     GpuPart p = {.shape = shape_of(b, c, x)};
     uint64_t place = space_domain(b->cs->space, c, x->place);
-    double hertz = m->ghz * 1e9, processors = m->processors, lanes = x->rate * processors;
+    double hertz = m->ghz * 1e9;
     p.limited = place == GPU_PLACE_NEST && p.shape.marked;
-    if (p.limited) {
-        double blocks = p.shape.blocks;
-        processors = fmin(processors, blocks);
-        double full = fmin(1, p.shape.threads / 32); // a warp takes its time with any lanes
-        lanes = fmin(x->rate * processors * full, blocks * p.shape.threads);
-        if (p.shape.decided && x->even && blocks > processors)
-            lanes *= blocks / (processors * ceil(blocks / processors)); // the last wave
-    }
-    p.seconds[BOUND_COMPUTE] = x->terms / (lanes * hertz);
+    p.seconds[BOUND_COMPUTE] = x->terms / (lanes_of(m, x, &p, x->rate) * hertz);
     if (place != GPU_PLACE_NEST) return p;
     if (x->length > 0)
         p.seconds[BOUND_CHAIN] = (x->length / p.shape.split - 1) * m->arithmetic / hertz;
-    if (p.limited && p.shape.whole) p.seconds[BOUND_CHAIN] *= waves(m, &p.shape);
-    double cycles = 0;
-    for (int r = 0; r < x->nreads && p.limited; r++) {
-        // Four elements for every lane of a warp take a cycle at least.
-        double each = fmax(1 / m->shared_bytes, sector_cycles(b, c, x, &x->read[r]));
-        cycles += x->terms / reuse(b, c, x, x->read[r].iters) * each;
-    }
-    p.seconds[BOUND_LOAD] = cycles / (processors * hertz);
+    if (p.limited && p.shape.whole) p.seconds[BOUND_CHAIN] *= waves(b, c, x, &p.shape);
+    if (p.limited) add_accesses(b, c, x, &p);
     return p;
 }
 
@@ -355,8 +479,8 @@ static double evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, Gpu
         if (p.limited && p.shape.least_blocks > blocks) blocks = p.shape.least_blocks;
     }
     if (sum > t[BOUND_COMPUTE].seconds) t[BOUND_COMPUTE] = (BoundTerm){sum, BOUND_SEVERAL};
-    t[BOUND_L2].seconds =
-        fmax(g->in, g->out) / fmin(m->l2, m->l2_read * m->processors * m->ghz * 1e9);
+    double all = fmax(g->in, g->out) / fmin(m->l2, m->l2_read * m->processors * m->ghz * 1e9);
+    if (all > t[BOUND_L2].seconds) t[BOUND_L2] = (BoundTerm){all, -1};
     t[BOUND_MEMORY].seconds =
         fmax(g->in + g->out - (double)m->l2_bytes, 0) / fmax(m->read, m->write);
     for (int k = 0; k < BOUND_KINDS; k++) most = fmax(most, t[k].seconds);
@@ -404,6 +528,13 @@ static void add_why(Text *out, const GpuStmt *x, const GpuPart *p, BoundKind kin
                     p->shape.least_blocks > 1 ? "s" : "");
     else if (kind == BOUND_LOAD)
         text_add(out, " elements that registers do not keep, by sectors of global memory");
+    else if (kind == BOUND_STORE)
+        text_add(out, " results, by sectors of global memory");
+    else if (kind == BOUND_ISSUE)
+        text_printf(out, " %.3g terms, with loads and stores of 16 bytes", x->terms);
+    else if (kind == BOUND_L2)
+        text_printf(out, " its arguments once, at most %.4g block%s", p->shape.blocks,
+                    p->shape.blocks > 1 ? "s" : "");
     else if (!p->limited)
         text_printf(out, " %.3g terms, all processors", x->terms);
     else
