@@ -632,9 +632,12 @@ static void spill_inside(Plan *p, const PNode *loop) {
     }
 }
 
-// The sums stay in registers throughout the loops of a region.
+// The sums stay in registers throughout the loops of a region: where these have many steps, it does
+// not matter what happens between them.
 static void keep_inside(Plan *p, const PNode *n) {
-    for (int i = n->span.first; n->kind == P_LOOP && i < n->span.last; i++)
+    enum { MANY_STEPS = 8 };
+    bool many = n->kind == P_LOOP && trips_of(n) >= MANY_STEPS;
+    for (int i = n->span.first; many && i < n->span.last; i++)
         if (is_summed(p->leaves.at[i], n)) p->leaves.at[i]->form.spill.why = LOSS_NONE;
     for (int i = 0; i < n->nchild; i++) keep_inside(p, n->child[i]);
 }
