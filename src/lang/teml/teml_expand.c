@@ -340,9 +340,20 @@ static bool check_body(Expand *e, const TemlStmts *body, bool top) {
     return true;
 }
 
+// The first parameter that has the name of one before; -1: there is none.
+static int repeated_parameter(const TemlStmt *s) {
+    for (int i = 1; i < s->n; i++)
+        for (int k = 0; k < i; k++)
+            if (s->arg[k]->name == s->arg[i]->name) return i;
+    return -1;
+}
+
 static void expand_def(Expand *e, const TemlStmt *s) {
+    int again = repeated_parameter(s);
     if (is_defined(e, s->builtin))
         diag_report(e->t->diags, s->head, DIAG_TEML_DEFINED, s->builtin);
+    else if (again >= 0)
+        diag_report(e->t->diags, s->arg[again]->range, DIAG_TEML_DEFINED, s->arg[again]->name);
     else if (check_body(e, &s->body, true))
         vec_push(e->t->arena, &e->functions, s);
 }

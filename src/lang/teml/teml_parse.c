@@ -224,7 +224,11 @@ static bool is_unclosed(TemlParser *p) {
 static Range close(TemlParser *p, char c) {
     Range range = p->range;
     if (!is_mark(p, c)) {
-        if (!p->failed && !is_unclosed(p)) expected(p, c == ')' ? "',' or ')'" : "',' or ']'");
+        if (p->failed || is_unclosed(p)) return range;
+        if (is_mark(p, '('))
+            expected(p, "a name, to which the value of this call was assigned before");
+        else
+            expected(p, c == ')' ? "',' or ')'" : "',' or ']'");
         return range;
     }
     p->depth--;
