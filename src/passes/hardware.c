@@ -1,9 +1,9 @@
-// Parser and printer of machine descriptions; see hardware.h.
+// The parser of machine descriptions; see hardware.h.
 //
 // A text consists of lines of words; `//` begins a comment. The first word of a line is its kind.
 // `key=value` words are attributes, checked against hardware.def, or parameters, checked against
 // passes.def.
-#include "passes/hardware.h"
+#include "passes/hardware_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,33 +11,8 @@
 #include "base/checked.h"
 #include "base/nearest.h"
 
-typedef enum LineKind {
-    LINE_MEMORY,
-    LINE_COMPUTE,
-    LINE_TRANSFER,
-    LINE_STENCIL,
-    LINE_INDEX,
-    LINE_UNITS, // the kinds above have a name and attributes
-    LINE_MACHINE = LINE_UNITS,
-    LINE_INCLUDE,
-    LINE_PASS,
-    LINE_SET,
-    LINE_DROP,
-    LINE_KINDS
-} LineKind;
-static const char *const line_name[] = {"memory",  "compute", "transfer", "stencil", "index",
-                                        "machine", "include", "pass",     "set",     "drop"};
-
-typedef enum AttrKind {
-    ATTR_BYTES,
-    ATTR_COUNT,
-    ATTR_REAL,
-    ATTR_MEMORY,
-    ATTR_COMPUTE,
-    ATTR_TYPE,
-    ATTR_EXTENT,
-    ATTR_STRIDES
-} AttrKind;
+const char *const hardware_line[LINE_KINDS] = {"memory",  "compute", "transfer", "stencil", "index",
+                                               "machine", "include", "pass",     "set",     "drop"};
 
 typedef MemoryUnit Of_MEMORY;
 typedef ComputeUnit Of_COMPUTE;
@@ -45,22 +20,12 @@ typedef Transfer Of_TRANSFER;
 typedef Stencil Of_STENCIL;
 typedef StencilIndex Of_INDEX;
 
-typedef struct Attr {
-    LineKind line;
-    const char *key;
-    AttrKind kind;
-    size_t at;
-    double least, most;
-    int64_t unset;
-} Attr;
-
-static const Attr attrs[] = {
+const Attr hardware_attrs[ATTRS] = {
 #define ATTR(line, key, kind, member, least, most, unset, what)                                    \
     {LINE_##line, #key, ATTR_##kind, offsetof(Of_##line, member), least, most, unset},
 #include "passes/hardware.def"
 #undef ATTR
 };
-enum { ATTRS = sizeof attrs / sizeof *attrs };
 
 typedef struct HardwareWord {
     const char *s;
@@ -335,7 +300,8 @@ static bool read_attr(HardwareReader *r, const Attr *a, const HardwareWord *key,
 
 static const char *attr_key(const void *of, size_t i) {
     for (int k = 0; k < ATTRS; k++)
-        if (attrs[k].line == *(const LineKind *)of && i-- == 0) return attrs[k].key;
+        if (hardware_attrs[k].line == *(const LineKind *)of && i-- == 0)
+            return hardware_attrs[k].key;
     return NULL;
 }
 
@@ -344,24 +310,25 @@ static void read_attrs(HardwareReader *r, LineKind line, void *into) {
         HardwareWord key, value;
         if (!split(r, &r->word.at[i], &key, &value)) return;
         int k = 0;
-        while (k < ATTRS && !(attrs[k].line == line && same(&key, attrs[k].key))) k++;
+        while (k < ATTRS && !(hardware_attrs[k].line == line && same(&key, hardware_attrs[k].key)))
+            k++;
         if (k == ATTRS) {
             diag_suggest(r->diags, unknown(r, &key, "attribute"), text_of(r, &key), attr_key,
                          &line);
             return;
         }
-        if (!read_attr(r, &attrs[k], &key, &value, into)) return;
+        if (!read_attr(r, &hardware_attrs[k], &key, &value, into)) return;
     }
 }
 
 static void set_defaults(LineKind line, void *into) {
     for (int k = 0; k < ATTRS; k++) {
-        char *at = (char *)into + attrs[k].at;
-        if (attrs[k].line != line) continue;
-        if (attrs[k].kind == ATTR_REAL)
-            *(double *)at = (double)attrs[k].unset;
-        else if (attrs[k].kind != ATTR_STRIDES)
-            *(int64_t *)at = attrs[k].unset;
+        char *at = (char *)into + hardware_attrs[k].at;
+        if (hardware_attrs[k].line != line) continue;
+        if (hardware_attrs[k].kind == ATTR_REAL)
+            *(double *)at = (double)hardware_attrs[k].unset;
+        else if (hardware_attrs[k].kind != ATTR_STRIDES)
+            *(int64_t *)at = hardware_attrs[k].unset;
     }
 }
 
@@ -666,7 +633,7 @@ static void read_include(HardwareReader *r) {
 
 static const char *line_at(const void *of, size_t i) {
     (void)of;
-    return i < LINE_KINDS ? line_name[i] : NULL;
+    return i < LINE_KINDS ? hardware_line[i] : NULL;
 }
 
 // Is there a word too many, or a key that occurs twice?
@@ -692,7 +659,7 @@ static void read_statement(HardwareReader *r) {
         read_machine, read_include, read_pass,     read_set,     read_drop};
     const HardwareWord *w = &r->word.at[0];
     for (int k = 0; k < LINE_KINDS; k++)
-        if (same(w, line_name[k])) {
+        if (same(w, hardware_line[k])) {
             int most = read[k] == read_machine                           ? 3
                        : read[k] == read_include || read[k] == read_drop ? 2
                                                                          : r->word.n;
@@ -737,93 +704,4 @@ bool hardware_is(const char *text) {
     }
     size_t len = strcspn(text, " \t\r\n");
     return (len == 7 && !strncmp(text, "machine", 7)) || (len == 7 && !strncmp(text, "include", 7));
-}
-
-// --- Printing ------------------------------------------------------------------------------------
-
-static void print_number(Text *out, double x, bool bytes) {
-    int64_t i = (int64_t)x;
-    if ((double)i != x)
-        text_printf(out, "%.15g", x);
-    else if (bytes && i >= 1 << 20 && i % (1 << 20) == 0)
-        text_printf(out, "%lldMiB", (long long)(i >> 20));
-    else if (bytes && i >= 1 << 10 && i % (1 << 10) == 0)
-        text_printf(out, "%lldKiB", (long long)(i >> 10));
-    else
-        text_int(out, i);
-}
-
-static void print_strides(Text *out, const Strides *s) {
-    for (int i = 0; i < s->n; i++) {
-        if (i) text_char(out, ',');
-        if (s->at[i] == STRIDE_ANY)
-            text_add(out, "any");
-        else
-            text_int(out, s->at[i]);
-    }
-}
-
-static bool is_unset(const Attr *a, const char *at) {
-    if (a->kind == ATTR_STRIDES) return ((const Strides *)at)->n == 0;
-    if (a->kind == ATTR_EXTENT) return false;
-    if (a->kind == ATTR_REAL) return *(const double *)at == (double)a->unset;
-    return *(const int64_t *)at == a->unset;
-}
-
-static void print_attrs(Text *out, const Hardware *h, LineKind line, const void *of) {
-    for (int k = 0; k < ATTRS; k++) {
-        const Attr *a = &attrs[k];
-        const char *at = (const char *)of + a->at;
-        if (a->line != line || is_unset(a, at)) continue;
-        text_printf(out, " %s=", a->key);
-        int64_t i = a->kind == ATTR_STRIDES || a->kind == ATTR_REAL ? 0 : *(const int64_t *)at;
-        switch (a->kind) {
-        case ATTR_MEMORY: text_add(out, h->memory.at[i].name); break;
-        case ATTR_COMPUTE: text_add(out, h->compute.at[i].name); break;
-        case ATTR_TYPE: text_add(out, type_info[i].name); break;
-        case ATTR_STRIDES: print_strides(out, (const Strides *)at); break;
-        case ATTR_REAL: print_number(out, *(const double *)at, false); break;
-        case ATTR_EXTENT:
-            if (i < 0) {
-                text_add(out, "any");
-                break;
-            } // fall through
-        case ATTR_BYTES:
-        case ATTR_COUNT: print_number(out, (double)i, a->kind == ATTR_BYTES); break;
-        }
-    }
-    text_char(out, '\n');
-}
-
-static void print_pass(Text *out, const PassCall *c) {
-    text_printf(out, "pass %s", c->pass->name);
-    if (strcmp(c->label, c->pass->name) != 0) text_printf(out, " as=%s", c->label);
-    for (int k = 0; k < pass_params(c->pass); k++)
-        if (c->value[k].given) text_printf(out, " %s=%s", c->pass->param[k].name, c->value[k].text);
-    text_char(out, '\n');
-}
-
-void hardware_print(Text *out, const Hardware *h) {
-    text_printf(out, "machine %s", h->name);
-    if (*h->summary) text_printf(out, " \"%s\"", h->summary);
-    text_char(out, '\n');
-#define PRINT(list, line)                                                                          \
-    for (int i = 0; i < h->list.n; i++) {                                                          \
-        text_printf(out, "%s %s", line_name[line], h->list.at[i].name);                            \
-        print_attrs(out, h, line, &h->list.at[i]);                                                 \
-    }
-    PRINT(memory, LINE_MEMORY)
-    PRINT(compute, LINE_COMPUTE)
-    PRINT(transfer, LINE_TRANSFER)
-    for (int i = 0; i < h->stencil.n; i++) {
-        const Stencil *s = &h->stencil.at[i];
-        text_printf(out, "stencil %s", s->name);
-        print_attrs(out, h, LINE_STENCIL, s);
-        for (int k = 0; k < s->nindex; k++) {
-            text_printf(out, "  index %s", s->index[k].name);
-            print_attrs(out, h, LINE_INDEX, &s->index[k]);
-        }
-    }
-#undef PRINT
-    for (int i = 0; i < h->pass.n; i++) print_pass(out, &h->pass.at[i]);
 }
