@@ -45,7 +45,8 @@ def test_every_public_name_has_words():
 
 def test_types_are_strict():
     pytest.importorskip("mypy")
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", os.path.join(ROOT, "python/loopwright")],
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-incremental", os.path.join(ROOT, "python/loopwright"),
+                           os.path.join(ROOT, "tests/python/typed.py")], env=dict(os.environ, MYPYPATH=os.path.join(ROOT, "python")),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
     assert done.returncode == 0, done.stdout
 
