@@ -47,7 +47,7 @@ typedef struct NumPy {
     PyObject *bfloat16; // numpy.dtype(ml_dtypes.bfloat16), or NULL
 } NumPy;
 
-// What is used of torch, once somebody has imported it; its methods in Python would take longer.
+// The parts of torch in use, after it was imported; its methods in Python would take longer.
 typedef struct Torch {
     PyObject *tensor, *to_dlpack; // torch.Tensor; a tensor as a capsule, on whatever stream
     PyObject *raw_stream;         // the address of a device's current stream; NULL: not there
@@ -142,7 +142,7 @@ bool array_unpack(PyObject *capsule, int rank, Array *a);
 bool array_strides(Array *a, const int64_t *strides, int64_t unit, int rank);
 
 // --- GPUs, place.c -------------------------------------------------------------------------------
-PyObject *loaded_module(const char *name); // NULL without an exception: nobody imported it
+PyObject *loaded_module(const char *name); // NULL without an exception: not imported
 int instance_of(PyObject *given, const char *module, const char *type); // -1: exception
 int torch_has(State *st, PyObject *given); // is it a tensor of torch? -1: exception
 void torch_close(Torch *torch);

@@ -1,9 +1,10 @@
 // Arrays on GPUs: where a call runs, on which stream, and how results are made there.
 //
-// A call runs on the stream that the library of its first array on a GPU uses at that time, so its
-// kernels are ordered with that library's own and nobody waits. DLPack has the producers of other
-// arrays order their streams before ours; afterwards nothing orders them, so a call with arrays of
-// several libraries, or of a library whose stream is not known, waits for its results.
+// A call runs on the current stream of the library that its first array on a GPU belongs to, so its
+// kernels are ordered with those of that library, without waiting. Through DLPack, the producers of
+// other arrays order their streams before this one. Nothing orders their streams afterwards, so a
+// call with arrays of several libraries, or of a library whose stream is unknown, waits for its
+// results.
 #include "native.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 enum {
     MANAGED_MEMORY = 13,  // DLPack's kDLCUDAManaged: at its address on the host and on the GPU
-    LEGACY_STREAM = 1,    // how DLPack and CUDA spell the default stream
+    LEGACY_STREAM = 1,    // the default stream, for DLPack and CUDA
     MOST_DIMENSIONS = 64, // of an array that is described by a tuple
 };
 
@@ -44,7 +45,7 @@ static PyObject *attribute(PyObject *object, const char *a, const char *b) {
     return second;
 }
 
-static bool torch_open(Torch *t) { // false: nobody imported it, or it is being imported
+static bool torch_open(Torch *t) { // false: not imported, or being imported
     PyObject *torch = loaded_module("torch");
     PyObject *utils = torch ? PyImport_ImportModule("torch.utils.dlpack") : NULL;
     if (utils) {
@@ -103,7 +104,7 @@ static intptr_t current_stream(const State *st, Kind kind, int device) {
     return take_address(attribute(stream, kind == KIND_TORCH ? "cuda_stream" : "ptr", NULL));
 }
 
-// One more array of the call is on `device`; `stream` is the one that it must be used on, 0: any.
+// Adds an array on `device` to the call; `stream` is the stream on which it must be used, 0: any.
 static bool place_array(State *st, const lw_function *f, int i, DLDevice device, Kind kind,
                         intptr_t stream, Place *p) {
     const char *name = lw_function_tensor(f, (size_t)i)->name;
@@ -233,7 +234,7 @@ static bool take_shape(PyObject *interface, int rank, Array *a) {
     return false;
 }
 
-// Which GPU has the memory is not told: it is the one of the call, or cuda:0.
+// The interface does not tell which GPU has the memory: it is that of the call, or cuda:0.
 static bool describe(State *st, const lw_function *f, int i, PyObject *interface, bool write,
                      Place *place, Array *a) {
     const lw_tensor *p = lw_function_tensor(f, (size_t)i);
@@ -274,7 +275,7 @@ bool place_read_interface(State *st, const lw_function *f, int i, PyObject *give
     return ok;
 }
 
-// --- New ones ------------------------------------------------------------------------------------
+// --- New arrays ----------------------------------------------------------------------------------
 
 static const char *type_name(DLDataType t) {
     static const char *const ints[] = {"int8", "int16", "int32", "int64"};

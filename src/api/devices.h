@@ -42,7 +42,7 @@ lw_status device_complain(Call *call, const char *device, const DeviceError *e);
 
 // A kernel that was kept, for use until device_kernel_leave; NULL: none.
 DeviceKernel *device_kernel_find(Devices *all, const Device *d, uint64_t bound, const char *key);
-// Keeps a kernel and uses it; the oldest one that nobody uses makes room. False: all are in use.
+// Keeps a kernel and uses it; it replaces the oldest unused one. False: all are in use.
 bool device_kernel_keep(lw_context *ctx, Devices *all, DeviceKernel *k);
 void device_kernel_leave(Devices *all, DeviceKernel *k);
 void device_kernel_free(lw_context *ctx, DeviceKernel *k);

@@ -172,19 +172,19 @@ double bound_int_ops(Arena *scratch, const lw_bound *bound);
 const double *bound_bytes(Arena *scratch, const lw_bound *bound, const Tree *tree);
 // Per argument, those of the views; NULL for NULL.
 const int64_t *const *strides_of(Arena *arena, const Program *p, const View *views);
-// Whether nobody says how to run it.
+// Is a Schedule chosen for it, because neither the caller nor the text gives one?
 bool is_chosen(const lw_bound *b, const lw_schedule_text *text);
-// A number of threads that somebody asks for; 0: LW_THREADS, or the processors there are.
+// The number of threads for a request; 0: LW_THREADS, or the number of processors.
 int threads_of(const Call *call, int threads);
-// Whether threads would share loops of the Schedule that is chosen without search.
+// Would threads divide loops of the Schedule that is chosen without search?
 bool chosen_in_parallel(const Compilation *c, const Program *p);
 // A copy of a Stripe or TeML function's Tree, for this call; specials are not expanded.
 const Tree *own_tree(Call *call, const lw_bound *b);
-// Whether the text is a machine description; its passes make c->tree (api_passes.c).
+// Is the text a machine description? Its passes then make c->tree (api_passes.c).
 bool is_description(const lw_schedule_text *text);
-// The description with all that it includes; NULL: reported.
+// The description with its includes expanded; NULL after a report.
 const char *description_in_full(Call *call, const lw_schedule_text *text);
-// What the passes of a description without includes make of a Program; NULL after an error.
+// The Tree that the passes of a description without includes make; NULL after an error.
 const Tree *passes_tree(Arena *arena, const Program *p, const char *text, DiagList *diags);
 lw_status passes_lower(Compilation *c);
 // The text of the Schedule that makes the Tree; NULL after an error: there is none.
@@ -197,8 +197,8 @@ lw_status warn_grid(Compilation *c);
 // --- Code as text, report.c ----------------------------------------------------------------------
 // The Tree's text, whose lines the code's line numbers count.
 const char *show_tree(Arena *arena, const Tree *t);
-// Warns of marks that the code does not keep: vector loops without lanes, parallel ones without
-// threads. Only of loops that somebody wrote, and not where there are no lanes at all.
+// Warns of marks that the code does not obey: vector loops without lanes, parallel loops without
+// threads. Only for hand-written loops, and not if the instruction set has no lanes.
 void warn_slow_loops(Compilation *c);
 // LW_STAGE_ASM and LW_STAGE_REPORT.
 lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show_options *o,

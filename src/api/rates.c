@@ -53,14 +53,14 @@ struct Team {
     int size;
     RateWorker *workers;
     atomic_int arrived, round;
-    atomic_bool broken; // not everybody could be started
+    atomic_bool broken; // some thread could not be started
     int64_t passes;
     int rounds;
     double best, deadline;
 };
 
-// Everybody waits for everybody. Spins, since a round lasts a fraction of a millisecond, but lets
-// others run in case there are more threads than free cores.
+// All threads wait for each other. Spins, because a round lasts a fraction of a millisecond, but
+// yields in case there are more threads than free cores.
 static void meet(Team *t) {
     int round = atomic_load(&t->round);
     if (atomic_fetch_add(&t->arrived, 1) + 1 == t->size) {

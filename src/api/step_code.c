@@ -162,7 +162,7 @@ static void describe_origin(const Compilation *c, KernelCode *k) {
     k->tuned_isa = isa_name_of(c->elsewhere->isa);
 }
 
-// The Tree's text and its lines, for whoever watches kernels.
+// The Tree's text and its lines, for debuggers and profilers.
 static DebugCode debug_code(const Compilation *c) {
     Arena *scratch = c->call->scratch;
     const Code *code = &c->code;

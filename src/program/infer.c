@@ -511,7 +511,7 @@ static void find_extents(Infer *in) {
     }
 }
 
-// `to` waits for `from`. Inputs and declared tensors keep nobody waiting.
+// `to` waits for `from`, unless `from` is an input or a declared tensor.
 static void wait_for(Infer *in, int to, int from) {
     Shape *shape = &in->shape[from];
     if (from == to || shape->ranged || shape->first < 0) return;

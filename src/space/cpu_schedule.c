@@ -348,7 +348,7 @@ int cpu_copy_loops(Arena *arena, const CpuSpace *cs, int window, const Storage *
     return n;
 }
 
-// Of a GPU: loops as somebody wrote them?
+// On a GPU: does the copy have the loops of the given Schedule?
 static bool copied_as_given(const Make *m, int window) {
     int choice = m->cs->words->copied;
     return choice >= 0 && space_ask(m->cs->space, m->c, choice, window, -1) & ~1u;

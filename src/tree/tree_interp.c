@@ -236,7 +236,7 @@ static void allocate(Run *r, Arena *scratch, int number) {
     }
     size_t bytes = (size_t)(span * type_info[b->type].bytes);
     m->data = arena_alloc(scratch, bytes);
-    memset(m->data, 0x55, bytes); // nobody may rely on zeros
+    memset(m->data, 0x55, bytes); // programs must not rely on zeros
     if (r->flags.trap_uninitialised) m->written = arena_alloc(scratch, (size_t)m->elements);
 }
 

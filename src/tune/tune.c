@@ -217,8 +217,8 @@ static const char *fault_text(MeasureFault f) {
     }
 }
 
-// Ranks have their processors to themselves, as far as one can tell; one thread is timed on a
-// processor that nobody else uses, several on all of them, when nothing else is done.
+// Ranks are assumed to have their own processors. One thread is timed on a dedicated processor;
+// several threads are timed on all processors, while nothing else runs.
 static int compilers(const Tune *t) {
     int n = pool_processors();
     return t->messenger || n < 2 ? 0 : t->threads > 1 ? n : n - 1;

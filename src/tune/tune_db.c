@@ -64,7 +64,7 @@ bool tune_known(Tune *t, const SearchOptions *options, Job *job) {
     const DbEntry *all, *e = NULL;
     if (!t->db || t->o.again || !is_plain(t)) return false;
     int n = db_all(t->db, t->call->arena, &t->key, &all);
-    for (int i = 0; i < n && !e; i++) // not what somebody pinned though it is slow
+    for (int i = 0; i < n && !e; i++) // skips pinned entries that are slow
         if (db_wins(&all[i])) e = &all[i];
     const Schedule *s = e ? restore(t, e) : NULL;
     if (!s) return false;

@@ -43,7 +43,7 @@ static const char *with_line(MachineTuning *m, const char *text, const char *lin
     return h && (size_t)out.len < TUNE_MOST_TEXT ? text_str(&out) : NULL;
 }
 
-// Whether its passes leave loops that nobody has measured yet.
+// Do its passes give loops that were not measured yet?
 static bool is_new(MachineTuning *m, const char *text) {
     Arena *scratch = m->t->call->scratch;
     ArenaMark mark = arena_mark(scratch);

@@ -132,7 +132,7 @@ static bool same_row(const Gen *g, const Row *row, const Ref *r) {
     return true;
 }
 
-// The computed part of an address is computed once, as long as nobody writes what it is made of.
+// The variable part of an address is computed once, as long as its operands are not overwritten.
 static void find_row(LeafGen *l, Ref *r) {
     Gen *g = l->g;
     if (!ref_is_hard(r)) return;

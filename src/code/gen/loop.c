@@ -26,7 +26,7 @@ static bool is_constant(const Gen *g, const LoopBound *b, int64_t *rest) {
 }
 
 // Constant limits of an unrolled loop given the loops around it: [*lo, *hi). Conditions that still
-// depend on real loops are left in `open` (NULL: nobody asks which) and tested for each copy.
+// depend on real loops are returned in `open` (may be NULL) and tested for each copy.
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const LoopBound **open) {
     int nopen = 0;
     *lo = 0;
