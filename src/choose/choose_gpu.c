@@ -121,6 +121,8 @@ static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
     return c->M >= 16 && c->N >= 16 && c->K >= 16 && !ragged;
 }
 
+enum { LONG_SUM = 128 * TILE_DEPTH };
+
 // Rows and columns of a block and of a thread.
 typedef struct GpuTile {
     int bm, bn, tm, tn;
@@ -138,6 +140,11 @@ static int64_t blocks_of(const GpuTile *t, const Contraction *c, int64_t batch) 
 static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_k) {
     int count = (int)(sizeof tiles / sizeof *tiles);
     bool wide = type_info[c->type].bits == 64; // of two registers each
+    // Of long sums, one block per processor with all of its threads copies less.
+    static const GpuTile widest = {128, 256, 8, 8};
+    if (!wide && !along_k && c->K >= LONG_SUM && c->M > 64 && c->N > 128 &&
+        blocks_of(&widest, c, batch) >= 3 * PROCESSORS)
+        return &widest;
     for (int i = wide ? 2 : along_k; i < count; i++)
         if (tiles[i].bm < 2 * c->M && tiles[i].bn < 2 * c->N &&
             blocks_of(&tiles[i], c, batch) >= PROCESSORS - 4)
@@ -224,8 +231,14 @@ static int64_t exact_depth(int64_t K, int64_t unit, int64_t least, int64_t most)
     return 0;
 }
 
-// The depth of a staged tile that groups of threads divide, perhaps half as many of them.
+// The depth of a staged tile that groups of threads divide, perhaps fewer of them.
 static int64_t dots_depth(const Contraction *c, int *groups) {
+    bool full = c->K % (*groups * (*groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH)) == 0;
+    for (int g = *groups; !full && g >= 4; g--)
+        if (c->K % (g * TILE_DEPTH) == 0) {
+            *groups = g;
+            return g * TILE_DEPTH;
+        }
     for (int g = *groups; g >= 2 && 2 * g >= *groups; g /= 2) {
         int64_t usual = g * (g >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH);
         int64_t depth = c->K % usual ? exact_depth(c->K, 4 * g, 8 * g, 32 * g) : usual;
@@ -254,10 +267,11 @@ static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTil
 // has enough to do between barriers. The largest ones of long sums are shallow, with one more under
 // way.
 static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
-    if (t->bm == 128 && *groups == 1 && c->K >= 128 * TILE_DEPTH) return TILE_DEPTH / 2;
+    if (t->bm == 128 && *groups == 1 && c->K >= LONG_SUM) return TILE_DEPTH / 2;
     int64_t depth = t->tm * t->tn > 32 ? TILE_DEPTH : 64;
-    int64_t exact = *groups > 1 && depth == TILE_DEPTH ? exact_depth(c->K, 8, TILE_DEPTH, 40) : 0;
-    if (exact % (4 * *groups) == 0 && exact) return exact;
+    if (*groups == 2 && depth == TILE_DEPTH && c->K % TILE_DEPTH == TILE_DEPTH / 2)
+        return TILE_DEPTH / 2; // divides K
+    if (*groups == 2 && depth == TILE_DEPTH && c->K % (2 * TILE_DEPTH) == 0) return 2 * depth;
     while (depth > TILE_DEPTH && c->K % depth && c->K < 4 * depth) depth /= 2;
     depth = min_i64(depth, c->K);
     while (*groups > 1 && depth % (4 * *groups)) *groups /= 2;
@@ -342,17 +356,13 @@ static bool try_small(Gpu *g, int i) {
     if (!access_uses_iter(c.a, batch) || !access_uses_iter(c.b, batch)) return false;
     if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES) return false;
     int columns = c.N % COLUMNS ? 1 : COLUMNS;
-    // Fewer rows of a thread need no guards; its neighbours then store neighbours.
-    int rows = c.M % ROWS && c.M % COLUMNS == 0 ? COLUMNS : ROWS;
-    const char *across = rows < ROWS ? "thread.x" : "thread.y";
     gpu_label(g, s, "");
     gpu_loop(g, s, batch, 1, "grid.x");
-    if (rows < ROWS) text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.m].name, rows);
     if (columns > 1)
-        text_printf(&g->out, " %s%%%d:%s", s->iter[c.n].name, columns, across);
+        text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.n].name, columns);
     else
-        gpu_loop(g, s, c.n, 1, across);
-    if (rows == ROWS) text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.m].name, rows);
+        gpu_loop(g, s, c.n, 1, "thread.y");
+    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.m].name, ROWS);
     gpu_loop(g, s, c.k, 1, NULL);
     gpu_loop(g, s, c.m, 1, NULL);
     if (columns > 1) gpu_loop(g, s, c.n, 1, NULL);
