@@ -429,6 +429,17 @@ static bool choose_rows(const Chooser *c, ChooseStmt *n, int v) {
     return true;
 }
 
+// A single row of a stencil: blocks of half vectors, where these are as fast as whole ones.
+static bool choose_halves(const Chooser *c, ChooseStmt *n, int v) {
+    bool taps = n->place.taps && n->out.nloops == 0 && stencil_crosses(n, v);
+    if (!taps || c->o->plain || speed_of(c->m, n, n->lanes / 2) <= 1 || has_company(c, n))
+        return false;
+    if (n->cycles >= c->cost->parallel_worth) return false; // threads divide the row
+    nest_loop(n, v, c->cost->stencil_vectors * n->lanes, KIND_SERIAL);
+    nest_loop(n, v, n->lanes / 2, KIND_UNROLL);
+    return true;
+}
+
 // Blocks of several rows of one or two vectors, if the loops cannot collapse.
 static void choose_short_rows(const Chooser *c, ChooseStmt *n, int v) {
     int u = -1;
@@ -484,7 +495,7 @@ static void choose_pointwise(Chooser *c, ChooseStmt *n) {
         comb_blocks(n, rows, column);
     else if (u >= 0)
         transpose_blocks(c, n, u, v, streamed);
-    else if (!choose_rows(c, n, v))
+    else if (!choose_rows(c, n, v) && !choose_halves(c, n, v))
         choose_short_rows(c, n, v);
     nest_loop(n, v, 1, picked ? KIND_UNROLL : KIND_VECTOR);
     n->out.perfect = n->out.nloops;
