@@ -93,8 +93,7 @@ static int place_from(const bool *needs, int n, int first, bool cyclic, bool *at
         count = 1;
         last = 0;
     }
-    int steps = cyclic ? n : n;
-    for (int j = 0; j < steps; j++) {
+    for (int j = 0; j < n; j++) {
         int to = (first + j) % n;
         for (int i = j - 1; i >= 0 && i >= last; i--) {
             int from = (first + i) % n;
