@@ -240,7 +240,8 @@ class Path:
                     "fuse_inner": "fuse_inner(%s, %d)" % (old, a)}[op]
         wrapped = r.randrange(4)
         if wrapped == 0:  # as a function of its loop
-            lines += ["def f%d(x) {" % self.count, "    y = " + call.replace(old, "x", 1), "    return y", "}", "%s = f%d(%s)" % (new, self.count, old)]
+            own = "xy"[self.count % 2]  # a name of its own, or the parameter
+            lines += ["def f%d(x) {" % self.count, "    %s = " % own + call.replace(old, "x", 1), "    return " + own, "}", "%s = f%d(%s)" % (new, self.count, old)]
         elif wrapped == 1:
             lines += ["for q in 0:1 { %s = %s }" % (new, call)]
         else:
