@@ -337,7 +337,7 @@ static PyObject *get_outputs(PyObject *o, void *unused) {
     return names;
 }
 
-static const char *type_name(DLDataType t) {
+const char *type_name(DLDataType t) {
     static const char *const names[][4] = {{"int8", "int16", "int32", "int64"},
                                            {"uint8", "uint16", "uint32", "uint64"},
                                            {"", "float16", "float32", "float64"}};

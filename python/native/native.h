@@ -209,6 +209,7 @@ typedef struct Function {
 PyObject *function_new(State *st, PyObject *module, PyObject *origin, const lw_function *f,
                        PyObject *schedule, PyObject *device);
 PyTypeObject *function_type(void);
+const char *type_name(DLDataType t); // "float32", as NumPy, torch and CuPy name it
 PyObject *function_tune(PyObject *self, PyObject *args, PyObject *keywords);
 
 // --- Kernels, kernel.c ---------------------------------------------------------------------------

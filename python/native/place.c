@@ -277,16 +277,6 @@ bool place_read_interface(State *st, const lw_function *f, int i, PyObject *give
 
 // --- New arrays ----------------------------------------------------------------------------------
 
-static const char *type_name(DLDataType t) {
-    static const char *const ints[] = {"int8", "int16", "int32", "int64"};
-    static const char *const uints[] = {"uint8", "uint16", "uint32", "uint64"};
-    int size = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3;
-    if (t.code == kDLBool) return "bool";
-    if (t.code == kDLBfloat) return "bfloat16";
-    if (t.code == kDLFloat) return size == 1 ? "float16" : size == 2 ? "float32" : "float64";
-    return t.code == kDLInt ? ints[size] : uints[size];
-}
-
 static PyObject *shape_of(const DLTensor *like) {
     PyObject *shape = PyTuple_New(like->ndim);
     for (int d = 0; shape && d < like->ndim; d++)
