@@ -280,9 +280,21 @@ static void mark(KernelWriter *w, const GpuNode *n) {
     if (at > 0) line(w, "// %d |", at);
 }
 
-// The assembler unrolls loops to keep arrays of local memory in registers. Larger arrays than this
-// would only spill.
+static bool has_single(const GpuNode *n) {
+    if (n->kind == GPU_LEAF) return n->single != 0;
+    for (int i = 0; i < n->child.n; i++)
+        if (has_single(n->child.at[i])) return true;
+    return false;
+}
+
+// The assembler unrolls loops to keep arrays of local memory in registers, and to compute addresses
+// before outer loops. Larger arrays than this would spill, and so would the addresses of a loop
+// that one thread runs.
 enum { MOST_LOCAL = 256 };
+
+static bool stays_rolled(const KernelWriter *w, const GpuNode *loop) {
+    return w->k->local > MOST_LOCAL || has_single(loop);
+}
 
 static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_t to) {
     if (from >= to) return;
@@ -296,7 +308,7 @@ static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_
     int loop = label_new(w);
     w->index[n->id] = i;
     label_put(w, loop);
-    if (w->k->local > MOST_LOCAL) line(w, ".pragma \"nounroll\";");
+    if (stays_rolled(w, n)) line(w, ".pragma \"nounroll\";");
     scope_open(w);
     w->depth[n->id] = w->scope.n - 1;
     w->serial++;

@@ -142,6 +142,10 @@ static const char arrays[] =
     "K: for b in 0:3, n in 0:34, d in 0:8  K[b, n, d] = X[b, n, d]*2.0\n"
     "S: for b in 0:3, n in 0:34, m in 0:34, d in 0:8  S[b, n, m] +=! Q[b, n, d]*K[b, m, d] }";
 
+// One thread runs both loops.
+static const char alone[] = "program alone { input A: f32[] output O: f32[11, 3]\n"
+                            "O: for i in 0:16, j in 0:33  O[j/3, j%3] min=! A[] }";
+
 // ptxas accepts the text for both architectures, without spills.
 static void assembles(const char *text, const int64_t *sizes) {
     static const char *const arch[] = {"sm_80", "sm_90a"};
@@ -171,6 +175,7 @@ TEST(texts_assemble_without_spills) {
     assembles(angles, (int64_t[]){1000});
     assembles(lonely, NULL);
     assembles(arrays, NULL);
+    assembles(alone, NULL);
 }
 
 // --- Counts --------------------------------------------------------------------------------------
