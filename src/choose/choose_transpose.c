@@ -222,13 +222,21 @@ bool choose_columns(const Chooser *c, ChooseStmt *n, int v) {
 
 // Loops over blocks as wide as registers allow: a line that two vectors share is then written by
 // neighbouring stores, unless its row is evicted before. Results that are stored past the caches
-// are written in whole lines.
+// are written in whole lines. Half vectors of results that stay in L1 are stored row by row if they
+// are not aligned, since stores that continue in a line take less time.
 void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed) {
     int64_t wide = max_i64(n->lanes, c->m->vector_registers), width = along(c, n, v, u).width;
     int64_t side = c->cost->stream_vectors * n->lanes, rows = rows_in_turn(c, n, u);
     bool half = width < n->lanes && !streamed;
     if (rows < wide && n->extent[v] % n->lanes == 0) width = n->lanes;
     drop_loop(n, u);
+    if (half && n->ref[0].size <= near_bytes(c) && n->ref[0].stride[u] % width) {
+        nest_loop(n, u, width, KIND_SERIAL);
+        nest_loop(n, v, c->cost->transpose_vectors * width, KIND_SERIAL);
+        nest_loop(n, u, 1, KIND_SERIAL);
+        nest_loop(n, v, width, KIND_SERIAL);
+        return;
+    }
     if (streamed) nest_loop(n, v, side, KIND_SERIAL);
     if (streamed) nest_loop(n, u, side, KIND_SERIAL);
     nest_loop(n, streamed ? v : u, half ? rows : n->lanes, KIND_SERIAL);

@@ -694,6 +694,13 @@ TEST(short_columns_are_transposed_with_those_that_follow) {
 #undef TURN
 }
 
+// Half vectors of small results are stored row by row.
+TEST(transposed_rows_are_stored_whole) {
+    CHOSEN_ON("zen4", "B: j/8 i/24 j i/8 i:v\n", SIZES(45, 100),
+              "program t(M, N) {\n input A: f32[M, N]\n output B: f32[N, M]\n"
+              " B: for i in 0:M, j in 0:N  B[j, i] = A[i, j]\n}\n");
+}
+
 // A Zen 4 overlaps short rows with one sum each.
 TEST(rows_stay_together_with_their_sums) {
 #define NORM                                                                                       \
