@@ -45,11 +45,6 @@ int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const LoopBound
         int64_t rest, min, max;
         if (is_constant(g, b, &rest)) continue;
         gen_lin_limits(g, b->rest, &min, &max);
-        if (b->k < 0)
-            *hi = min_i64(*hi, floor_div(max, -b->k) + 1);
-        else
-            *lo = max_i64(*lo, ceil_div(-max, b->k));
-        if (*lo >= *hi) return 0;
         if (min + b->k * (b->k < 0 ? *hi - 1 : *lo) >= 0) continue; // holds in all that is left
         if (open) open[nopen] = b;
         nopen++;

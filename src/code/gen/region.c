@@ -201,6 +201,20 @@ static void check_reads(Gen *g, const PNode *n) {
     }
 }
 
+// Copies that exist in some iteration of the machine loops around: the others have no element
+// (copy_exists in plan/regions.c).
+static void leave_out_copies(Gen *g, const LoopBound *const *open, int nopen, int64_t *lo,
+                             int64_t *hi) {
+    for (int i = 0; i < nopen; i++) {
+        int64_t min, max;
+        gen_lin_limits(g, open[i]->rest, &min, &max);
+        if (open[i]->k < 0)
+            *hi = min_i64(*hi, floor_div(max, -open[i]->k) + 1);
+        else
+            *lo = max_i64(*lo, ceil_div(-max, open[i]->k));
+    }
+}
+
 static void find_pins(Gen *g, const PNode *n, Pinning how) {
     if (!how.under_real && !how.found && !plan_pins(n)) return;
     if (n->kind == P_LEAF) {
@@ -227,6 +241,9 @@ static void find_pins(Gen *g, const PNode *n, Pinning how) {
         if (n->nbounds) open = arena_new_n(g->arena, const LoopBound *, n->nbounds);
         nopen = gen_limits(g, n, &lo, &hi, open);
         if (n->simd.vector) step = n->simd.lanes;
+        int64_t first = lo; // of a vector, if it has lanes
+        leave_out_copies(g, open, nopen, &lo, &hi);
+        lo -= (lo - first) % step;
         if (nopen && plan_writes_skip(g->p, n)) how.maybe |= may_be_empty(g, n), nopen = 0;
     } else if (n->kind == P_LOOP) {
         how.maybe |= may_be_empty(g, n);

@@ -296,14 +296,14 @@ static bool copy_exists(const RegionTile *t, const PNode *n, int64_t v) {
     for (int i = 0; i < n->nbounds; i++) {
         const Lin *rest = n->bound[i].rest;
         int64_t most = rest->c;
-        bool known = checked_fma(n->bound[i].k, v, &most);
+        int64_t k = n->bound[i].k, last = n->simd.vector ? n->simd.lanes - 1 : 0;
+        bool known = checked_fma(k, k > 0 ? v + last : v, &most);
         for (int j = 0; j < rest->n && known; j++) {
             const PNode *loop = t->p->loop[rest->t[j].loop];
-            int64_t k = rest->t[j].k;
             int64_t at = is_walked(t, loop) ? t->value[loop->loop - t->first_loop]
-                         : k > 0            ? loop->extent - 1
+                         : rest->t[j].k > 0 ? loop->extent - 1
                                             : 0;
-            known = checked_fma(k, at, &most);
+            known = checked_fma(rest->t[j].k, at, &most);
         }
         if (known && most < 0) return false;
     }
