@@ -58,6 +58,7 @@ int stage_count(const Map *m, const Block *b) {
 void stage_add(Map *m, const Block *b, int loop, int stages) {
     for (int i = 0; i < b->nchildren && is_staged(m, b, b->child[i]); i++) {
         int buffer = stage_buffer(m, b->child[i]);
+        if (m->stage_of[buffer] == loop) continue; // several copies fill it
         Buffer *of = &m->t->buffers.at[buffer];
         int64_t *size = arena_new_n(m->arena, int64_t, of->rank + 1);
         int64_t *stride = arena_new_n(m->arena, int64_t, of->rank + 1), whole = 1;

@@ -725,6 +725,15 @@ TEST(staged_copies_have_loops_of_their_own) {
         "O.I: d1/3 d1/2 c/3 c/4 c d2 d1:v |\n");
 }
 
+TEST(several_copies_fill_a_staged_buffer) {
+    try_program("program concat { input A: f32[38] input B: f32[1] output O: f32[39]\n"
+                "  temp T: f32[39]\n"
+                "  T: for i in 0:38  T[i] = A[i]\n"
+                "  T.1: for i in 0:1  T[i + 38] = B[i]\n"
+                "  O: for i in 0:19  O[i] = T[38 - i] }",
+                NULL, "T:\n    at i/9\n    stages 2\n    by async\nO: i/9 i/2\n");
+}
+
 // Rows that several statements read are loaded once, over the barriers of their reductions.
 TEST(rows_are_loaded_once) {
     try_counted("program p(N, M) { input X: f32[N, M] output Y: f32[N, M] temp T: f32[N]\n"
