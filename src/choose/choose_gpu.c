@@ -7,6 +7,7 @@
 //   rows          a reduction along contiguous elements: one block per row; statements that follow
 //                 on the same rows run in the same blocks
 //   partial sums  reductions into few elements: partial results first (`privatise`), then their sum
+//   volumes       few sums over several dimensions: a block per result, whose threads divide two
 //   columns       short rows of sums: a block per row, whose threads divide the sums
 //   windows       other sums of products (convolutions): each thread computes a few results; where
 //                 there are many channels, some at a time are staged through shared memory
@@ -432,10 +433,14 @@ static int iter_of_class(const StmtFacts *f, int class) {
     return -1;
 }
 
-static void write_row(Gpu *g, const Stmt *s, const GpuRows *rows, int inner, int threads) {
+static void write_rows(Gpu *g, const Stmt *s, const GpuRows *rows) {
     static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
     gpu_label(g, s, "");
     for (int i = 0; i < rows->n; i++) gpu_loop(g, s, rows->iter[i], 1, axis[rows->n - 1 - i]);
+}
+
+static void write_row(Gpu *g, const Stmt *s, const GpuRows *rows, int inner, int threads) {
+    write_rows(g, s, rows);
     if (inner >= 0) {
         gpu_loop(g, s, inner, 4 * threads, NULL);
         gpu_loop(g, s, inner, 4, "thread.x");
@@ -553,6 +558,39 @@ static bool try_partial(Gpu *g, int i) {
     } else if (chunk > AT_ONCE)
         gpu_loop(g, s, k, AT_ONCE, NULL);
     gpu_loop(g, s, k, 1, NULL);
+    text_char(&g->out, '\n');
+    return true;
+}
+
+// --- Sums over several dimensions ----------------------------------------------------------------
+
+// Few results, each the sum over several dimensions (statistics of channels): a block per result,
+// whose threads divide the dimension of contiguous values and the longest of the others.
+static bool try_volume(Gpu *g, int i) {
+    enum { THREADS = 256, MOST_X = 64 };
+    const StmtFacts *f = &g->f->stmt[i];
+    const Stmt *s = f->s;
+    int x = read_along(g, i), y = -1;
+    GpuRows rows;
+    int64_t count;
+    if (!f->reduces || !f->injective || s->nconstraints || f->snapshot) return false;
+    if (x < 0 || !s->iter[x].reduction || !find_rows(s, &rows, &count)) return false;
+    for (int r = 0; r < s->niters; r++)
+        if (s->iter[r].reduction && r != x &&
+            (y < 0 || iter_extent(&s->iter[r]) > iter_extent(&s->iter[y])))
+            y = r;
+    int64_t values = gpu_iterations(s, true);
+    if (y < 0 || count >= MANY_THREADS || values < 4 * LONG_ROW || !rows_are_alone(f, &rows, x))
+        return false;
+    int64_t tx = min_i64(iter_extent(&s->iter[x]), MOST_X);
+    int64_t ty = min_i64(iter_extent(&s->iter[y]), THREADS / tx);
+    write_rows(g, s, &rows);
+    for (int r = 0; r < s->niters; r++)
+        if (s->iter[r].reduction && r != x && r != y) gpu_loop(g, s, r, 1, NULL);
+    gpu_loop(g, s, y, ty, NULL);
+    gpu_loop(g, s, x, tx, NULL);
+    gpu_loop(g, s, y, 1, "thread.y");
+    gpu_loop(g, s, x, 1, "thread.x");
     text_char(&g->out, '\n');
     return true;
 }
@@ -720,8 +758,8 @@ static void write_all(Gpu *g) {
         } else if (!g->f->stmt[i].injective || s->write->has_read) {
             g->row_stmt = -1;
         } else if (!follows(g, i, contraction) && !try_small(g, i) && !try_row(g, i) &&
-                   !try_partial(g, i) && !gpu_try_windows(g, i) && !try_columns(g, i) &&
-                   !try_transpose(g, i) && !try_gather(g, i)) {
+                   !try_partial(g, i) && !try_volume(g, i) && !gpu_try_windows(g, i) &&
+                   !try_columns(g, i) && !try_transpose(g, i) && !try_gather(g, i)) {
             write_plain(g, s);
         }
     }
@@ -762,7 +800,9 @@ const Schedule *choose_gpu(Arena *arena, const Program *p, const int64_t *const 
     *source = (Source){.name = "<chosen>", .text = text_str(&g.out), .len = (uint32_t)g.out.len};
     DiagList quiet = {.arena = arena, .source = source};
     Schedule *s = schedule_parse(arena, p->names, source, &quiet);
-    if (s) s->source = NULL;
-    if (s) s->flatten = flat;
+    if (!s) return NULL;
+    s->source = NULL;
+    s->flatten = flat;
+    gpu_divide_kernels(arena, g.p, s);
     return s;
 }

@@ -4,6 +4,7 @@
 //   choose_gpu_window.c  convolutions
 //   choose_gpu_layer.c   products of products, in one kernel
 //   choose_gpu_scores.c  products of reduced rows of products (attention), in one kernel
+//   choose_gpu_share.c   kernels of their own for statements that would share too few loops
 #ifndef LW_CHOOSE_CHOOSE_GPU_IMPL_H
 #define LW_CHOOSE_CHOOSE_GPU_IMPL_H
 
@@ -18,7 +19,8 @@ enum {
     MANY_VALUES = 1 << 16, // a reduction that needs several blocks
     TILE_DEPTH = 16,       // of a contraction, per stage
     STAGES = 3,
-    AT_ONCE = 8, // values of a reduction that one thread loads before it uses the first
+    MOST_IN_THREAD = 32, // iterations of a thread where a kernel of its own divides them
+    AT_ONCE = 8,         // values of a reduction that one thread loads before it uses the first
 };
 
 typedef struct Gpu {
@@ -54,5 +56,6 @@ bool gpu_try_windows(Gpu *g, int i);
 // The statements from i on: how many of them are in its kernel; 0: it is no such product.
 int gpu_try_layers(Gpu *g, int i);
 int gpu_try_scores(Gpu *g, int i);
+void gpu_divide_kernels(Arena *arena, const Program *p, Schedule *s);
 
 #endif

@@ -1,0 +1,21 @@
+# Statements that would share few loops are kernels of their own, and threads divide sums over several dimensions.
+--- s.tc
+def separable(float(N,C,H,W) X, float(C,3,3) D, float(F,C) P) -> (O) {
+    T(n,c,h,w) +=! X(n,c,h+kh,w+kw) * D(c,kh,kw)
+    O(n,f,h,w) +=! T(n,c,h,w) * P(f,c)
+}
+def norm(float(N,C,H,W) X) -> (Y) {
+    m(c) +=! X(n,c,i,j)
+    v(c) +=! (X(n,c,i,j) - m(c)/(N*H*W)) * (X(n,c,i,j) - m(c)/(N*H*W))
+    Y(n,c,i,j) = (X(n,c,i,j) - m(c)/(N*H*W)) * rsqrt(v(c)/(N*H*W) + 1e-5)
+}
+$ loopwright compile s.tc --def separable --size N=8,C=64,H=56,W=56,F=128 --emit ptx -o s.ptx --db none; grep -o '{"sep.*}' s.h
+{"separable_0", {972, 1, 1}, {256, 1, 1}, 0}
+{"separable_1", {486, 1, 1}, {256, 1, 1}, 0}
+$ loopwright compile s.tc --def norm --size N=8,C=64,H=56,W=56 --emit ptx -o n.ptx --db none; grep -o '{"norm.*}' n.h
+{"norm_0", {64, 1, 1}, {56, 4, 1}, 3584}
+{"norm_1", {1568, 1, 1}, {256, 1, 1}, 0}
+$ loopwright run s.tc --def separable --size N=2,C=16,H=9,W=9,F=32 --device emulate --check | tail -1
+  check    right: bit for bit, against the interpreter
+$ loopwright run s.tc --def norm --size N=3,C=5,H=17,W=15 --device emulate --check | tail -1
+  check    right: up to rounding, against the interpreter
