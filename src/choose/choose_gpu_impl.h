@@ -19,7 +19,7 @@ enum {
     MANY_VALUES = 1 << 16, // a reduction that needs several blocks
     TILE_DEPTH = 16,       // of a contraction, per stage
     STAGES = 3,
-    MOST_IN_THREAD = 32, // iterations of a thread where a kernel of its own divides them
+    MOST_IN_THREAD = 64, // iterations of a thread where a kernel of its own divides them
     AT_ONCE = 8,         // values of a reduction that one thread loads before it uses the first
 };
 

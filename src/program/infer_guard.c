@@ -163,12 +163,20 @@ static void add_ranges(GuardFacts *f) {
 
 // --- What is left to ask for ---------------------------------------------------------------------
 
-static bool follows(const GuardFacts *f, const Affine *need) {
+static bool follows_by(const GuardFacts *f, const Affine *need) {
     for (int depth = 0; need && depth < 4; depth++) {
         if (infer_proves_with(f->in, f->w, need, f->at, f->n)) return true;
         need = simpler(f, need, true);
     }
     return false;
+}
+
+// A remainder may hide what is known of the quotient: floor(e/s) < H follows from e < s*H, and from
+// e <= s*(H - 1) only where e is known to be a multiple of s.
+static bool follows(const GuardFacts *f, const Affine *need) {
+    GuardFacts plain = *f;
+    plain.nremainders = 0;
+    return follows_by(f, need) || (f->nremainders && follows_by(&plain, need));
 }
 
 // x - 1 >= 0 is wanted and x is not 0: x >= 0 is enough.

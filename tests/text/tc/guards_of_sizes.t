@@ -5,10 +5,16 @@ def rope(float(S,D) Q, float(S,H) C, float(S,H) N) -> (O) {
 }
 def some(float(P) B, float(N) A, int M) -> (O) { O(i) = B(i) + (i < M ? A(i) : 0.0) }
 def joined(float(N) A, float(M) B, int K) -> (O) { O(i) = i < K ? A(i) : B(i - K) }
+def transposed(int s, float(H) I, float(K) W) -> (O) {
+    O(h) +=! h - p >= 0 && (h - p) % s == 0 && h - p < s*H ? I((h - p)/s) * W(p) : 0.0
+}
+def every(int s, float(P) B, float(N) A) -> (O) { O(i) = B(i) + (i % s == 0 && i < s*N ? A(i/s) : 0.0) }
 $ loopwright check g.tc
 rope(f32(S, D) Q, f32(S, H) C, f32(S, H) N) -> (f32(S, min(D, 2*H)) O)
 some(f32(P) B, f32(N) A, i32 M) -> (f32(P) O)
 joined(f32(N) A, f32(M) B, i32 K) -> (f32(K + M) O)
+transposed(i32 s, f32(H) I, f32(K) W) -> (f32(K + s*H - s) O)
+every(i32 s, f32(P) B, f32(N) A) -> (f32(P) O)
 $ loopwright run g.tc --def rope --size S=3,D=64,H=32 --check
 rope(f32(S, D) Q, f32(S, H) C, f32(S, H) N) -> (f32(S, min(D, 2*H)) O)
   sizes    S = 3, D = 64, H = 32
