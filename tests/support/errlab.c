@@ -449,9 +449,14 @@ bool error_bounds(Arena *arena, const Program *p, const View *views, ErrorBounds
     return !r.failed;
 }
 
+// Integers wrap: 65532 is 11 below 7 in sixteen bits.
+static double distance(Type type, int64_t a, int64_t b) {
+    double d = fabs((double)a - (double)b);
+    return fmin(d, ldexp(1, 8 * (int)type_info[type].bytes) - d);
+}
+
 bool error_allows(Type type, Value got, Value want, double error) {
-    if (!type_is_float(type))
-        return got.i == want.i || fabs((double)got.i - (double)want.i) <= error;
+    if (!type_is_float(type)) return got.i == want.i || distance(type, got.i, want.i) <= error;
     if (isnan(got.f) || isnan(want.f)) return isnan(got.f) == isnan(want.f) || isinf(error);
     if (error == 0) return memcmp(&got.f, &want.f, sizeof got.f) == 0;
     return got.f == want.f || fabs(got.f - want.f) <= error;
