@@ -491,7 +491,8 @@ static bool try_row(Gpu *g, int i) {
     const Stmt *s = f->s;
     GpuRows rows;
     int64_t count;
-    if (g->row_stmt >= 0 && stmts_depend(&g->f->stmt[g->row_stmt], f) && same_rows(g, f, &rows)) {
+    if (g->row_stmt >= 0 && stmts_depend(&g->f->stmt[g->row_stmt], f) && same_rows(g, f, &rows) &&
+        gpu_stays_in_rows(g, g->row_first, f, g->row_class, g->nrows)) {
         int inner = inner_iter(s, &rows);
         if (inner == -1 || (inner >= 0 && iter_extent(&s->iter[inner]) == g->row_inner)) {
             write_row(g, s, &rows, inner, g->row_threads);
@@ -510,7 +511,7 @@ static bool try_row(Gpu *g, int i) {
     for (int k = 0; k < rows.n; k++) g->row_class[k] = f->class[rows.iter[k]];
     g->row_inner = n;
     g->row_threads = row_threads(n);
-    g->row_stmt = i;
+    g->row_stmt = g->row_first = i;
     write_row(g, s, &rows, inner, g->row_threads);
     return true;
 }

@@ -30,7 +30,8 @@ typedef struct Gpu {
     const int64_t *const *stride; // of arguments
     int *host;                    // per statement: whose post-operation it is, or -1
     Text out;
-    int row_stmt; // the last statement of a group of rows, or -1
+    int row_stmt;  // the last statement of a group of rows, or -1
+    int row_first; // and the first
     int nrows, row_class[3], row_threads;
     int64_t row_inner;
 } Gpu;
@@ -56,6 +57,8 @@ bool gpu_try_windows(Gpu *g, int i);
 // The statements from i on: how many of them are in its kernel; 0: it is no such product.
 int gpu_try_layers(Gpu *g, int i);
 int gpu_try_scores(Gpu *g, int i);
+// Whether f reads the results of the statements from `first` on in its own iterations of n classes.
+bool gpu_stays_in_rows(const Gpu *g, int first, const StmtFacts *f, const int *class, int n);
 void gpu_divide_kernels(Arena *arena, const Program *p, Schedule *s);
 
 #endif

@@ -60,14 +60,16 @@ static bool begins(const Gpu *g, int i, ScoreRows *r) {
 }
 
 // Does the statement work on the rows, along columns or not at all?
-static bool is_inside(const ScoreRows *r, const StmtFacts *f) {
+static bool is_inside(const Gpu *g, const ScoreRows *r, const StmtFacts *f) {
     const Stmt *s = f->s;
     if (!f->injective || s->serial || s->nconstraints || s->unproven || f->snapshot) return false;
     int row = of_class(f, r->row), column = of_class(f, r->column);
     int batch = r->batch < 0 ? -1 : of_class(f, r->batch);
     if (row < 0 || s->iter[row].reduction || (r->batch >= 0 && batch < 0)) return false;
     if (batch >= 0 && s->iter[batch].reduction) return false;
-    return s->niters == 1 + (batch >= 0) + (column >= 0);
+    int class[] = {r->row, r->batch};
+    return s->niters == 1 + (batch >= 0) + (column >= 0) &&
+           gpu_stays_in_rows(g, r->first_stmt, f, class, 1 + (batch >= 0));
 }
 
 static bool ends(const Gpu *g, int i, ScoreRows *r) {
@@ -166,7 +168,7 @@ int gpu_try_scores(Gpu *g, int i) {
     ScoreRows r = {.first_stmt = i};
     if (!begins(g, i, &r)) return 0;
     int last = i + 1;
-    while (last < g->p->stmts.n && is_inside(&r, &g->f->stmt[last])) last++;
+    while (last < g->p->stmts.n && is_inside(g, &r, &g->f->stmt[last])) last++;
     if (last == g->p->stmts.n || last == i + 1 || !ends(g, last, &r)) return 0;
     r.tile = tile_of(&r);
     if (!r.tile || !fills(g, &r) || stmt_last_reader(g->f, i) > last) return 0;

@@ -5,9 +5,38 @@
 //
 // Statements that share a loop are one kernel, and only shared loops are divided among threads: on
 // the left, 8 images have 8 threads. The bar makes two kernels that divide all four loops.
+//
+// And the reverse: which statements may be in the kernel of the rows before them.
 #include "choose/choose_gpu_impl.h"
 
 #include "base/checked.h"
+
+// --- Reads within a kernel -----------------------------------------------------------------------
+
+static int of_class(const StmtFacts *f, int class) {
+    for (int i = 0; i < f->s->niters; i++)
+        if (f->class[i] == class) return i;
+    return -1;
+}
+
+// Of the elements that w wrote, f reads those of its own iteration of the class.
+static bool reads_own(const StmtFacts *w, const StmtFacts *f, const Access *read, int class) {
+    int written = of_class(w, class), own = of_class(f, class);
+    for (int d = 0; d < read->rank; d++)
+        if (written >= 0 && affine_as_iter(w->s->write->sub[d]) == written)
+            return affine_as_iter(read->sub[d]) == own;
+    return false;
+}
+
+bool gpu_stays_in_rows(const Gpu *g, int first, const StmtFacts *f, const int *class, int n) {
+    for (int i = 0; i < f->nvalue; i++)
+        for (const StmtFacts *w = &g->f->stmt[first]; w < f; w++)
+            for (int k = 0; k < n && w->s->write->tensor == f->read[i]->tensor; k++)
+                if (!reads_own(w, f, f->read[i], class[k])) return false;
+    return true;
+}
+
+// --- Loops that statements share -----------------------------------------------------------------
 
 typedef struct Order {
     const Stmt *s;
