@@ -99,8 +99,10 @@ static int write_files(Cli *cli, const lw_bound *b, const Kind *kind, lw_emit_op
     o->header = slash ? slash + 1 : header;
     int status = EXIT_OK;
     if (is_other_header(header, kind))
-        status = cli_fail(cli, "'%s' declares %s, which has other prototypes; name another file",
-                          header, kind == &kinds[LW_EMIT_C] ? "machine code" : "C source");
+        status = cli_fail(cli,
+                          "'%s' declares code of another kind, which has other prototypes; name "
+                          "another file",
+                          header);
     if (!status) status = emit(cli, b, kind, o, &out);
     if (!status) status = write_file(cli, cli->output, out.bytes, out.size);
     if (!status) status = write_file(cli, header, out.header, out.header_size);

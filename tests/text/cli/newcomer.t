@@ -104,7 +104,7 @@ $ loopwright space blur.tc --size H=8,W=9 --schedule at.lws --samples 2 | tail -
 open             0 decisions
 $ loopwright compile mm.tc --size M=4,N=4,K=4 --emit c -o f.c && loopwright compile mm.tc --size M=4,N=4,K=4 --emit obj -o f.o
 --- stderr
-error: 'f.h' declares C source, which has other prototypes; name another file
+error: 'f.h' declares code of another kind, which has other prototypes; name another file
 --- exit 1
 $ loopwright compile mm.tc --size M=4,N=4,K=4 --emit obj -o g.o && loopwright compile mm.tc --size M=4,N=4,K=4 --emit so -o g.so && ls g.*
 g.h
