@@ -214,7 +214,7 @@ def test_expressions_leave_nothing_behind():
         gc.collect()
 
     tracemalloc.start()
-    rounds(80, 0)
+    rounds(400, 0)
     before = tracemalloc.take_snapshot()
     held = sys.gettotalrefcount() if hasattr(sys, "gettotalrefcount") else 0
     rounds(300, 0)
