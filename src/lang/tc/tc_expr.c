@@ -120,9 +120,16 @@ static bool same_widened(const void *key, const void *item) {
     return ((const Widened *)item)->from == key;
 }
 
+// Integers divide with rounding, so a float gets the quotient, not the operands.
+static bool rounds_down(const Expr *e, Type type) {
+    return type_is_float(type) && !type_is_float(e->type) && (e->op == OP_DIV || e->op == OP_MOD);
+}
+
 static const Expr *widen(TcChecker *ck, Set *seen, const Expr *e, Type type) {
     if (e->kind != EXPR_OP || e->type == type) return expr_cast(ck->x, type, e);
     bool select = e->op == OP_SELECT;
+    if (rounds_down(e, type))
+        return expr_cast(ck->x, type, tc_widen(ck, e, type_accumulator(e->type)));
     if (!select && (op_info[e->op].class != OP_ARITH || e->op == OP_BITAND || e->op == OP_BITOR ||
                     e->op == OP_BITXOR || e->op == OP_SHL || e->op == OP_SHR))
         return expr_cast(ck->x, type, e);
