@@ -259,13 +259,16 @@ static bool of_other_step(const Program *p, int common, const Access *write, con
 }
 
 // Does a statement of the group write the tensor in another step than the one that reads it? Then
-// program_bind decides whether that comes first.
+// program_bind decides whether that comes first. A temporary has no content before the first step,
+// so every element of it that a step reads is one that a step writes.
 static bool written_in_steps(const RoleUse *u, const Access *a) {
     const Program *p = u->p;
+    bool temporary = p->tensors.at[a->tensor].role == ROLE_TEMP;
     for (int k = group_first(p, u->stmt); k < group_end(p, u->stmt); k++) {
         int common = k < u->stmt ? stmts_common(p, k, u->stmt) : stmts_common(p, u->stmt, k);
         const Access *w = p->stmts.at[k].write;
-        if (common && w->tensor == a->tensor && of_other_step(p, common, w, a)) return true;
+        if (common && w->tensor == a->tensor && (temporary || of_other_step(p, common, w, a)))
+            return true;
     }
     return false;
 }

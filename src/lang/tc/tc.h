@@ -56,6 +56,7 @@ typedef struct Ten {
     Name name;
     Type type;     // NONE: not known yet
     Weak weak;     // known from literals only
+    Weak literal;  // a recurrence over literals, which decide if nothing else does
     bool declared; // its type was given
     bool type_used;
     Role role;
@@ -63,7 +64,8 @@ typedef struct Ten {
     const Affine **size; // NULL: to be inferred
     // Placeholders for inferred extents, -1: none; NULL: none at all.
     int *size_param, *origin_param;
-    int defs; // number of statements that define it so far
+    int defs;      // number of statements that define it so far
+    bool in_steps; // read in a `for` that defines it: program_bind decides about each element
     Range range;
 } Ten;
 

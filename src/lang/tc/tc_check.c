@@ -406,6 +406,17 @@ static void one_round(TcChecker *ck, TcFunc *f, int errors) {
     if (ck->diags->errors == errors && !f->broken && !ck->poisoned) check_outputs(ck);
 }
 
+// Tensors that nothing but literals gives a type, as in F(t) = t < 2 ? 1 : F(t-1) + F(t-2).
+static void literal_types(TcChecker *ck) {
+    for (int i = 0; i < ck->tens.n; i++) {
+        Ten *t = &ck->tens.at[i];
+        if (t->type != TYPE_NONE || !t->literal) continue;
+        t->type = t->literal == WEAK_INT ? TYPE_I64 : TYPE_F64;
+        t->weak = t->literal;
+        ck->changed = true;
+    }
+}
+
 static void save_types(TcChecker *ck) {
     ck->seeds.n = 0;
     for (int i = 0; i < ck->tens.n; i++) {
@@ -436,6 +447,7 @@ void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const So
         if (ck->changed) save_types(ck);
         ck->p->params.n = 0;
         one_round(ck, f, errors);
+        if (!ck->changed) literal_types(ck);
     } while (ck->changed && diags->errors == errors);
     bool ok = diags->errors == errors && !f->broken && !ck->poisoned && tc_emit(ck) &&
               diags->errors == errors;

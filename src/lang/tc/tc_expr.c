@@ -250,7 +250,7 @@ static Diag *report_rank(TcChecker *ck, Range range, int tensor, int n) {
 
 static bool is_defined(TcChecker *ck, int tensor, Range range) {
     const Ten *t = &ck->tens.at[tensor];
-    if (t->role != ROLE_TEMP || t->defs > 0) return true;
+    if (t->role != ROLE_TEMP || t->defs > 0 || t->in_steps) return true;
     Diag *d = diag_report(ck->diags, range, DIAG_TC_TEMP_READ, t->name);
     diag_note(ck->diags, d, (Range){0, 0}, DIAG_TC_TEMP_READ_NOTE, t->name);
     return false;

@@ -251,6 +251,15 @@ static bool tells_indices(const TcWork *w) {
     return w->nlhs == __builtin_popcount(told);
 }
 
+// Does the value use elements of the written tensor that no earlier step has written?
+static bool reads_this_step(const TcChecker *ck, const Access *write) {
+    for (int i = 0; write && i < ck->reads.n; i++) {
+        const Access *a = ck->reads.at[i].read.access;
+        if (a->tensor == write->tensor && !steps_differ(a, write, ck->steps.n)) return true;
+    }
+    return false;
+}
+
 static void define(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) {
     Ten *t = &ck->tens.at[tensor];
     t->defs++;
@@ -258,7 +267,11 @@ static void define(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) 
         if (!t->declared) t->weak = WEAK_NOT;
         return;
     }
-    if (ck->untyped && w->value.weak) return; // nothing else in it determines the type
+    if (ck->untyped && w->value.weak) { // nothing else in it determines the type
+        bool fresh = !reads_this_step(ck, w->write);
+        if (fresh && w->value.weak > t->literal) t->literal = w->value.weak;
+        return;
+    }
     Type type = w->value.e->type;
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
     bool reduces = w->niters > w->nlhs || w->meets;
@@ -359,7 +372,8 @@ static void check_in_place(TcChecker *ck, const TcStmt *s, const TcWork *w) {
     for (int i = 0; untyped && i < ck->reads.n; i++) {
         const Access *a = ck->reads.at[i].read.access;
         self_read(&self, a, false);
-        bool undefined = t->role == ROLE_TEMP && a->tensor == w->write->tensor && a != w->write;
+        bool undefined =
+            t->role == ROLE_TEMP && !t->in_steps && a->tensor == w->write->tensor && a != w->write;
         if (undefined && !self.other) self.other = a;
     }
     for (int d = 0; d < w->write->rank; d++)
@@ -459,9 +473,49 @@ static void enter_for(TcChecker *ck, TcFrame *frame, const TcFor *f) {
     vec_push(ck->arena, &ck->steps, s);
 }
 
+static bool mentions(const TcNode *n, Name name) {
+    if ((n->kind == NODE_NAME || n->kind == NODE_CALL) && n->name == name) return true;
+    for (int i = 0; i < n->n; i++)
+        if (mentions(n->arg[i], name)) return true;
+    return false;
+}
+
+static bool stmt_mentions(const TcStmt *s, Name name) {
+    for (int i = 0; i < s->nsubs; i++)
+        if (mentions(s->sub[i], name)) return true;
+    for (int i = 0; i < s->nwhere; i++)
+        if (mentions(s->where[i].a, name)) return true;
+    return mentions(s->value, name);
+}
+
+static bool is_inside(const TcStmt *s, const TcFor *f) {
+    const TcFor *outer = s ? s->steps : NULL;
+    while (outer && outer != f) outer = outer->up;
+    return outer;
+}
+
+// Creates the temporaries that statements of a `for` read before, or while, a statement of it
+// defines them: a step may read what an earlier one wrote. A temporary of the caller may exist
+// already, as the result of the call.
+static void foresee_temporaries(TcChecker *ck, TcFrame *frame, const TcStmt *first,
+                                const TcFor *f) {
+    for (const TcStmt *s = first; is_inside(s, f); s = s->next)
+        for (int i = 0; i < s->ntargets; i++) {
+            const TcTarget *to = &s->target[i];
+            const Sym *known = tc_find(ck, frame, to->name);
+            if (known ? known->kind != SYM_TENSOR : tc_is_reserved(to->name)) continue;
+            const TcStmt *r = first;
+            while (r != s && !stmt_mentions(r, to->name)) r = r->next;
+            if (!stmt_mentions(r, to->name)) continue;
+            int tensor = known ? known->tensor : tc_target(ck, frame, to, -1, to->range);
+            if (tensor >= 0) ck->tens.at[tensor].in_steps = true;
+        }
+}
+
 // Leaves the `for`s of this function that do not enclose the statement, and enters those that do.
 // The first `outer` belong to its callers, whose indices it does not see.
-static void steps_around(TcChecker *ck, TcFrame *frame, const TcFor *f, int outer) {
+static void steps_around(TcChecker *ck, TcFrame *frame, const TcStmt *s, int outer) {
+    const TcFor *f = s->steps;
     int depth = f ? f->depth + 1 : 0;
     const TcFor *path[PROGRAM_MAX_ITERS];
     for (; f; f = f->up) path[f->depth] = f;
@@ -470,6 +524,7 @@ static void steps_around(TcChecker *ck, TcFrame *frame, const TcFor *f, int oute
            ck->steps.at[outer + same].at == path[same])
         same++;
     ck->steps.n = outer + same;
+    if (!same && depth) foresee_temporaries(ck, frame, s, path[0]);
     for (; same < depth && ck->steps.n < PROGRAM_MAX_ITERS; same++)
         enter_for(ck, frame, path[same]);
 }
@@ -488,7 +543,7 @@ void tc_check_stmts(TcChecker *ck, TcFrame *frame) {
     hide_steps(ck);
     for (const TcStmt *s = frame->func->stmts; s && !ck->full; s = s->next) {
         int before = ck->diags->items.n;
-        steps_around(ck, frame, s->steps, outer);
+        steps_around(ck, frame, s, outer);
         check_stmt(ck, frame, s);
         if (frame->call)
             program_note_calls(ck->diags, before, &(CallSite){frame->call->range, NULL});
