@@ -53,12 +53,21 @@ static void constant_range(const Gen *g, const Cuts *c, const Lin *l, const PNod
     for (int i = 0; i < l->n + (own != NULL); i++) {
         const PNode *loop = i < l->n ? g->p->loop[l->t[i].loop] : own;
         int64_t by = i < l->n ? l->t[i].k : k, last = loop->extent - 1;
-        if (loop->form.real && loop != c->loop) continue;
-        if (loop == c->loop)
+        if (loop == c->loop) {
             last = c->stride - (loop->simd.vector ? loop->simd.lanes : 1);
-        else if (loop->loop < c->loop->loop)
+        } else if (loop->loop < c->loop->loop) { // the copy of a machine loop's body, too
             *lo += by * g->here.value[loop->loop], *hi += by * g->here.value[loop->loop], last = 0;
+        }
         *(by < 0 ? lo : hi) += by * last;
+    }
+}
+
+// Limits of a sum of counters, without the copies of loop bodies.
+static void counters_range(const Gen *g, const Lin *sum, int64_t *min, int64_t *max) {
+    gen_lin_limits(g, sum, min, max);
+    for (int i = 0; i < sum->n; i++) {
+        int64_t copy = sum->t[i].k * g->here.value[sum->t[i].loop];
+        *min -= copy, *max -= copy;
     }
 }
 
@@ -69,7 +78,7 @@ static Cut *cut_of(Gen *g, Cuts *c, const Lin *l, const PNode *own, int64_t k, i
     const Lin *sum = step ? gen_counters_of(g, l) : NULL;
     if (!sum) return NULL;
     constant_range(g, c, l, own, k, lo, hi);
-    gen_lin_limits(g, sum, &min, &max);
+    counters_range(g, sum, &min, &max);
     if (min + *lo >= 0 || max + *hi < 0) return NULL;
     int i = 0;
     while (i < c->n && c->at[i].sum != sum) i++;

@@ -700,6 +700,17 @@ TEST(triangles_are_cut) {
         {DOMAIN("i - k >= 0"), "C: i j k:v", EXACT},
     };
     RUN(domains);
+#define FEW(N, COND) /* the loop around is copied, too: each copy has its own limits */            \
+    "program f { input T: f32[" #N "] input X: f32[" #N "] output R: f32[]\n"                      \
+    "R: for j in 0:" #N ", k in 0:" #N " if " COND "  R[] +=! T[k]*X[j] }"
+    static const Case few[] = {
+        {FEW(17, "j - k >= 0"), "R: j k", EXACT},
+        {FEW(19, "j - k >= 0"), "R: j k", EXACT},
+        {FEW(24, "k - j >= 0"), "R: j k", EXACT},
+        {FEW(31, "k - j + 3 >= 0, j - k + 5 >= 0"), "R: j k", EXACT},
+        {FEW(19, "18 - j - k >= 0"), "R: j k", EXACT},
+    };
+    RUN(few);
 }
 
 // --- Elements and their registers ----------------------------------------------------------------
