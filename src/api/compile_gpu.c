@@ -46,8 +46,11 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
     *out = (GpuCompiled){0};
     bool free = !b->function->tree && !(text && text->text);
     DiagList quiet = {.arena = call->arena};
-    Machine m = {0};
+    Machine m = {.gpu = options->machine ? options->machine : gpu_machine_of(options->sm)};
     if (device) m = device_as_machine(call->arena, device, NULL);
+    PtxOptions own = *options;
+    own.machine = m.gpu;
+    options = &own;
     if (free && device && look_up(call, b, views, &m, out) &&
         !print_ptx(call, b, views, name, options, out, &quiet))
         return LW_OK;
@@ -62,7 +65,8 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
         out->schedule = c.schedule;
     } else {
         Program *p = program_fork(call->arena, b->program);
-        out->schedule = choose_gpu(call->arena, p, strides_of(call->arena, p, views));
+        out->schedule =
+            choose_gpu(call->arena, p, options->machine, strides_of(call->arena, p, views));
         out->tree = lower_chosen(call, p, &out->schedule);
         if (!out->tree) return LW_ERROR;
         if (!print_ptx(call, b, views, name, options, out, &quiet)) return LW_OK;
@@ -81,9 +85,9 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
 lw_status gpu_schedule(Call *call, const lw_bound *b, const lw_schedule_text *text,
                        const char *device, const char **out) {
     Machine m;
-    PtxOptions options = {0};
     GpuCompiled g = {0};
     if (!device_machine(call, device, &m)) return LW_ERROR;
+    PtxOptions options = {.machine = m.gpu};
     if ((text && text->text) || !look_up(call, b, NULL, &m, &g)) {
         lw_status status = gpu_compile(call, b, text, NULL, NULL, NULL, &options, &g);
         if (status) return status;

@@ -138,33 +138,34 @@ static int64_t blocks_of(const GpuTile *t, const Contraction *c, int64_t batch) 
 }
 
 // Vectors along k take more registers: the largest tile would spill.
-static const GpuTile *pick_tile(const Contraction *c, int64_t batch, bool along_k) {
+static const GpuTile *pick_tile(const Gpu *g, const Contraction *c, int64_t batch, bool along_k) {
     int count = (int)(sizeof tiles / sizeof *tiles);
     bool wide = type_info[c->type].bits == 64; // of two registers each
     // Of long sums, one block per processor with all of its threads copies less.
     static const GpuTile widest = {128, 256, 8, 8};
     if (!wide && !along_k && c->K >= LONG_SUM && c->M > 64 && c->N > 128 &&
-        blocks_of(&widest, c, batch) >= 3 * PROCESSORS)
+        blocks_of(&widest, c, batch) >= 3 * g->m->processors)
         return &widest;
     for (int i = wide ? 2 : along_k; i < count; i++)
         if (tiles[i].bm < 2 * c->M && tiles[i].bn < 2 * c->N &&
-            blocks_of(&tiles[i], c, batch) >= PROCESSORS - 4)
+            blocks_of(&tiles[i], c, batch) >= g->m->processors - 4)
             return &tiles[i];
     for (int i = count - 1; i > 0; i--) // too small for all processors
-        if (blocks_of(&tiles[i], c, batch) * 4 >= PROCESSORS) return &tiles[i];
+        if (blocks_of(&tiles[i], c, batch) * 4 >= g->m->processors) return &tiles[i];
     // Long sums of few results: more blocks, each with more groups in k.
     static const GpuTile tiny = {8, 16, 2, 4};
     const GpuTile *last = &tiles[count - 1];
-    bool few = blocks_of(last, c, batch) * 2 < PROCESSORS && c->K >= 512;
+    bool few = blocks_of(last, c, batch) * 2 < g->m->processors && c->K >= 512;
     return few && along_k ? &tiny : last;
 }
 
 // Groups of threads that divide k: a processor with few threads waits for its loads.
-static int groups_of(const GpuTile *t, const Contraction *c, int64_t blocks, bool along_k) {
+static int groups_of(const Gpu *g, const GpuTile *t, const Contraction *c, int64_t blocks,
+                     bool along_k) {
     int most = along_k && t->tm * t->tn == 32 ? 512 : 256;
     int64_t least = along_k ? 4 * TILE_DEPTH : TILE_DEPTH; // of k, for each of half the groups
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
-    if (blocks > 2 * PROCESSORS && threads >= 128) return 1;
+    if (blocks > 2 * g->m->processors && threads >= 128) return 1;
     int limit = threads < 32 ? 16 : 8;
     while (groups < limit && threads * groups * 2 <= most && c->K >= groups * least) groups *= 2;
     return groups;
@@ -250,6 +251,14 @@ static int64_t dots_depth(const Contraction *c, int *groups) {
     return min_i64(*groups * (*groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH), c->K);
 }
 
+// As many stages of both operands, at most `most`, as shared memory has room for, with rows padded.
+static int64_t fitting_stages(const Gpu *g, const Contraction *c, const GpuTile *t, int64_t depth,
+                              int64_t most) {
+    enum { PAD = 4 };
+    int64_t bytes = (t->bm + t->bn + PAD) * (depth + PAD) * type_info[c->type].bytes;
+    return max_i64(min_i64(most, gpu_buffer_shared(g->m) / bytes), 1);
+}
+
 // Both operands run along k: vectors along it, and the columns of a thread lie apart. Groups of
 // threads divide each staged tile.
 static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
@@ -259,7 +268,7 @@ static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTil
     gpu_loop(g, s, c->m, 1, NULL);
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
-    int64_t stages = min_i64(ceil_div(c->K, depth), STAGES);
+    int64_t stages = fitting_stages(g, c, t, depth, min_i64(ceil_div(c->K, depth), STAGES));
     copy_line(g, c->a, s, c->k, depth, stages, "");
     copy_line(g, c->b, s, c->k, depth, stages, "");
 }
@@ -309,7 +318,7 @@ static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTi
     text_char(&g->out, '\n');
     const char *m = s->iter[c->m].name, *k = s->iter[c->k].name;
     bool more = depth < TILE_DEPTH || (groups > 1 && depth == TILE_DEPTH);
-    int64_t stages = min_i64(steps, STAGES + more);
+    int64_t stages = fitting_stages(g, c, t, depth, min_i64(steps, STAGES + more));
     copy_line(g, c->a, s, c->k, depth, stages,
               transposed ? arena_printf(g->arena, " layout (%s %s)", k, m) : "");
     copy_line(g, c->b, s, c->k, depth, stages, "");
@@ -327,8 +336,8 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
         if (first < 0 && iter_extent(&s->iter[i]) <= 65535) first = i;
     }
     bool along_k = gpu_contiguous(g, s, c->b) == c->k;
-    const GpuTile *t = pick_tile(c, first >= 0 ? batch : 1, along_k);
-    int groups = groups_of(t, c, blocks_of(t, c, first >= 0 ? batch : 1), along_k);
+    const GpuTile *t = pick_tile(g, c, first >= 0 ? batch : 1, along_k);
+    int groups = groups_of(g, t, c, blocks_of(t, c, first >= 0 ? batch : 1), along_k);
     write_blocks(g, s, c, t, first);
     if (along_k)
         write_dots(g, s, c, t, groups);
@@ -353,7 +362,7 @@ static bool try_small(Gpu *g, int i) {
         batch = k;
     }
     int64_t blocks = batch < 0 ? 0 : iter_extent(&s->iter[batch]);
-    if (blocks < PROCESSORS / 2 || blocks > INT32_MAX) return false;
+    if (blocks < g->m->processors / 2 || blocks > INT32_MAX) return false;
     if (!access_uses_iter(c.a, batch) || !access_uses_iter(c.b, batch)) return false;
     if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES) return false;
     int columns = c.N % COLUMNS ? 1 : COLUMNS;
@@ -506,7 +515,7 @@ static bool try_row(Gpu *g, int i) {
     if (inner < 0 || !s->iter[inner].reduction || read_along(g, i) != inner) return false;
     if (!rows_are_alone(f, &rows, inner)) return false;
     int64_t n = iter_extent(&s->iter[inner]);
-    if (n < LONG_ROW || (count < PROCESSORS / 2 && n >= MANY_VALUES)) return false;
+    if (n < LONG_ROW || (count < g->m->processors / 2 && n >= MANY_VALUES)) return false;
     g->nrows = rows.n;
     for (int k = 0; k < rows.n; k++) g->row_class[k] = f->class[rows.iter[k]];
     g->row_inner = n;
@@ -533,7 +542,7 @@ static bool try_partial(Gpu *g, int i) {
     if (results >= MANY_THREADS || longest < 4 * LONG_ROW || results * longest < MANY_VALUES)
         return false;
     bool along = read_along(g, i) == k;
-    int64_t parts = along ? 8 * PROCESSORS : ceil_div(8 * (int64_t)MANY_THREADS, results);
+    int64_t parts = along ? 8 * g->m->processors : ceil_div(8 * (int64_t)MANY_THREADS, results);
     int64_t chunk = max_i64(ceil_div(longest, parts), along ? 1024 : 16);
     int64_t unit = !along ? 16 : chunk > 16 * ROW_THREADS ? 16 * ROW_THREADS : 4 * ROW_THREADS;
     chunk = ceil_div(chunk, unit) * unit;
@@ -685,7 +694,7 @@ static bool try_gather(Gpu *g, int i) {
         if (f->read[r]->has_read) table = gpu_contiguous(g, s, f->read[r]);
     int64_t lanes = iter_extent(&s->iter[w]) / VECTOR, rows = lanes ? THREADS / lanes : 0;
     if (table != w || iter_extent(&s->iter[w]) % VECTOR || rows < 1 ||
-        iter_extent(&s->iter[0]) < rows * MOST_ROWS_OF_THREAD * PROCESSORS)
+        iter_extent(&s->iter[0]) < rows * MOST_ROWS_OF_THREAD * g->m->processors)
         return false;
     gpu_label(g, s, "");
     gpu_loop(g, s, 0, rows * MOST_ROWS_OF_THREAD, "grid.x");
@@ -766,9 +775,16 @@ static void write_all(Gpu *g) {
     }
 }
 
-static Gpu gpu_open(Arena *arena, const Program *p, const int64_t *const *stride) {
+static Gpu gpu_open(Arena *arena, const Program *p, const GpuMachine *m,
+                    const int64_t *const *stride) {
     ProgramFacts *f = program_facts(arena, p);
-    Gpu g = {.arena = arena, .p = p, .f = f, .stride = stride, .out.arena = arena, .row_stmt = -1};
+    Gpu g = {.arena = arena,
+             .m = m,
+             .p = p,
+             .f = f,
+             .stride = stride,
+             .out.arena = arena,
+             .row_stmt = -1};
     facts_classes(arena, f);
     g.host = arena_new_n(arena, int, p->stmts.n);
     for (int i = 0; i < p->stmts.n; i++) g.host[i] = -1;
@@ -787,14 +803,15 @@ static int contractions(const Gpu *g) {
 static bool try_flat(Gpu *g, const Program *p, const int64_t *const *stride) {
     Flat flat = program_flatten(g->arena, p);
     if (!flat.last || !flat_fits(&flat, p, stride)) return false;
-    Gpu f = gpu_open(g->arena, flat.p, flat_strides(g->arena, &flat, stride));
+    Gpu f = gpu_open(g->arena, flat.p, g->m, flat_strides(g->arena, &flat, stride));
     if (contractions(&f) <= contractions(g)) return false;
     *g = f;
     return true;
 }
 
-const Schedule *choose_gpu(Arena *arena, const Program *p, const int64_t *const *stride) {
-    Gpu g = gpu_open(arena, p, stride);
+const Schedule *choose_gpu(Arena *arena, const Program *p, const GpuMachine *m,
+                           const int64_t *const *stride) {
+    Gpu g = gpu_open(arena, p, m, stride);
     bool flat = try_flat(&g, p, stride);
     if (has_word_names(g.p)) write_all(&g);
     Source *source = arena_new(arena, Source);

@@ -8,11 +8,11 @@
 #ifndef LW_CHOOSE_CHOOSE_GPU_IMPL_H
 #define LW_CHOOSE_CHOOSE_GPU_IMPL_H
 
+#include "machine/gpu_machine.h"
 #include "program/stmt_facts.h"
 #include "sched/schedule.h"
 
 enum {
-    PROCESSORS = 132,      // blocks that should exist
     MANY_THREADS = 32768,  // enough to fill the processors
     LONG_ROW = 64,         // values whose reduction is worth several threads
     ROW_THREADS = 256,     // at most, per row
@@ -25,6 +25,7 @@ enum {
 
 typedef struct Gpu {
     Arena *arena;
+    const GpuMachine *m;
     const Program *p;
     const ProgramFacts *f;
     const int64_t *const *stride; // of arguments

@@ -8,7 +8,6 @@
 #include "choose/choose_gpu_impl.h"
 
 enum { LANES = 8, VECTOR = 4, MOST_RESULTS = 128, MOST_WEIGHTS = 1 << 14 };
-enum { LEAST_ROWS = PROCESSORS / 2, MOST_ROWS_OF_LAYERS = 8 * PROCESSORS };
 
 // A product of three iterators, both factors along k. `row` is the class of its rows; -1: any.
 static bool is_layer(const Gpu *g, int i, int row, Contraction *c) {
@@ -17,7 +16,8 @@ static bool is_layer(const Gpu *g, int i, int row, Contraction *c) {
     if (!f->injective || s->serial || s->niters != 3 || !gpu_product(g, s, c)) return false;
     if (gpu_contiguous(g, s, c->a) != c->k || gpu_contiguous(g, s, c->b) != c->k) return false;
     return (row < 0 || f->class[c->m] == row) && c->N <= MOST_RESULTS &&
-           c->N * c->K <= MOST_WEIGHTS && c->M >= LEAST_ROWS && c->M <= MOST_ROWS_OF_LAYERS;
+           c->N * c->K <= MOST_WEIGHTS && 2 * c->M >= g->m->processors &&
+           c->M <= 8 * g->m->processors;
 }
 
 // An element-wise statement on the rows: its iterators, or false.

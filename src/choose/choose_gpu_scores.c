@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "choose/choose_gpu_impl.h"
 
-enum { ROWS = 32, LEAST = 16, MOST_SHARED = 219 << 10 };
+enum { ROWS = 32, LEAST = 16 };
 
 // A block has x by 8 by 4 threads, and stages so many rows of K and of V at a time.
 typedef struct ScoreTile {
@@ -84,7 +84,7 @@ static bool ends(const Gpu *g, int i, ScoreRows *r) {
 }
 
 // The first tile that shared memory has room for, beside all scores of the rows; NULL: none.
-static const ScoreTile *tile_of(const ScoreRows *r) {
+static const ScoreTile *tile_of(const GpuMachine *m, const ScoreRows *r) {
     enum { PAD = 4, MOST = 1 << 16 };
     const Contraction *a = &r->first, *b = &r->last;
     if (a->N > MOST || a->K > MOST || b->N > MOST) return NULL;
@@ -93,7 +93,7 @@ static const ScoreTile *tile_of(const ScoreRows *r) {
         int64_t words = ROWS * (a->N + PAD) + ROWS * (a->K + PAD) +
                         t->score_stages * t->scores * (a->K + PAD) +
                         t->value_stages * t->values * (b->N + PAD);
-        if (4 * words <= MOST_SHARED) return t;
+        if (4 * words <= gpu_buffer_shared(m)) return t;
     }
     return NULL;
 }
@@ -161,7 +161,7 @@ static void write_last(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
 static bool fills(const Gpu *g, const ScoreRows *r) {
     const StmtFacts *f = &g->f->stmt[r->first_stmt];
     int64_t batch = r->batch < 0 ? 1 : iter_extent(&f->s->iter[of_class(f, r->batch)]);
-    return batch * ceil_div(r->first.M, ROWS) >= PROCESSORS;
+    return batch * ceil_div(r->first.M, ROWS) >= g->m->processors;
 }
 
 int gpu_try_scores(Gpu *g, int i) {
@@ -170,7 +170,7 @@ int gpu_try_scores(Gpu *g, int i) {
     int last = i + 1;
     while (last < g->p->stmts.n && is_inside(g, &r, &g->f->stmt[last])) last++;
     if (last == g->p->stmts.n || last == i + 1 || !ends(g, last, &r)) return 0;
-    r.tile = tile_of(&r);
+    r.tile = tile_of(g->m, &r);
     if (!r.tile || !fills(g, &r) || stmt_last_reader(g->f, i) > last) return 0;
     write_first(g, &g->f->stmt[i], &r);
     for (int k = i + 1; k < last; k++) write_inside(g, &g->f->stmt[k], &r);

@@ -113,7 +113,7 @@ static bool try_staged(Gpu *g, const Stmt *s, const GpuWindow *v) {
         if (grid++ == 3 || (grid > 1 && n > 65535)) return false;
         blocks *= n;
     }
-    if (grid == 0 || blocks < PROCESSORS) return false;
+    if (grid == 0 || blocks < g->m->processors) return false;
     const Access *both[] = {v->x, v->y};
     for (int k = 0; k < 2; k++) bytes += staged_bytes(g, s, v, both[k], &t);
     if (bytes > MOST_BYTES) return false;

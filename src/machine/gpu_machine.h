@@ -31,4 +31,16 @@ typedef struct GpuMachine {
 // An H200, whose numbers were measured (docs/gpu.md): the emulator's machine.
 extern const GpuMachine gpu_machine_h200;
 
+// The GPU for which code of a compute capability is written if no device is named: a common one of
+// that architecture, or of the newest architecture before it.
+const GpuMachine *gpu_machine_of(int capability);
+
+// Bytes of shared memory that one block can have, and those available to its buffers: a reduction
+// over threads takes 8 bytes per thread.
+static inline int gpu_block_shared(const GpuMachine *m) { return m->shared - m->reserved; }
+static inline int gpu_buffer_shared(const GpuMachine *m) {
+    enum { FOR_SUMS = 8 * 1024 };
+    return gpu_block_shared(m) - FOR_SUMS;
+}
+
 #endif

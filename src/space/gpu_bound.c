@@ -274,13 +274,12 @@ static double copy_bytes(const BoundModel *b, const Cand *c, const GpuStmt *x, c
 // limited by threads, shared memory, and the registers of results that are summed side by side.
 // (Results in memory instead would take ten times the latency.)
 static double waves(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuShape *g) {
-    enum { MOST_SHARED = 224 << 10 };
     const GpuMachine *m = b->gpu->m;
     double shared = 0;
     int64_t sums = 0, most;
     for (int r = 0; r < x->nreads; r++) { // if it does not fit beside others, these take the rest
         double bytes = copy_bytes(b, c, x, &x->read[r]);
-        shared = fmax(shared, fmin(bytes, MOST_SHARED - bytes));
+        shared = fmax(shared, fmin(bytes, gpu_block_shared(m) - bytes));
     }
     if (x->length > 0) space_count(b->cs->space, c, GPU_SUMMED, x->object, -1, &sums, &most);
     int resident = gpu_resident_blocks(m, (int)g->least_threads, (int)sums, (int)shared);

@@ -21,7 +21,7 @@ static void describe(Machine *m, int isa) {
                    .vector_bytes = 16,
                    .line_bytes = 128,
                    .target = &target_nvidia,
-                   .gpu = &gpu_machine_h200};
+                   .gpu = gpu_machine_of(capability[isa < ISAS ? isa : ISAS - 1])};
 }
 
 // --- The Space -----------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ static const Schedule *choose(Arena *arena, const Program *p, const ChooseOption
     static const Source none = {.name = "<plain>", .text = ""};
     DiagList quiet = {.arena = arena};
     return o->plain ? schedule_parse(arena, p->names, &none, &quiet)
-                    : choose_gpu(arena, p, o->stride);
+                    : choose_gpu(arena, p, o->machine->gpu, o->stride);
 }
 
 // --- The code ------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ typedef struct GpuPlan {
 static void *plan(Arena *arena, const Tree *tree, const Machine *m, void *before, DiagList *diags) {
     (void)before;
     const char *name = tree->program && tree->program->name ? tree->program->name : "kernel";
-    GpuPlan plan = {gpu_map(arena, tree_expand(tree), name, diags), capability[m->isa]};
+    GpuPlan plan = {gpu_map(arena, tree_expand(tree), name, m->gpu, diags), capability[m->isa]};
     return plan.program ? arena_copy(arena, &plan, sizeof plan) : NULL;
 }
 

@@ -25,6 +25,7 @@
 
 #include "base/diag.h"
 #include "machine/bit_matrix.h"
+#include "machine/gpu_machine.h"
 #include "tree/tree.h"
 
 typedef enum GpuAxis {
@@ -39,14 +40,7 @@ typedef enum GpuAxis {
     GPU_AXES = GPU_LANE_0 + 6
 } GpuAxis;
 
-enum {
-    GPU_WARP = 32,
-    GPU_MAX_THREADS = 1024,
-    GPU_SHARED_BYTES = 232448,
-    GPU_SHARED_FOR_SUMS = 8 * GPU_MAX_THREADS, // reductions over threads need 8 bytes per thread
-    GPU_SHARED_MOST = GPU_SHARED_BYTES - GPU_SHARED_FOR_SUMS, // available to buffers
-    GPU_MAX_GRID_YZ = 65535
-};
+enum { GPU_WARP = 32, GPU_MAX_THREADS = 1024, GPU_MAX_GRID_YZ = 65535 };
 
 typedef enum GpuSpace {
     GPU_GLOBAL,   // an argument, or scratch memory of the device
@@ -117,11 +111,12 @@ typedef struct GpuKernel {
 
 typedef struct GpuProgram {
     Arena *arena;
-    const char *name; // the prefix of the kernels' names, an identifier
-    Tree *tree;       // with special functions expanded
-    int hw;           // id of GPU_BLOCK_X; the others follow
-    int nids;         // all index ids are less than this
-    int64_t *lo, *hi; // per id, inclusive
+    const GpuMachine *machine; // its limits hold
+    const char *name;          // the prefix of the kernels' names, an identifier
+    Tree *tree;                // with special functions expanded
+    int hw;                    // id of GPU_BLOCK_X; the others follow
+    int nids;                  // all index ids are less than this
+    int64_t *lo, *hi;          // per id, inclusive
     VEC(GpuKernel *) kernel;
     int64_t scratch;     // bytes of device memory
     int64_t *scratch_at; // per buffer of the Tree's root: its offset in scratch memory; -1: none
@@ -129,7 +124,8 @@ typedef struct GpuProgram {
 
 // Maps any Tree that the verifier accepts. Returns NULL with a diagnostic if a block would have too
 // many threads. The kernels' names begin with `name`.
-GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *diags);
+GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, const GpuMachine *machine,
+                    DiagList *diags);
 
 // gpu_place.c: chooses the memory space and offset of every buffer of a kernel, and enlarges the
 // scratch memory of the program.

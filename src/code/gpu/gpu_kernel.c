@@ -159,7 +159,7 @@ static void report_moved(Map *m, const GpuKernel *k) {
         if (!b->used || !b->moved || m->t->buffers.at[i].home != HOME_SHARED) continue;
         Diag *d = diag_report(m->diags, gpu_range(m->t, k->nest), DIAG_GPU_SHARED,
                               m->t->buffers.at[i].name, (long long)b->block_bytes,
-                              (long long)(GPU_SHARED_MOST - k->shared));
+                              (long long)(gpu_buffer_shared(m->g->machine) - k->shared));
         diag_note(m->diags, d, (Range){0, 0}, DIAG_GPU_SHARED_NOTE);
     }
 }

@@ -265,9 +265,11 @@ static bool count_nodes(void *user, const Node *node, int depth, const Block *pa
     return true;
 }
 
-GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, DiagList *diags) {
+GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, const GpuMachine *machine,
+                    DiagList *diags) {
     GpuProgram *g = arena_new(arena, GpuProgram);
     g->arena = arena;
+    g->machine = machine;
     g->name = c_identifier(arena, name);
     g->tree = tree_fork(arena, tree_expand(t));
     gpu_edges(arena, g->tree);

@@ -275,7 +275,7 @@ static void into_scratch(GpuProgram *g, GpuKernel *k, GpuBuffer *b) {
 static void lay_out_shared(GpuProgram *g, GpuKernel *k, GpuBuffer *b, const Buffer *of) {
     Swizzle z = gpu_swizzle(of, b->stages > 1);
     int64_t unit = swizzle_unit(z), from = up_to(k->shared, unit), bytes = up_to(b->bytes, unit);
-    if (from + bytes * copies_of(k, b) > GPU_SHARED_MOST) {
+    if (from + bytes * copies_of(k, b) > gpu_buffer_shared(g->machine)) {
         into_scratch(g, k, b);
         return;
     }

@@ -31,7 +31,8 @@ typedef struct PtxLaunch {
 } PtxLaunch;
 
 typedef struct PtxOptions {
-    int sm;                     // the least compute capability to support, 80 or 90; 0: 80
+    int sm;                     // the least compute capability to support, 80 or more; 0: 80
+    const GpuMachine *machine;  // whose limits hold; NULL: gpu_machine_of(sm)
     int align;                  // bytes to which arguments are aligned; 0: 16
     bool accumulate, skip_post; // as KernelEnv.flags, but decided when the text is printed
     // Add comments "// N |" with the line number in the Tree's text (tree_show).

@@ -299,9 +299,10 @@ static void exchange(KernelWriter *w, PtxReduceItem *item, int n, const Exchange
     for (int k = 0; k < n; k++)
         if (item[k].v.class == REG_64) unit = 8;
     int64_t at = ceil_div(w->shared, 16) * 16, size = (int64_t)e->slots * unit;
-    bool again = at + size > GPU_SHARED_BYTES;
+    int64_t most = gpu_block_shared(w->g->machine);
+    bool again = at + size > most;
     if (again) at = w->k->shared;
-    int batch = (int)min_i64(n, (GPU_SHARED_BYTES - at) / size);
+    int batch = (int)min_i64(n, (most - at) / size);
     w->shared = max_i64(w->shared, at + batch * size);
     for (int k = 0; k < n; k += batch) {
         if (w->serial || again || k) line(w, "bar.sync 0;"); // all threads have read the slots

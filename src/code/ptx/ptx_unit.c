@@ -125,13 +125,14 @@ static void writer_open(KernelWriter *w) {
 // kernel with at most one block per multiprocessor needs no such room, and asks for 1: otherwise
 // the assembler would spill to make room. (Staged products of large blocks do not spill, and were
 // measured to be faster without the request.)
-static int least_blocks(const GpuKernel *k, int nbuffers) {
-    enum { PROCESSORS = 132, THREADS = 256 };
-    bool staged = false, alone = k->size[0] * k->size[1] * k->size[2] <= PROCESSORS;
+static int least_blocks(const GpuMachine *m, const GpuKernel *k, int nbuffers) {
+    enum { THREADS = 256 };
+    bool staged = false, alone = k->size[0] * k->size[1] * k->size[2] <= m->processors;
     for (int i = 0; i < nbuffers; i++) staged |= k->buffer[i].stages > 1;
     bool large = staged && gpu_threads(k) >= THREADS;
     if (alone) return large ? 0 : 1;
-    return large && gpu_threads(k) == THREADS && 2 * k->shared <= GPU_SHARED_BYTES - 4096 ? 2 : 0;
+    return large && gpu_threads(k) == THREADS && 2 * k->shared <= gpu_block_shared(m) - 4096 ? 2
+                                                                                             : 0;
 }
 
 static void block_shape(const GpuKernel *k, unsigned *block) {
@@ -149,7 +150,7 @@ static void print_entry(const KernelWriter *w, Text *out) {
     for (int i = 0; i < w->t->nargs; i++) text_printf(out, "\t.param .u64 arg%d,\n", i);
     text_add(out, "\t.param .u64 scratch,\n\t.param .u64 status\n)\n");
     text_printf(out, ".maxntid %u, %u, %u\n", block[0], block[1], block[2]);
-    int least = least_blocks(w->k, w->t->buffers.n);
+    int least = least_blocks(w->g->machine, w->k, w->t->buffers.n);
     if (least) text_printf(out, ".minnctapersm %d\n", least);
     text_add(out, "{\n");
     for (int c = 0; c < REG_CLASSES; c++)
@@ -245,6 +246,7 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
 
 bool ptx_make(Arena *arena, const Tree *t, const char *name, const PtxOptions *options,
               PtxCode *out, DiagList *diags) {
-    GpuProgram *g = gpu_map(arena, t, name, diags);
+    const GpuMachine *m = options->machine ? options->machine : gpu_machine_of(options->sm);
+    GpuProgram *g = gpu_map(arena, t, name, m, diags);
     return g && ptx_print(g, options, out, diags);
 }

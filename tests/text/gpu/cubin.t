@@ -33,7 +33,7 @@ $ loopwright show 2mv.tc --size M=8,K=4 --stage ptx | grep entry
 $ loopwright show mm.tc --size M=256,N=256,K=512 --schedule large.lws --stage ptx | grep -c "cp.async.cg"; true
 0
 --- stderr
-mm.tc:1:45: warning: 'C.A' is in global memory: it takes 399344 bytes of shared memory, and 89104 are left
+mm.tc:1:45: warning: 'C.A' is in global memory: it takes 399344 bytes of shared memory, and 23568 are left
   def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
                                               ^~~~~~~~~~~~~~~~~~~~~~~~~~
 note: smaller tiles or fewer stages make room

@@ -20,7 +20,7 @@ static const Schedule *parsed(Lab *lab, const char *text) {
 static bool same(GpuLab *g, Lab *lab, const Program *p, const char *schedule, PtxCode *code) {
     const Schedule *s = schedule ? parsed(lab, schedule) : NULL;
     Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    PtxOptions o = {0};
+    PtxOptions o = {.machine = &gpu_machine_h200};
     if (!CHECK(t != NULL) || !CHECK(ptx_make(&lab->arena, t, "k", &o, code, &lab->diags))) {
         fprintf(stderr, "%s\n", lab_errors(lab));
         return false;
@@ -151,11 +151,11 @@ static void assembles(const char *text, const int64_t *sizes) {
     static const char *const arch[] = {"sm_80", "sm_90a"};
     Lab lab;
     PtxCode code;
-    PtxOptions o = {0};
+    PtxOptions o = {.machine = &gpu_machine_h200};
     char why[4096];
     lab_begin(&lab);
     const Program *p = lab_program(&lab, text, sizes);
-    const Schedule *s = CHECK(p) ? choose_gpu(&lab.arena, p, NULL) : NULL;
+    const Schedule *s = CHECK(p) ? choose_gpu(&lab.arena, p, &gpu_machine_h200, NULL) : NULL;
     Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     if (CHECK(t) && CHECK(ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags)))
         for (int i = 0; i < 2; i++)
@@ -193,7 +193,7 @@ static DeviceCounts counts_of(const char *text, const int64_t *sizes, const char
     const Program *p = lab_program(&lab, text, sizes);
     const Schedule *s = !CHECK(p)  ? NULL
                         : schedule ? parsed(&lab, schedule)
-                                   : choose_gpu(&lab.arena, p, NULL);
+                                   : choose_gpu(&lab.arena, p, &gpu_machine_h200, NULL);
     Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     if (CHECK(t)) {
         LabData d = lab_data(&lab, p, 1);
@@ -341,7 +341,7 @@ static bool try_function(GpuLab *g, ExprOp op, Type type) {
     const Program *p = function_program(&lab, op, wide ? "f64" : "f32", n);
     Tree *t = p ? tree_lower(&lab.arena, p, NULL, &lab.diags) : NULL;
     PtxCode code;
-    PtxOptions o = {0};
+    PtxOptions o = {.machine = &gpu_machine_h200};
     bool has = CHECK(t) && ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags);
     LabData d = lab_data(&lab, p, 1);
     uint64_t state = (uint64_t)op + check_first_seed();
@@ -518,6 +518,41 @@ TEST(border_tiles_compute_without_guards) {
     }
 }
 
+static const char scores[] =
+    "program scores(B, N, D) { input Q: f32[B, N, D] input K: f32[B, N, D] input V: f32[B, N, D]\n"
+    "  output O: f32[B, N, D] temp S: f32[B, N, N] temp M: f32[B, N] temp Z: f32[B, N]\n"
+    "  S: for b in 0:B, i in 0:N, j in 0:N, d in 0:D  S[b, i, j] +=! Q[b, i, d]*K[b, j, d]\n"
+    "  M: for b in 0:B, i in 0:N, j in 0:N  M[b, i] max=! S[b, i, j]\n"
+    "  S.1: for b in 0:B, i in 0:N, j in 0:N  S[b, i, j] = exp(S[b, i, j] - M[b, i])\n"
+    "  Z: for b in 0:B, i in 0:N, j in 0:N  Z[b, i] +=! S[b, i, j]\n"
+    "  O: for b in 0:B, i in 0:N, e in 0:D, j in 0:N  O[b, i, e] +=! S[b, i, j]*V[b, j, e]\n"
+    "  O.1: for b in 0:B, i in 0:N, e in 0:D  O[b, i, e] = O[b, i, e]/Z[b, i] }";
+
+// Blocks of the chosen Schedule fit into the shared memory of each architecture. An H200 has room
+// for all scores of a row.
+TEST(choices_fit_every_architecture) {
+    static const int capability[] = {80, 86, 89, 90, 100, 120};
+    for (int i = 0; i < 6; i++) {
+        Lab lab;
+        PtxCode code;
+        PtxOptions o = {.sm = capability[i]};
+        const GpuMachine *m = gpu_machine_of(capability[i]);
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, scores, (int64_t[]){8, 1024, 64});
+        Tree *t = CHECK(p)
+                      ? tree_lower(&lab.arena, p, choose_gpu(&lab.arena, p, m, NULL), &lab.diags)
+                      : NULL;
+        if (CHECK(t) && CHECK(ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags))) {
+            if (!CHECK_INT_EQ(lab.diags.items.n, 0))
+                printf("sm_%d: %s\n", capability[i], lab.diags.items.at[0]->text);
+            for (int k = 0; k < code.nlaunches; k++)
+                CHECK((int)code.launch[k].shared <= gpu_block_shared(m));
+            if (capability[i] == 90) CHECK_INT_EQ(code.nlaunches, 1);
+        }
+        lab_end(&lab);
+    }
+}
+
 // --- The choice ----------------------------------------------------------------------------------
 
 // What is chosen has the structure (a part of its text), as few kernels, and is right.
@@ -529,7 +564,7 @@ static void try_chosen(const char *text, const int64_t *sizes, const char *part,
     lab_begin(&lab);
     const Program *p = lab_program(&lab, text, sizes);
     Text out = {.arena = &lab.arena};
-    if (CHECK(p)) schedule_print(&out, choose_gpu(&lab.arena, p, NULL));
+    if (CHECK(p)) schedule_print(&out, choose_gpu(&lab.arena, p, &gpu_machine_h200, NULL));
     if (!CHECK(strstr(text_str(&out), part))) printf("%s", text_str(&out));
     if (p && same(&g, &lab, p, text_str(&out), &code)) CHECK_INT_EQ(code.nlaunches, kernels);
     lab_end(&lab);
@@ -643,10 +678,10 @@ TEST(equal_operations_are_computed_once) {
 TEST(border_tiles_of_groups_ask_at_copies_and_stores_only) {
     Lab lab;
     PtxCode code;
-    PtxOptions o = {0};
+    PtxOptions o = {.machine = &gpu_machine_h200};
     lab_begin(&lab);
     const Program *p = lab_program(&lab, matmul, (int64_t[]){1000, 1000, 1024});
-    const Schedule *s = CHECK(p) ? choose_gpu(&lab.arena, p, NULL) : NULL;
+    const Schedule *s = CHECK(p) ? choose_gpu(&lab.arena, p, &gpu_machine_h200, NULL) : NULL;
     Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     if (CHECK(t) && CHECK(ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags)))
         CHECK(count_of(code.text, " bra ") < 120);

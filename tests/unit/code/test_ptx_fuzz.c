@@ -64,7 +64,7 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed) {
 
 // The Schedule that is chosen for GPUs instead of a random one.
 static bool try_chosen(Lab *lab, const Program *p, uint64_t seed) {
-    const Schedule *s = choose_gpu(&lab->arena, p, NULL);
+    const Schedule *s = choose_gpu(&lab->arena, p, &gpu_machine_h200, NULL);
     Tree *t = CHECK(s) ? tree_lower(&lab->arena, p, s, &lab->diags) : NULL;
     const char *what = CHECK(t) ? difference(lab, p, t, seed) : lab_errors(lab);
     if (!what) return true;
@@ -118,10 +118,10 @@ static bool assembles(Lab *lab, const Program *p, uint64_t seed, bool chosen) {
     GenSched g;
     Tree *t = NULL;
     PtxCode code;
-    PtxOptions o = {.sm = seed % 2 ? 80 : 90};
+    PtxOptions o = {.sm = seed % 2 ? 80 : 90, .machine = &gpu_machine_h200};
     char why[4096];
-    const Schedule *s =
-        chosen ? choose_gpu(&lab->arena, p, NULL) : pair_gpu_schedule(lab, p, seed, &g, &t);
+    const Schedule *s = chosen ? choose_gpu(&lab->arena, p, &gpu_machine_h200, NULL)
+                               : pair_gpu_schedule(lab, p, seed, &g, &t);
     if (chosen) t = tree_lower(&lab->arena, p, s, &lab->diags);
     if (!CHECK(t)) return false;
     if (!ptx_make(&lab->arena, t, "k", &o, &code, &lab->diags)) return true;

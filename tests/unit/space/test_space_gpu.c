@@ -176,7 +176,7 @@ TEST(candidates_are_what_lowering_takes) {
 // Most decisions of a chosen Schedule, others at random: its lanes, stages, swizzles and copies
 // with loops of their own in other combinations.
 static bool try_neighbour(Lab *lab, const Program *p, uint64_t seed, Totals *t) {
-    const Schedule *chosen = choose_gpu(&lab->arena, p, NULL);
+    const Schedule *chosen = choose_gpu(&lab->arena, p, &gpu_machine_h200, NULL);
     CpuSpace *cs = gpu_space(&lab->arena, p, chosen, &lab->diags);
     SpaceWork *w = space_work(&lab->arena, cs->space);
     Cand *c = space_cand(&lab->arena, cs->space);
@@ -423,7 +423,7 @@ TEST(chosen_schedules_are_candidates) {
         lab_begin(&lab);
         const Program *p = lab_program(&lab, cases[i].text, cases[i].size);
         if (CHECK(p)) {
-            const Schedule *s = choose_gpu(&lab.arena, p, NULL);
+            const Schedule *s = choose_gpu(&lab.arena, p, &gpu_machine_h200, NULL);
             const char *was = tree_text(&lab, p, s), *is = reread(&lab, p, s);
             if (!CHECK_STR_EQ(is, was)) printf("%s\n", cases[i].shape);
         } else {
