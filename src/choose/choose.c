@@ -107,37 +107,42 @@ static void see_twins(ChooseStmt *n, int k, int r) {
     b->twin = k, b->own = yours;
 }
 
-static bool lanes_compute(const Affine *sub, int reads);
+static bool lanes_compute(const Chooser *c, const Affine *sub, bool inner);
 
-// A part of a subscript that vectors can compute (split_atom in code/plan/plan_lanes.c).
-static bool lanes_compute_atom(const Term *t, int reads) {
+// A part of a subscript that vectors can compute (lane_atom in code/plan/plan_lanes.c).
+static bool lanes_compute_atom(const Chooser *c, const Term *t, bool inner) {
     const Atom *a = t->atom;
     switch (a->kind) {
     case ATOM_ITER: return true;
-    case ATOM_READ: return reads && t->coef == 1 && access_is_linear(a->read);
+    case ATOM_READ:
+        inner |= t->coef != 1;
+        return access_is_linear(a->read) &&
+               (!inner || type_info[c->p->tensors.at[a->read->tensor].type].bits <= 32);
     case ATOM_DIV:
     case ATOM_MOD:
         if (!affine_is_const(a->b) || a->b->constant <= 0) return false;
-        return lanes_compute(a->a, 0);
+        return lanes_compute(c, a->a, true);
     case ATOM_MIN:
-    case ATOM_MAX:
-    case ATOM_PROD: return lanes_compute(a->a, 0) && lanes_compute(a->b, 0);
+    case ATOM_MAX: return lanes_compute(c, a->a, true) && lanes_compute(c, a->b, true);
+    case ATOM_PROD:
+        return !a->has_read && lanes_compute(c, a->a, true) && lanes_compute(c, a->b, true);
     default: return false;
     }
 }
 
-static bool lanes_compute(const Affine *sub, int reads) {
-    for (int i = 0; i < sub->n; i++) {
-        if (!lanes_compute_atom(&sub->term[i], reads)) return false;
-        reads -= sub->term[i].atom->kind == ATOM_READ;
-    }
+static bool lanes_compute(const Chooser *c, const Affine *sub, bool inner) {
+    int reads = 0;
+    for (int i = 0; i < sub->n; i++) reads += sub->term[i].atom->kind == ATOM_READ;
+    for (int i = 0; i < sub->n; i++)
+        if (!lanes_compute_atom(c, &sub->term[i], inner || reads > 1)) return false;
     return true;
 }
 
 // Can a vector be gathered wherever the address is not linear?
 static bool can_gather(const Chooser *c, const ChooseStmt *n, const ChooseRef *r) {
     bool can = c->m->has_mask && r->bytes >= 4 && !n->s->nconstraints;
-    for (int d = 0; d < r->access->rank && can; d++) can = lanes_compute(r->access->sub[d], 1);
+    for (int d = 0; d < r->access->rank && can; d++)
+        can = lanes_compute(c, r->access->sub[d], false);
     return can;
 }
 

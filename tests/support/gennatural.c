@@ -256,6 +256,18 @@ static const Shape shapes[] = {
     {"embedding bag", 'a', "def k(int(M,L) I, $T(V,D) E) -> (O) { O(m,d) +=! E(I(m,l),d) }",
      "M:1-20,L:0-9,V:1-40,D:0-70"},
     {"gather of lanes", 'a', "def k(int(M,N) I, $T(V) x) -> (O) { O(i,j) = x(I(i,j)) }", "V:1-40"},
+    {"clamped lookup", 'a',
+     "def k(int(M,N) I, $T(V) x) -> (O) { O(i,j) = x(max(0, min(I(i,j) + 1, V - 1))) }", "V:1-40"},
+    {"wrapped lookup", 'a',
+     "def k(int(M,N) I, $T(V) x) -> (O) { O(i,j) = x((I(i,j) + j) % V) + x(I(i,j) % V) }",
+     "V:1-40"},
+    {"bilinear lookup", 'h',
+     "def k(int(M) Y, int(N) X, $T(V,W) A, $T(N) f) -> (O) {\n"
+     " O(i,j) = A(min(Y(i), V - 1), min(X(j), W - 1)) * f(j) +\n"
+     "  A(min(Y(i) + 1, V - 1), min(X(j) + 1, W - 1)) * ($T(1) - f(j)) }",
+     "V:1-40,W:1-40"},
+    {"sum of clamped lookups", 'h',
+     "def k(int(M,N) I, $T(V) x) -> (O) { O(i) +=! x(min(I(i,j)/2 + 1, V - 1)) }", "V:1-40"},
     {"gathered product", 'h',
      "def k(int(M,N) I, $T(M,N) A, $T(V) x) -> (O) { O(i) +=! A(i,j) * x(I(i,j)) }", "V:1-40"},
     {"histogram", 'i', "def k(int(N) I, int K) -> (int(K) H) { H(I(i)) +=! 1 }", "K:1-20"},

@@ -108,7 +108,8 @@ static const char *element(Gen *g) {
 static const char *subscript(Gen *g) {
     const char *e = element(g), *f = element(g);
     long long wide = (long long)coefficient(g);
-    switch (pick(g, 16)) {
+    int low = pick(g, 3) - 1, high = g->v - 1 - pick(g, 2);
+    switch (pick(g, 22)) {
     case 0:
     case 1: return TEXT("%s + %d", e, 1 + pick(g, 3));
     case 2: return TEXT("%s - %d", e, 1 + pick(g, 3));
@@ -122,6 +123,13 @@ static const char *subscript(Gen *g) {
     case 10: return TEXT("max(%s, 0)", e);
     case 11: return TEXT("%s*l", e);
     case 12: return TEXT("%s + l - 1", e);
+    // Operations on sums, which lanes of 4 bytes must not let wrap.
+    case 13: return TEXT("min(max(%s + %d, %d), %d)", e, pick(g, 5) - 2, low, high);
+    case 14: return TEXT("max(%d, min(l - %s, %d))", low, e, high);
+    case 15: return TEXT("min(%s/%d + l, %d)", e, 1 + pick(g, 5), high);
+    case 16: return TEXT("max(min(%d*%s - l, %d), %d)", pick(g, 7) - 3, e, high, low);
+    case 17: return g->v ? TEXT("min(%s%%%d + 1, %d)", e, 1 + pick(g, g->v), high) : e;
+    case 18: return TEXT("min(max(%s, 0) + max(%s, 0), %d)", e, f, high);
     default: return e;
     }
 }

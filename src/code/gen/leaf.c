@@ -109,8 +109,9 @@ Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active) {
 typedef struct LeafGen {
     Gen *g;
     PNode *n;
-    int active; // lanes
-    int guard;  // value that says in which of them it happens; -1: in all
+    int active;    // lanes
+    int guard;     // value that says in which of them it happens; -1: in all
+    int64_t limit; // of elements in the subscript (Mem.limit); 0: none
 } LeafGen;
 
 static int value_of(LeafGen *l, const Expr *e, int guard);
@@ -158,6 +159,21 @@ static int64_t index_lane_step(LeafGen *l, const Affine *a) {
 
 static int subscript(LeafGen *l, const Affine *a, Type type);
 
+// An element in a subscript, within the limit.
+static int element_of(LeafGen *l, const Access *read, Type type) {
+    Seg *s = l->g->seg;
+    int w = l->n->simd.width;
+    const Mem *m = leaf_mem(l->n, read);
+    Ref r = gen_ref(l->g, l->n, m, l->active);
+    int val = seg_load(s, &r);
+    if (m->type != type) val = cast_expand(s, l->g->m, type, m->type, w, val);
+    if (!l->limit || type_info[m->type].bits < 32) return val;
+    int most[2] = {val, seg_const(s, type, w, (Value){.i = l->limit})};
+    val = seg_op(s, MI_OP, OP_MIN, type, type, w, 2, most);
+    int least[2] = {val, seg_const(s, type, w, (Value){.i = -l->limit})};
+    return seg_op(s, MI_OP, OP_MAX, type, type, w, 2, least);
+}
+
 // The read, minimum, maximum, product, quotient or remainder in a subscript.
 static int atom_of(LeafGen *l, const Atom *atom, Type type) {
     Gen *g = l->g;
@@ -170,18 +186,13 @@ static int atom_of(LeafGen *l, const Atom *atom, Type type) {
         return index_expand(g->seg, g->m, atom->kind == ATOM_MOD ? OP_MOD : OP_DIV, type, w,
                             subscript(l, atom->a, type), atom->b->constant, small);
     }
-    if (atom->kind != ATOM_READ) {
-        int sides[2] = {subscript(l, atom->a, type), subscript(l, atom->b, type)};
-        ExprOp op = atom->kind == ATOM_PROD ? OP_MUL : atom->kind == ATOM_MIN ? OP_MIN : OP_MAX;
-        return seg_op(g->seg, MI_OP, op, type, type, w, 2, sides);
-    }
-    const Mem *m = leaf_mem(l->n, atom->read);
-    Ref r = gen_ref(g, l->n, m, l->active);
-    int val = seg_load(g->seg, &r);
-    return m->type == type ? val : cast_expand(g->seg, g->m, type, m->type, w, val);
+    if (atom->kind == ATOM_READ) return element_of(l, atom->read, type);
+    int sides[2] = {subscript(l, atom->a, type), subscript(l, atom->b, type)};
+    ExprOp op = atom->kind == ATOM_PROD ? OP_MUL : atom->kind == ATOM_MIN ? OP_MIN : OP_MAX;
+    return seg_op(g->seg, MI_OP, op, type, type, w, 2, sides);
 }
 
-// The value of a subscript in lanes: its linear part, and the rest (see split_subscript).
+// The value of a subscript in lanes: its linear part, and the rest (see lane_index).
 static int subscript(LeafGen *l, const Affine *a, Type type) {
     Gen *g = l->g;
     Exprs *x = g->p->tree->exprs;
@@ -236,6 +247,7 @@ static int gather_of(LeafGen *l, const Mem *m) {
     int distance = -1, w = l->n->simd.width;
     for (int d = 0; d < m->access->rank; d++) {
         if (!(m->computed >> d & 1)) continue;
+        l->limit = m->limit;
         int at = subscript(l, m->access->sub[d], m->index);
         if (!m->unchecked) seg_check(s, at, l->active, b->size[d]);
         if (b->stride[d] != 1) {
@@ -750,7 +762,7 @@ static bool is_masked(const LeafGen *l, const Ref *r) {
 void gen_leaf(Gen *g, PNode *n) {
     gen_begin(g);
     int active = n->simd.width > 1 ? g->here.active : 1;
-    LeafGen l = {g, n, active, -1};
+    LeafGen l = {.g = g, .n = n, .active = active, .guard = -1};
     const Leaf *f = n->leaf;
     flush_inner(g, n);
     g->seg->line = n->line;

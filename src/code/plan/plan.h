@@ -50,7 +50,8 @@ typedef struct Mem {
     const Lin *part;   // if it is not linear: the offset of the linear dimensions, and
     uint64_t computed; // a bit for each other dimension: it is computed and checked
     bool gathers;      // each lane has its own index,
-    Type index;        // which is computed in this type
+    Type index;        // which is computed in this type,
+    int64_t limit;     // with elements from data limited to this distance from 0; 0: as they are
     bool unchecked;    // and not checked, because the program vouches for it
     int stream;        // the pointer that follows its real loops; the base for a non-linear access
     int64_t lane;      // bytes between lanes of the vector loop

@@ -40,46 +40,107 @@ bool code_computes_with(const Plan *p, const Mem *m, int loop) {
 
 static bool small_type(Type t) { return type_info[t].bits < 32; }
 
-static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read);
+// A subscript, or a part of it, that lanes compute. A sum with an element from data may wrap. As
+// the index that is checked it is then no valid one, but an operation on it would hide that.
+typedef struct LaneIndex {
+    int64_t reach;   // its largest distance from 0, without elements of 32 bits or more
+    int reads;       // whether it has such elements outside of remainders
+    bool alone;      // it is one, or a minimum, maximum or quotient of one: nothing wraps
+    bool sums;       // an operation on a sum with one, or a multiple of one
+    int64_t factor;  // of that element
+    int64_t divisor; // of that element
+    bool wide;       // 4 bytes are not enough
+    bool high;       // some element is a u32
+    bool longer;     // some element has 8 bytes
+} LaneIndex;
 
-// The largest distance from 0 of a minimum, maximum, product, quotient or remainder and of its
-// operands.
-static bool split_atom(const Plan *p, const Atom *atom, int64_t *reach) {
-    const Access *inner[2];
-    int64_t side[2];
-    bool divides = atom->kind == ATOM_DIV || atom->kind == ATOM_MOD;
-    bool product = atom->kind == ATOM_PROD;
-    if (!divides && !product && atom->kind != ATOM_MIN && atom->kind != ATOM_MAX) return false;
-    if (divides && (!affine_is_const(atom->b) || atom->b->constant <= 0)) return false;
-    if (!split_subscript(p, atom->a, &side[0], &inner[0]) ||
-        !split_subscript(p, atom->b, &side[1], &inner[1]) || inner[0] || inner[1])
-        return false;
-    *reach = max_i64(side[0], side[1]);
-    return !product || checked_fma(side[0], side[1], reach);
+static bool lane_index(const Plan *p, const PNode *leaf, const Affine *a, LaneIndex *out);
+
+// An element that a subscript reads.
+static bool lane_read(const PNode *leaf, const Access *read, LaneIndex *out) {
+    const Mem *m = leaf_mem(leaf, read);
+    int bits = type_info[m->type].bits;
+    *out = (LaneIndex){.reach = INT64_C(1) << (bits < 32 ? bits : 0), .factor = 1, .divisor = 1};
+    if (bits < 32) return m->off != NULL;
+    *out = (LaneIndex){.reads = 1, .alone = true, .factor = 1, .divisor = 1};
+    out->longer = bits == 64;
+    out->high = m->type == TYPE_U32;
+    return m->off != NULL;
 }
 
-// A subscript that lanes can compute: it consists of linear parts, their minima, maxima, products,
-// quotients and remainders, and at most one element that it reads (NULL: none). *reach is its
-// largest distance from 0 without that element. False: it has another form.
-static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, const Access **read) {
-    *reach = a->constant < 0 ? -a->constant : a->constant;
-    *read = NULL;
+// A quotient or remainder by a constant.
+static bool lane_quotient(const Atom *atom, LaneIndex *x) {
+    if (!affine_is_const(atom->b) || atom->b->constant <= 0) return false;
+    x->wide |= x->reads && !x->alone;
+    if (!checked_mul(x->divisor, atom->b->constant, &x->divisor)) return false;
+    if (atom->kind == ATOM_MOD) x->reads = 0, x->factor = x->divisor = 1;
+    return true;
+}
+
+// A minimum, maximum, product, quotient or remainder, or an element.
+static bool lane_atom(const Plan *p, const PNode *leaf, const Atom *atom, LaneIndex *out) {
+    LaneIndex a, b;
+    if (atom->kind == ATOM_READ) return lane_read(leaf, atom->read, out);
+    if (atom->kind == ATOM_PARAM || !lane_index(p, leaf, atom->a, &a) ||
+        !lane_index(p, leaf, atom->b, &b))
+        return false;
+    *out = a.reads ? a : b;
+    out->reach = max_i64(a.reach, b.reach);
+    out->high = a.high || b.high;
+    out->longer = a.longer || b.longer;
+    out->wide = a.wide || b.wide || out->high || (a.reads && b.reads);
+    out->sums = a.sums || b.sums || (out->reads && !out->alone);
+    if (atom->kind == ATOM_DIV || atom->kind == ATOM_MOD) return lane_quotient(atom, out);
+    if (atom->kind != ATOM_PROD) return true;
+    return !a.reads && !b.reads && checked_fma(a.reach, b.reach, &out->reach);
+}
+
+// A subscript that lanes can compute: it consists of linear parts, of elements that it reads, and
+// of their minima, maxima, products, quotients and remainders. False: it has another form.
+static bool lane_index(const Plan *p, const PNode *leaf, const Affine *a, LaneIndex *out) {
+    *out = (LaneIndex){.factor = 1, .divisor = 1};
+    if (!checked_fma(a->constant < 0 ? -1 : 1, a->constant, &out->reach)) return false;
     for (int i = 0; i < a->n; i++) {
         const Atom *atom = a->term[i].atom;
-        int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef, far;
-        if (atom->kind == ATOM_READ && a->term[i].coef == 1 && !*read) {
-            *read = atom->read;
-            continue;
-        }
+        int64_t k = a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef;
+        LaneIndex x = {.factor = 1, .divisor = 1};
         if (atom->kind != ATOM_ITER) {
-            if (!split_atom(p, atom, &far)) return false;
+            if (!lane_atom(p, leaf, atom, &x)) return false;
         } else {
             if (p->loop_of_id[atom->index] < 0) return false;
-            far = p->loop[p->loop_of_id[atom->index]]->extent;
+            x.reach = p->loop[p->loop_of_id[atom->index]]->extent;
         }
-        if (!checked_fma(k, far, reach)) return false;
+        if (!checked_fma(k, x.reach, &out->reach)) return false;
+        if (x.reads && !checked_mul(k, x.factor, &x.factor)) return false;
+        out->wide |= x.wide || (x.reads && out->reads);
+        out->high |= x.high;
+        out->longer |= x.longer;
+        out->sums |= x.sums || (x.reads && (!x.alone || a->term[i].coef != 1));
+        out->factor = max_i64(out->factor, x.factor);
+        out->divisor = max_i64(out->divisor, x.divisor);
+        out->reads |= x.reads;
+        out->alone = x.alone && a->n == 1 && a->constant == 0 && a->term[i].coef == 1;
     }
     return true;
+}
+
+// The type that holds all values of a subscript of `size` values; TYPE_NONE: there is none. If it
+// has `sums` and 4 bytes, elements must be limited (Mem.limit): *most is the largest limit, so that
+// no sum wraps; *least is the smallest one from which on an element that is farther outside may
+// count like the limit. Minima and maxima with other parts then decide as they would, and where
+// none decides, the index is still outside.
+static Type index_type(const LaneIndex *x, int64_t size, int64_t *least, int64_t *most) {
+    int64_t far = INT32_MAX / 2, need;
+    *least = 0;
+    *most = far / x->factor;
+    if (x->reach > INT64_MAX / 4 || x->factor > INT16_MAX) return TYPE_NONE;
+    if (x->longer) return x->wide || x->sums ? TYPE_NONE : TYPE_I64;
+    if (x->wide || x->reach > far || size > far || (x->high && (x->reach || x->sums)))
+        return TYPE_I64;
+    need = x->reach + max_i64(size, x->reach) + 2;
+    if (!x->reads) return TYPE_I32;
+    if (!checked_mul(need, x->divisor, least)) *least = INT64_MAX;
+    return *least < *most || !x->sums ? TYPE_I32 : TYPE_I64;
 }
 
 // Can lanes along the loop be gathered? Indices are computed in 4 bytes if everything fits: a sum
@@ -87,25 +148,27 @@ static bool split_subscript(const Plan *p, const Affine *a, int64_t *reach, cons
 // elements must fit.
 static bool can_gather(const Plan *p, const PNode *leaf, Mem *m, int loop) {
     const Buffer *b = &p->tree->buffers.at[m->buffer];
-    int64_t span = 0;
+    int64_t span = 0, least = 0, most = INT32_MAX / 2;
     int64_t beside = lin_coef(m->part, loop), size = type_info[m->type].bytes;
+    bool limited = false;
     m->index = TYPE_I32;
     if (m->inner || (beside && (size < 4 || beside % size))) return false;
     if (!checked_fma(beside < 0 ? -beside : beside, 16, &span)) return false;
     for (int d = 0; d < m->access->rank; d++) {
-        int64_t reach, stride = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
-        const Access *read;
+        int64_t from, to, stride = b->stride[d] < 0 ? -b->stride[d] : b->stride[d];
+        LaneIndex x;
         if (!(m->computed >> d & 1)) continue;
-        if (!split_subscript(p, m->access->sub[d], &reach, &read)) return false;
-        if (read && !leaf_mem(leaf, read)->off) return false;
-        Type type = read ? leaf_mem(leaf, read)->type : TYPE_I32;
-        if (type_info[type].bits == 64) m->index = TYPE_I64;
-        if (type == TYPE_U32 && reach) m->index = TYPE_I64;
+        if (!lane_index(p, leaf, m->access->sub[d], &x)) return false;
+        Type type = index_type(&x, b->size[d], &from, &to);
+        if (type == TYPE_NONE) return false;
+        if (type == TYPE_I64) m->index = TYPE_I64;
+        limited |= x.sums;
+        least = max_i64(least, from);
+        most = min_i64(most, to);
         if (!checked_fma(b->size[d], stride, &span) || span > INT64_MAX / 4) return false;
-        if (reach > INT32_MAX / 2 || b->size[d] > INT32_MAX / 2) m->index = TYPE_I64;
-        if (reach > INT64_MAX / 4) return false;
     }
-    if (span > INT32_MAX) m->index = TYPE_I64;
+    if (span > INT32_MAX || (limited && least >= most)) m->index = TYPE_I64;
+    m->limit = limited && m->index == TYPE_I32 ? most : 0;
     m->gathers = true;
     m->lane = 0;
     return true;

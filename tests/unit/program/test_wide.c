@@ -143,6 +143,24 @@ static const Known known[] = {
      "O: for i in 0:4 O[i] = select(I[i] >= 0, E[I[i]], 0.0) }",
      {0, -1, 3, -7},
      true},
+    // a sum that wraps in 32 bits before its maximum and minimum
+    {"program k { input I: i32[4] input E: f32[4] output O: f32[4]\n"
+     "O: for i in 0:4 O[i] = E[max(min(I[i] + 1, 3), 0)] }",
+     {2147483647, -2147483648, 2147483646, 1},
+     true},
+    {"program k { input I: i32[4] input E: f32[4] output O: f32[4]\n"
+     "O: for i in 0:4 O[i] = E[min(3*I[i] - 5, 3)] }",
+     {2147483647, -1431655762, 2, 3},
+     false},
+    {"program k { input I: i32[4] input E: f32[4] output O: f32[4]\n"
+     "O: for i in 0:4 O[i] = E[(I[i] + 1) % 4] + E[min(I[i]/2 + 3, 3) % 3] }",
+     {2147483647, -2147483648, 5, 1},
+     true},
+    // a minimum of u32 is not negative
+    {"program k { input I: u32[4] input E: f32[4] output O: f32[4]\n"
+     "O: for i in 0:4 O[i] = E[min(I[i], 3)] + E[I[i] % 3] }",
+     {4294967295, 2147483648, 1, 2},
+     true},
     // nobody wants the element
     {"program k { input I: i32[4] input E: f32[4] output O: f32[4]\n"
      "O: for i in 0:4 O[i] = E[I[i]]\nO.1: for i in 0:4 O[i] = 1.0 }",
