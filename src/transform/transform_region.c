@@ -215,6 +215,63 @@ const Expr *region_start(EditWork *w, Type type, Reduce op) {
     return expr_const(w->x, type, reduce_start(type, op));
 }
 
+// The only block that writes a buffer, if it copies one element per iteration there; else NULL.
+typedef struct CopyWriter {
+    int buffer, writers;
+    const Block *block;
+    const Leaf *leaf;
+} CopyWriter;
+
+static bool see_writer(void *user, const Node *node, int depth, const Block *parent) {
+    CopyWriter *c = user;
+    const Leaf *leaf = as_leaf(node);
+    (void)depth;
+    if (!leaf || leaf->write->tensor != c->buffer) return true;
+    c->writers++;
+    c->leaf = leaf;
+    c->block = parent;
+    return true;
+}
+
+// Does the condition depend only on the writer's own indices and on indices around the block?
+static bool is_visible(const EditWork *w, const Affine *condition, const Block *writer,
+                       const Block *around) {
+    for (int id = 0; id < w->old->nindices; id++) {
+        if (!affine_uses_iter(condition, id)) continue;
+        bool seen = false;
+        for (int i = 0; i < writer->nindex; i++) seen |= writer->index[i].id == id;
+        for (int i = 0; i < around->nindex; i++) seen |= around->index[i].id == id;
+        const Block *b = seen ? NULL : find_loop(w->old, id, NULL, NULL);
+        if (b && around->nindex)
+            seen = find_loop(&(Tree){.root = b}, around->index[0].id, NULL, NULL) != NULL;
+        if (!seen) return false;
+    }
+    return true;
+}
+
+// The conditions under which elements `far` of a copy were copied.
+static void add_written(EditWork *w, const CopyPart *part, const Affine *const *far,
+                        const Affine ***inside, int *n) {
+    CopyWriter c = {.buffer = part->buffer};
+    tree_walk(w->old, see_writer, &c);
+    if (!part->around || c.writers != 1 || !c.block || !c.block->nconstraints) return;
+    if (c.leaf->value->kind != EXPR_READ || c.block->kind != KIND_ANY) return;
+    Rename *r = rename_new(w, false);
+    for (int d = 0; d < c.leaf->write->rank; d++) {
+        const Affine *sub = c.leaf->write->sub[d];
+        if (sub->linear && !sub->n) continue; // a dimension of one element
+        if (!sub->linear || sub->n != 1 || sub->term[0].coef != 1 || sub->constant) return;
+        r->iter[sub->term[0].atom->index] = far[d];
+    }
+    for (int i = 0; i < c.block->nconstraints; i++)
+        if (!is_visible(w, c.block->constraint[i], c.block, part->around)) return;
+    const Affine **all = arena_new_n(w->arena, const Affine *, *n + c.block->nconstraints);
+    for (int i = 0; i < *n; i++) all[i] = (*inside)[i];
+    for (int i = 0; i < c.block->nconstraints; i++)
+        all[(*n)++] = rename_affine(r, c.block->constraint[i]);
+    *inside = all;
+}
+
 const Block *region_copy(EditWork *w, const TreeFacts *f, const CopyPart *part) {
     const Buffer *whole = &w->old->buffers.at[part->buffer];
     const Affine *near[TREE_MAX_RANK], *far[TREE_MAX_RANK];
@@ -239,6 +296,7 @@ const Block *region_copy(EditWork *w, const TreeFacts *f, const CopyPart *part) 
         if (!known || hi + (part->size[d] - 1) * part->step[d] >= whole->size[d])
             vec_push(w->arena, &inside, last);
     }
+    if (!part->value && !part->store) add_written(w, part, far, &inside.at, &inside.n);
     const Access *a = access_make(w->x, part->to, whole->rank, near);
     const Access *b = part->value ? NULL : access_make(w->x, part->buffer, whole->rank, far);
     Leaf leaf = {.node.ndeps = -1, .stmt = -1, .write = part->store ? b : a};
@@ -257,10 +315,11 @@ const Block *region_copy(EditWork *w, const TreeFacts *f, const CopyPart *part) 
 
 // The whole box of a copy.
 static const Node *copy_block(EditWork *w, const TouchedBox *g, const Shift *s, CopyKind kind,
-                              Place mover) {
+                              Place mover, const Block *around) {
     static const char *const tag[] = {"cache_load", "cache_store", "cache_init", "cache_store"};
     const Buffer *b = &w->t->buffers.at[s->to];
     CopyPart part = {.buffer = g->buffer, .to = s->to, .size = b->size, .mover = mover};
+    part.around = around;
     part.corner = s->minus;
     part.step = s->step;
     part.tag[0] = "cache";
@@ -290,16 +349,16 @@ static const Tree *cached(const Tree *t, const Block *b, const CacheHow *how, bo
     const Node **child = arena_new_n(w.arena, const Node *, b->nchildren + 2);
     int n = 0;
     if (adds)
-        child[n++] = copy_block(&w, &g, &s, COPY_START, how->mover);
+        child[n++] = copy_block(&w, &g, &s, COPY_START, how->mover, b);
     else if (load)
-        child[n++] = copy_block(&w, &g, &s, COPY_LOAD, how->mover);
+        child[n++] = copy_block(&w, &g, &s, COPY_LOAD, how->mover, b);
     Rename *r = rename_new(&w, false);
     r->map = shift_access;
     r->user = &s;
     rename_nodes(r, b->child, b->nchildren, child + n);
     n += b->nchildren;
     if (g.reduced || g.assigned)
-        child[n++] = copy_block(&w, &g, &s, adds ? COPY_ADD : COPY_STORE, how->mover);
+        child[n++] = copy_block(&w, &g, &s, adds ? COPY_ADD : COPY_STORE, how->mover, b);
     Block like = region_block(&w, b, -1, made_buffer);
     const Node *made = &tree_block(w.t, &like, child, n)->node;
     work_replace(&w, &b->node, &made, 1);

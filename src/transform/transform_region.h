@@ -35,8 +35,10 @@ typedef struct CopyPart {
     Reduce op;                   // with this operator
     const char *tag[2];
     Place mover;
+    const Block *around; // the block that gets the copies; NULL: copy the whole box
 } CopyPart;
-// for [x, y]: T[at + (x, y)] = A[corner + (x, y)*step], guarded where it may leave A.
+// for [x, y]: T[at + (x, y)] = A[corner + (x, y)*step], guarded where it may leave A, and, if A is
+// itself a copy, where elements of A were copied.
 const Block *region_copy(EditWork *w, const TreeFacts *f, const CopyPart *part);
 
 // The initial value of partial results. That of a sum is -0: x + -0 is x, also for x = -0.
