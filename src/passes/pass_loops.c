@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 #include "passes/pass_impl.h"
+#include "transform/edit.h"
 
 // --- order ---------------------------------------------------------------------------------------
 
@@ -230,6 +231,48 @@ static const Tree *divide_vector(PassRun *r, const Tree *t, const TileViews *v, 
     return now;
 }
 
+// Does a condition depend on a reduction of the nest?
+static bool is_reduced_over(const Nest *nest, const Affine *condition) {
+    for (int i = 0; i < nest->n; i++) {
+        bool reduced = nest->part[i] == PART_REDUCED || nest->part[i] == PART_WINDOW;
+        if (reduced && affine_uses_iter(condition, nest->id[i])) return true;
+    }
+    return false;
+}
+
+// Moves the conditions of a loop over the output that depend on reductions into a block inside, so
+// that the other conditions alone decide which results exist.
+//
+//     for s in 3: for w in 5 where 13 - 5*v - w >= 0 and s + w - 1 >= 0: S
+//  -> for s in 3: for w in 5 where 13 - 5*v - w >= 0: if s + w - 1 >= 0: S
+static const Tree *separate_conditions(PassRun *r, const Tree *t, const Nest *nest, int loop) {
+    const Block *b = tree_loop_at(t, loop);
+    if (!b || !b->nconstraints) return t;
+    VEC(const Affine *) outer = {0}, inner = {0};
+    for (int i = 0; i < b->nconstraints; i++) {
+        if (is_reduced_over(nest, b->constraint[i]))
+            vec_push(r->arena, &inner, b->constraint[i]);
+        else
+            vec_push(r->arena, &outer, b->constraint[i]);
+    }
+    if (!inner.n || !outer.n) return t;
+    TreeEdit e = pass_edit(r);
+    EditWork w = work_begin(t, "order", &e);
+    Block guard = {.node.ndeps = -1, .kind = KIND_SERIAL}, like = *b;
+    guard.constraint = inner.at;
+    guard.nconstraints = inner.n;
+    like.constraint = outer.at;
+    like.nconstraints = outer.n;
+    like.nviews = 0;
+    like.view = NULL;
+    const Node *inside = &tree_block(w.t, &guard, b->child, b->nchildren)->node;
+    const Node *made = &tree_block(w.t, &like, &inside, 1)->node;
+    work_replace(&w, &b->node, &made, 1);
+    w.same_order = true;
+    const Tree *now = work_finish(&w);
+    return now ? now : t;
+}
+
 static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
     const Block *b = tree_loop_at(t, loop);
     const TileViews *v = tile_views(r->arena, t, b);
@@ -265,6 +308,8 @@ static const Tree *nest_one(PassRun *r, const Tree *t, int loop) {
             pass_did(r, b, "%s innermost, no vector: %s", b->index[inner].name, why);
         if (wide) now = wide;
     }
+    for (int i = 0; now && leaves && i < nest.n; i++)
+        if (nest.part[i] == PART_SMALL) now = separate_conditions(r, now, &nest, nest.id[i]);
     if (!now) pass_refused(r, b);
     return now ? now : t;
 }

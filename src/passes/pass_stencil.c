@@ -111,7 +111,20 @@ static double sets_of(const Matcher *m, const Buffer *b, const int64_t *size, in
     return fmin(reached * ceil((double)(run + 1) / (double)line), (double)sets);
 }
 
-// The cycles that loading the inputs of a tile takes which do not stay in the unit.
+// The iterations of a tile that read the same elements of an input: those of its indices of size
+// `any` along which the input does not move. The sizes of others are few enough for registers.
+static double reuses_of(const Matcher *m, int input, const int64_t *tile) {
+    double n = 1;
+    for (int i = 0; i < m->b->nindex; i++) {
+        const StencilIndex *s = m->now.of[i] < 0 ? NULL : &m->now.stencil->index[m->now.of[i]];
+        for (int k = 0; s && s->size < 0 && k < s->in_.n; k++)
+            if (m->now.input[k] == input && s->in_.at[k] == STRIDE_NONE) n *= (double)tile[i];
+    }
+    return n;
+}
+
+// The cycles that loading the inputs of a tile takes which do not stay in the unit. An input that
+// is larger than the unit is loaded again whenever it is reused.
 static double reload_cycles(const Matcher *m, const int64_t *tile) {
     const MemoryUnit *u = m->unit;
     double from = u && u->in >= 0 ? m->r->h->memory.at[u->in].bandwidth : 0, bytes = 0;
@@ -123,8 +136,9 @@ static double reload_cycles(const Matcher *m, const int64_t *tile) {
         double room = (double)u->size * (double)u->banks / (double)u->line;
         int64_t sets = u->ways ? max_i64((int64_t)(room / (double)u->ways), 1) : 0;
         tile_box(m->v, m->in[i], tile, size);
+        double times = lines > room ? reuses_of(m, i, tile) : 1;
         if (sets) room = sets_of(m, b, size, sets) * (double)u->ways;
-        if (lines > room) bytes += lines * (double)u->line;
+        if (lines > room) bytes += lines * (double)u->line * times;
     }
     return bytes / from;
 }

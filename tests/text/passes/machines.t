@@ -41,6 +41,7 @@ pass flatten
 pass dead
 pass stencil as=blocks reqs=#copy use=transpose.L1
 pass stencil reqs=#contraction outer=#tiles whole=yes fits=L2
+pass cache as=pack.deep reqs=#tiles_of=panel.deep unit=L2 out=no strided=yes
 pass fuse a=#zero b=#tiles always=yes
 pass cache as=pack reqs=#tiles unit=L2 out=no along=stencil_n
 pass cache as=pack.many reqs=#tiles_of=panel.many unit=L2 out=no strided=yes
@@ -50,6 +51,7 @@ pass stencil as=panels reqs=#stencil=panel outer=#tiles whole=yes
 pass stencil as=many reqs=#stencil=panel.many outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5 whole=yes
 pass stencil as=rows reqs=#stencil=panel.rows outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5 whole=yes
 pass stencil as=points reqs=#stencil=panel.points outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5,fma.6,fma.7,window.1,window.2 whole=yes
+pass stencil as=deep reqs=#stencil=panel.deep outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5,fma.6,fma.7,window.1,window.2 whole=yes
 pass fuse as=start a=#zero b=#tiles always=yes
 pass stencil as=copies reqs=#cache use=transpose
 pass stencil as=lanes reqs=#stencil=transpose.L1 use=transpose
@@ -79,7 +81,7 @@ usage: loopwright run FILE [options]; --help explains them
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
 --- stderr
 error: the passes of 'avx2' have no label 'tiel'
-note: there are 'flatten', 'dead', 'blocks', 'stencil', 'fuse', 'pack', 'pack.many', 'pack.rows', 'pack.points', 'panels', 'many', 'rows', ...
+note: there are 'flatten', 'dead', 'blocks', 'stencil', 'pack.deep', 'fuse', 'pack', 'pack.many', 'pack.rows', 'pack.points', 'panels', 'many', ...
 --- exit 1
 $ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx51
 --- stderr
