@@ -283,6 +283,10 @@ static bool read_attr(HardwareReader *r, const Attr *a, const HardwareWord *key,
     case ATTR_TYPE: return read_type(r, value, (int64_t *)at);
     case ATTR_STRIDES: return read_strides(r, value, (Strides *)at);
     case ATTR_REAL: return number(r, key, value, false, false, a->least, a->most, (double *)at);
+    case ATTR_FLAG:
+        *(int64_t *)at = same(value, "yes");
+        if (!same(value, "yes") && !same(value, "no")) expected(r, value, "yes or no");
+        return same(value, "yes") || same(value, "no");
     case ATTR_EXTENT:
         if (same(value, "any")) {
             *(int64_t *)at = -1;
@@ -362,6 +366,7 @@ static void read_memory(HardwareReader *r) {
             return;
         }
     }
+    if (!r->diags->errors) hardware_owners_are_good(r->h, r->word.at[0].range, r->diags);
 }
 static void read_compute(HardwareReader *r) {
     READ_UNIT(compute, LINE_COMPUTE, "the name of a compute unit");
@@ -374,6 +379,7 @@ static void read_compute(HardwareReader *r) {
             return;
         }
     }
+    if (!r->diags->errors) hardware_owners_are_good(r->h, r->word.at[0].range, r->diags);
 }
 static void read_transfer(HardwareReader *r) {
     READ_UNIT(transfer, LINE_TRANSFER, "the name of a transfer engine");

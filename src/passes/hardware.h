@@ -39,6 +39,7 @@ typedef struct MemoryUnit {
 typedef struct ComputeUnit {
     Name name;
     int64_t in, of; // -1: none
+    int64_t own;    // each unit has a copy of the memory `in` of its own
     int64_t count;
     double rate;
 } ComputeUnit;
@@ -46,6 +47,7 @@ typedef struct ComputeUnit {
 typedef struct Transfer {
     Name name;
     int64_t from, to; // memory units
+    int64_t of;       // each of these compute units has one; -1: there is one
     double bandwidth;
     int64_t latency;
 } Transfer;
@@ -138,6 +140,17 @@ int hardware_memory(const Hardware *h, Name name); // -1: none
 int hardware_compute(const Hardware *h, Name name);
 int hardware_transfer(const Hardware *h, Name name);
 const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len); // NULL: none
+
+// hardware_units.c: a compute unit counts as inside of itself.
+int64_t hardware_units(const Hardware *h, int compute); // all units of this kind on the machine
+int64_t hardware_inside(const Hardware *h, int compute, int around); // per unit `around`; 0: none
+int hardware_works_on(const Hardware *h, int compute);               // a memory; -1: none
+int hardware_outermost(const Hardware *h);                           // memory; -1: none
+// The compute units that have a copy of the memory of their own each; -1: there is one for all.
+int hardware_owner(const Hardware *h, int memory);
+int64_t hardware_copies(const Hardware *h, int memory);
+// Is one of the units a[m] and b[n] inside of the other?
+bool hardware_together(const Hardware *h, int a, int64_t m, int b, int64_t n);
 
 // The descriptions of machines/, which are part of the library.
 int shipped_count(void);

@@ -23,6 +23,7 @@ extern const char *const hardware_line[LINE_KINDS];
 typedef enum AttrKind {
     ATTR_BYTES,
     ATTR_COUNT,
+    ATTR_FLAG,
     ATTR_REAL,
     ATTR_MEMORY,
     ATTR_COMPUTE,
@@ -48,5 +49,8 @@ enum {
     ATTRS
 };
 extern const Attr hardware_attrs[ATTRS];
+
+// hardware_units.c: checks the units with own=yes; reports an error at `at`.
+bool hardware_owners_are_good(const Hardware *h, Range at, DiagList *diags);
 
 #endif

@@ -45,6 +45,7 @@ static void print_attrs(Text *out, const Hardware *h, LineKind line, const void 
         case ATTR_TYPE: text_add(out, type_info[i].name); break;
         case ATTR_STRIDES: print_strides(out, (const Strides *)at); break;
         case ATTR_REAL: print_number(out, *(const double *)at, false); break;
+        case ATTR_FLAG: text_add(out, i ? "yes" : "no"); break;
         case ATTR_EXTENT:
             if (i < 0) {
                 text_add(out, "any");
@@ -65,18 +66,35 @@ static void print_pass(Text *out, const PassCall *c) {
     text_char(out, '\n');
 }
 
+// A unit is printed after those that its line names.
+static void print_memory(Text *out, const Hardware *h, int i, bool *done) {
+    if (i < 0 || done[i]) return;
+    done[i] = true;
+    print_memory(out, h, (int)h->memory.at[i].in, done);
+    text_printf(out, "%s %s", hardware_line[LINE_MEMORY], h->memory.at[i].name);
+    print_attrs(out, h, LINE_MEMORY, &h->memory.at[i]);
+}
+
+static void print_compute(Text *out, const Hardware *h, int i, bool *done) {
+    if (i < 0 || done[i]) return;
+    done[i] = true;
+    print_compute(out, h, (int)h->compute.at[i].of, done);
+    text_printf(out, "%s %s", hardware_line[LINE_COMPUTE], h->compute.at[i].name);
+    print_attrs(out, h, LINE_COMPUTE, &h->compute.at[i]);
+}
+
 void hardware_print(Text *out, const Hardware *h) {
+    bool *memory = arena_new_n(out->arena, bool, h->memory.n + 1);
+    bool *compute = arena_new_n(out->arena, bool, h->compute.n + 1);
     text_printf(out, "machine %s", h->name);
     if (*h->summary) text_printf(out, " \"%s\"", h->summary);
     text_char(out, '\n');
-#define PRINT(list, line)                                                                          \
-    for (int i = 0; i < h->list.n; i++) {                                                          \
-        text_printf(out, "%s %s", hardware_line[line], h->list.at[i].name);                        \
-        print_attrs(out, h, line, &h->list.at[i]);                                                 \
+    for (int i = 0; i < h->memory.n; i++) print_memory(out, h, i, memory);
+    for (int i = 0; i < h->compute.n; i++) print_compute(out, h, i, compute);
+    for (int i = 0; i < h->transfer.n; i++) {
+        text_printf(out, "%s %s", hardware_line[LINE_TRANSFER], h->transfer.at[i].name);
+        print_attrs(out, h, LINE_TRANSFER, &h->transfer.at[i]);
     }
-    PRINT(memory, LINE_MEMORY)
-    PRINT(compute, LINE_COMPUTE)
-    PRINT(transfer, LINE_TRANSFER)
     for (int i = 0; i < h->stencil.n; i++) {
         const Stencil *s = &h->stencil.at[i];
         text_printf(out, "stencil %s", s->name);
@@ -86,6 +104,5 @@ void hardware_print(Text *out, const Hardware *h) {
             print_attrs(out, h, LINE_INDEX, &s->index[k]);
         }
     }
-#undef PRINT
     for (int i = 0; i < h->pass.n; i++) print_pass(out, &h->pass.at[i]);
 }

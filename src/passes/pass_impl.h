@@ -43,6 +43,14 @@ bool has_tags(const Block *b, Tags tags);
 bool has_tag(const Block *b, const char *tag);
 const char *block_name(const Block *b); // its name, or the name of its first index
 
+// Where a block runs, according to the places of the blocks around it.
+typedef struct BlockPlace {
+    int compute;     // -1: no place
+    int64_t sharers; // units that run it at the same time
+    int child;       // the statement of the root that contains it
+} BlockPlace;
+BlockPlace block_place(const PassRun *r, const Tree *t, int loop); // pass_schedule.c
+
 // --- Log -----------------------------------------------------------------------------------------
 
 __attribute__((format(printf, 3, 4))) void pass_did(PassRun *r, const Block *b, const char *text,
@@ -59,6 +67,15 @@ void pass_refused(PassRun *r, const Block *b);
 // Returns NULL, or the reason why there is no match.
 const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char *use,
                           int64_t *size);
+
+// --- Placement, pass_memory.c --------------------------------------------------------------------
+
+typedef struct ByteSpan {
+    int64_t from, to; // bytes
+} ByteSpan;
+// Best fit: the offset of the smallest sufficient gap between busy spans, and among equals the
+// lowest; -1: there is none below `limit`.
+int64_t best_gap(const ByteSpan *busy, int n, int64_t size, int64_t align, int64_t limit);
 
 // --- Views ---------------------------------------------------------------------------------------
 

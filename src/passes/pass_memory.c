@@ -188,6 +188,18 @@ const Tree *pass_transpose(PassRun *r, const Tree *t) {
 
 // --- locate --------------------------------------------------------------------------------------
 
+// Marks the buffers that may lie in a memory: all, or, if each unit of a kind has a copy of it,
+// those that are allocated inside blocks on such units.
+static void mark_inside(const PassRun *r, const Block *b, int owner, bool inside, bool *may) {
+    for (int i = 0; i < b->place.n; i++) {
+        int unit = hardware_compute(r->h, b->place.unit[i].name);
+        inside |= unit >= 0 && hardware_inside(r->h, unit, owner);
+    }
+    for (int i = 0; i < b->nallocs; i++) may[b->alloc[i]] = inside;
+    for (int i = 0; i < b->nchildren; i++)
+        if (as_block(b->child[i])) mark_inside(r, as_block(b->child[i]), owner, inside, may);
+}
+
 // locate: assigns buffers and blocks to units. Places have no effect on the meaning of a Tree.
 //
 //     for [i:8]: C[i] = A[i]  ->  for<PROC> [i:8]: ...      A, C<DRAM>
@@ -198,12 +210,18 @@ const Tree *pass_locate(PassRun *r, const Tree *t) {
     if (memory >= 0) {
         Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
         Place place = unit_place(r, t, r->h->memory.at[memory].name);
-        int n = 0;
-        for (int i = t->nargs; i < t->buffers.n; i++)
-            if (!all[i].place.n) {
-                all[i].place = place;
-                n++;
-            }
+        bool *may = arena_new_n(r->arena, bool, t->buffers.n + 1);
+        int n = 0, left = 0, owner = hardware_owner(r->h, memory);
+        bool one = hardware_copies(r->h, memory) == 1;
+        mark_inside(r, t->root, owner, one, may);
+        for (int i = t->nargs; i < t->buffers.n; i++) {
+            if (all[i].place.n) continue;
+            *(may[i] || one ? &n : &left) += 1;
+            if (may[i] || one) all[i].place = place;
+        }
+        if (left)
+            pass_left(r, NULL, "%d buffers: each %s has its own %s, and they are not on one", left,
+                      r->h->compute.at[owner].name, r->h->memory.at[memory].name);
         if (n) t = tree_with_buffers(t, all, &e);
         if (n) pass_did(r, NULL, "%d buffers in %s", n, r->h->memory.at[memory].name);
     }
@@ -212,6 +230,10 @@ const Tree *pass_locate(PassRun *r, const Tree *t) {
         Block like = *tree_loop_at(t, list.at[i]);
         if (like.place.n) {
             pass_left(r, &like, "it has a place");
+            continue;
+        }
+        if (block_place(r, t, list.at[i]).compute == compute) {
+            pass_left(r, &like, "it is inside a block on %s", r->h->compute.at[compute].name);
             continue;
         }
         like.place = unit_place(r, t, r->h->compute.at[compute].name);
@@ -272,28 +294,32 @@ static bool apart(const MemoryPlacer *p, const Chunk *a, const Chunk *b) {
     return false;
 }
 
-// Best fit: the smallest sufficient gap between chunks that are alive at the same time, and among
-// equals the lowest.
-static void settle(MemoryPlacer *p, Chunk *c) {
+int64_t best_gap(const ByteSpan *busy, int n, int64_t size, int64_t align, int64_t limit) {
     int64_t best = -1, least = 0;
-    for (int k = -1; k < p->n; k++) { // candidates: offset 0, and the end of each placed chunk
-        const Chunk *below = k < 0 ? NULL : &p->chunk[k];
-        if (below && (below->at < 0 || below == c)) continue;
-        int64_t at = below ? ceil_div(below->at + below->size, p->align) * p->align : 0;
-        int64_t end = INT64_MAX / 2;
-        bool ok = true;
-        for (int i = 0; i < p->n && ok; i++) {
-            const Chunk *o = &p->chunk[i];
-            if (o == c || o->at < 0 || apart(p, c, o)) continue;
-            ok = o->at >= at + c->size || o->at + o->size <= at;
-            if (o->at >= at) end = min_i64(end, o->at);
+    for (int k = -1; k < n; k++) { // candidates: offset 0, and the end of each span
+        int64_t at = k < 0 ? 0 : ceil_div(busy[k].to, align) * align, end = INT64_MAX / 2;
+        bool ok = at <= limit - size;
+        for (int i = 0; i < n && ok; i++) {
+            ok = busy[i].from >= at + size || busy[i].to <= at;
+            if (busy[i].from >= at) end = min_i64(end, busy[i].from);
         }
-        int64_t waste = end - at - c->size;
+        int64_t waste = end - at - size;
         if (!ok || (best >= 0 && (waste > least || (waste == least && at >= best)))) continue;
         best = at;
         least = waste;
     }
-    c->at = best;
+    return best;
+}
+
+// Places a chunk between those that are alive at the same time.
+static void settle(MemoryPlacer *p, Chunk *c) {
+    ByteSpan busy[MAX_CHUNKS];
+    int n = 0;
+    for (int i = 0; i < p->n; i++) {
+        const Chunk *o = &p->chunk[i];
+        if (o != c && o->at >= 0 && !apart(p, c, o)) busy[n++] = (ByteSpan){o->at, o->at + o->size};
+    }
+    c->at = best_gap(busy, n, c->size, p->align, INT64_MAX / 2);
 }
 
 static void settle_all(MemoryPlacer *p) {

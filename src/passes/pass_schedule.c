@@ -16,69 +16,32 @@
 // machine's stencils on all its units. Results may have a single copy instead; compute then waits
 // for stores. All buffers with their copies must fit the unit; each gets an offset.
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
-#include "passes/pass_impl.h"
+#include "passes/schedule_impl.h"
 #include "transform/edit.h"
-
-enum { MAX_INDICES = 12, MAX_LOOPS = 5, MAX_VIEWS = 8, MAX_SIZES = 32, SMALL = 16 };
-
-// A candidate: tile sizes, and the loops over tiles, outermost first.
-typedef struct TilePlan {
-    double cost, move, compute;
-    double ends, stores; // cycles of the first loads and the last store; of the other stores
-    int64_t bytes;       // bytes used in the unit
-    int64_t size[MAX_INDICES];
-    int nloops, loop[MAX_LOOPS]; // indices of the block
-    // Per view: the loop that loads it; -1: it is loaded before all loops.
-    int level[MAX_VIEWS];
-    // Results have one copy, which is stored before the next tile begins.
-    bool single;
-} TilePlan;
-
-// Tensors that stay in the unit between statements.
-typedef struct KeptTensors {
-    const bool *here; // per buffer of the first Tree; NULL: none
-    int nbuffers;
-    int64_t top; // bytes of all these tensors, at the bottom of the unit
-} KeptTensors;
-
-typedef struct TilePlanner {
-    PassRun *r;
-    const Tree *t;
-    const Block *b;
-    const TileViews *v;
-    const MemoryUnit *unit;
-    const Transfer *engine;
-    const KeptTensors *kept;
-    int64_t stages, room;
-    double operands; // bytes per cycle; 0: no limit
-    bool output[MAX_INDICES];
-    bool uses[MAX_VIEWS][MAX_INDICES];
-    int64_t bytes[MAX_VIEWS]; // sizes of the views of the current tile
-    TilePlan now, best;
-    bool found;
-    int tried;
-} TilePlanner;
 
 static bool is_kept(const TilePlanner *p, int view) {
     int buffer = p->v->at[view].buffer;
     const Place *place = &p->t->buffers.at[buffer].place;
     if (place->n && place->unit[0].name == p->unit->name) return true; // it lies there already
-    return p->kept->here && buffer < p->kept->nbuffers && p->kept->here[buffer];
+    return p->state->here && buffer < p->state->nhere && p->state->here[buffer];
 }
 
 // --- Costs ---------------------------------------------------------------------------------------
 
 static int64_t trips(const TilePlanner *p, int i) { return p->b->index[i].extent / p->now.size[i]; }
 
-// The largest group of compute units of one kind: their number, and one of them.
-static double units_of(const Hardware *h, const ComputeUnit **like) {
+// The largest group of compute units of one kind inside the unit that runs the block, or on the
+// whole machine: their number, and one of them.
+static double units_of(const TilePlanner *p, const ComputeUnit **like) {
+    const Hardware *h = p->r->h;
     double most = 1;
     for (int i = 0; i < h->compute.n; i++) {
-        double n = 1;
-        for (int u = i; u >= 0; u = (int)h->compute.at[u].of) n *= (double)h->compute.at[u].count;
+        int around = p->place.compute;
+        double n = (double)(around < 0 ? hardware_units(h, i) : hardware_inside(h, i, around));
         if (n < most) continue;
         most = n;
         *like = &h->compute.at[i];
@@ -90,7 +53,7 @@ static double units_of(const Hardware *h, const ComputeUnit **like) {
 static double operand_rate(const TilePlanner *p) {
     const Hardware *h = p->r->h;
     const ComputeUnit *like = NULL;
-    units_of(h, &like);
+    units_of(p, &like);
     return like && like->in >= 0 ? h->memory.at[like->in].bandwidth : p->unit->bandwidth;
 }
 
@@ -169,7 +132,7 @@ static double nest_cycles(const TilePlanner *p, double units, double rate) {
 static double compute_cycles(const TilePlanner *p) {
     const Hardware *h = p->r->h;
     const ComputeUnit *like = NULL;
-    double units = units_of(h, &like), rate = like ? like->rate : 1, work = 1, least = INFINITY;
+    double units = units_of(p, &like), rate = like ? like->rate : 1, work = 1, least = INFINITY;
     if (p->b->nchildren != 1 || !as_leaf(p->b->child[0])) return nest_cycles(p, units, rate);
     StencilFit f = {0};
     int n = 0;
@@ -214,6 +177,7 @@ static bool price_moves(TilePlanner *p) {
         for (int k = 0; k <= now->level[i]; k++) times *= (double)trips(p, now->loop[k]);
         now->bytes += p->bytes[i] * copies_of(p, now, i);
         double one = (double)p->bytes[i] / p->engine->bandwidth + (double)p->engine->latency;
+        one *= p->slower;
         now->move += one * times;
         *(p->v->at[i].written ? &last : &first) += one;
         if (p->v->at[i].written) now->stores += one * (times - 1);
@@ -313,7 +277,7 @@ static const Tree *wrapped(PassRun *r, const Tree *t, int loop, int *outer) {
     return work_finish(&w);
 }
 
-static Tags with_number(PassRun *r, const Tree *t, Tags tags, const char *name, int64_t number) {
+Tags with_number(PassRun *r, const Tree *t, Tags tags, const char *name, int64_t number) {
     Tag *list = arena_new_n(r->arena, Tag, tags.n + 1);
     for (int i = 0; i < tags.n; i++) list[i] = tags.at[i];
     const char *text = arena_printf(r->arena, "%lld", (long long)number);
@@ -347,9 +311,9 @@ static const Tree *tiled(TilePlanner *p, int *id) {
 }
 
 // Copies one view at its level; false if a transformation refused, which the log records.
-static bool copied(TilePlanner *p, const Tree **t, int view, const int *id, int once,
-                   int64_t *offset) {
+static bool copied(TilePlanner *p, const Tree **t, int view, const int *id, int once) {
     PassRun *r = p->r;
+    int64_t at = p->offset[view];
     int level = p->best.level[view], buffer = p->v->at[view].buffer;
     CacheHow how = {.buffer = buffer, .place = unit_place(r, *t, p->unit->name)};
     how.mover = unit_place(r, *t, p->engine->name);
@@ -365,15 +329,14 @@ static bool copied(TilePlanner *p, const Tree **t, int view, const int *id, int 
     int64_t stages = copies_of(p, &p->best, view), bytes = type_info[made->type].bytes;
     for (int d = 0; d < made->rank; d++) bytes *= made->size[d];
     bytes = ceil_div(bytes, p->unit->align) * p->unit->align;
-    made->tags = with_number(r, now, made->tags, "offset", *offset);
+    made->tags = with_number(r, now, made->tags, "offset", at);
     if (stages > 1) made->tags = with_number(r, now, made->tags, "stages", stages);
     e.unchecked = true;
     *t = tree_with_buffers(now, all, &e);
     const char *where = level < 0 ? "once" : p->b->index[p->best.loop[level]].name;
-    pass_did(r, p->b, "%s: %lld bytes at %lld, %s%s%s", name, (long long)bytes, (long long)*offset,
+    pass_did(r, p->b, "%s: %lld bytes at %lld, %s%s%s", name, (long long)bytes, (long long)at,
              level < 0 ? "" : "for each ", where,
              stages > 1 ? arena_printf(r->arena, ", %lld copies", (long long)stages) : "");
-    *offset += bytes * stages;
     return true;
 }
 
@@ -381,7 +344,6 @@ static const Tree *apply_plan(TilePlanner *p) {
     PassRun *r = p->r;
     const TilePlan *best = &p->best;
     int id[MAX_LOOPS], once = -1, mark = r->notes.n;
-    int64_t offset = p->kept->top;
     const Tree *t = tiled(p, id);
     if (t) t = wrapped(r, t, id[0], &once);
     if (!t) {
@@ -398,7 +360,7 @@ static const Tree *apply_plan(TilePlanner *p) {
              tile_text(r->arena, range, p->b->nindex), text_str(&order), best->cost, best->move,
              best->compute, p->tried);
     for (int i = 0; i < p->v->n; i++) {
-        if (is_kept(p, i) || copied(p, &t, i, id, once, &offset)) continue;
+        if (is_kept(p, i) || copied(p, &t, i, id, once)) continue;
         PassNote why = vec_last(&r->notes); // apply the whole plan or nothing
         r->notes.n = mark;
         vec_push(r->arena, &r->notes, why);
@@ -430,113 +392,209 @@ static const char *prepare(TilePlanner *p) {
     return NULL;
 }
 
-static int64_t kept_bytes(const PassRun *r, const Buffer *b) {
+int64_t bytes_in_unit(const PassRun *r, const Buffer *b) {
     int64_t bytes = type_info[b->type].bytes, align = r->h->memory.at[pass_int(r, "unit")].align;
     for (int d = 0; d < b->rank; d++)
         if (!checked_mul(bytes, b->size[d], &bytes)) return INT64_MAX / 4;
     return ceil_div(bytes, align) * align;
 }
 
+// --- Room in the unit ----------------------------------------------------------------------------
+
+static bool lies_in_unit(const PassRun *r, const Buffer *b) {
+    return b->place.n && b->place.unit[0].name == r->h->memory.at[pass_int(r, "unit")].name;
+}
+
+static int64_t tag_value(const Buffer *b, const char *name, int64_t otherwise) {
+    for (int i = 0; i < b->tags.n; i++)
+        if (b->tags.at[i].value && strcmp(b->tags.at[i].name, name) == 0)
+            return strtoll(b->tags.at[i].value, NULL, 10);
+    return otherwise;
+}
+
 // The bytes of the unit that buffers inside the block take.
-static int64_t bytes_inside(const TilePlanner *p, const Node *node) {
+static int64_t bytes_inside(const PassRun *r, const Tree *t, const Node *node) {
     const Block *b = as_block(node);
     int64_t sum = 0;
-    for (int i = 0; b && i < b->nallocs; i++) {
-        const Buffer *buffer = &p->t->buffers.at[b->alloc[i]];
-        bool here = buffer->place.n && buffer->place.unit[0].name == p->unit->name;
-        if (here) sum += kept_bytes(p->r, buffer);
-    }
-    for (int i = 0; b && i < b->nchildren; i++) sum += bytes_inside(p, b->child[i]);
+    for (int i = 0; b && i < b->nallocs; i++)
+        if (lies_in_unit(r, &t->buffers.at[b->alloc[i]]))
+            sum += bytes_in_unit(r, &t->buffers.at[b->alloc[i]]);
+    for (int i = 0; b && i < b->nchildren; i++) sum += bytes_inside(r, t, b->child[i]);
     return min_i64(sum, INT32_MAX);
 }
 
-// The plan of a block; *why is not NULL if there is none.
-static TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const KeptTensors *kept,
-                               const char **why) {
+static bool contains(const Node *node, int loop) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nindex; i++)
+        if (b->index[i].id == loop) return true;
+    for (int i = 0; b && i < b->nchildren; i++)
+        if (contains(b->child[i], loop)) return true;
+    return false;
+}
+
+// The child of a block that contains the loop; -1: the block itself does.
+static int child_with(const Block *b, int loop) {
+    for (int i = 0; i < b->nchildren; i++)
+        if (contains(b->child[i], loop)) return i;
+    return -1;
+}
+
+// Adds a buffer of a block around, if the statement `child` of that block may not overwrite it.
+static void add_busy(const PassRun *r, const Tree *t, const Block *b, int buffer, int child,
+                     UnitState *out) {
+    const Buffer *of = &t->buffers.at[buffer];
+    int64_t at = tag_value(of, "offset", -1), bytes = bytes_in_unit(r, of);
+    bool before = false, after = false;
+    for (int i = 0; i < b->nchildren; i++)
+        if (subtree_uses(b->child[i], buffer)) {
+            before |= i <= child;
+            after |= i >= child;
+        }
+    if (!checked_mul(bytes, max_i64(1, tag_value(of, "stages", 1)), &bytes)) bytes = INT64_MAX / 4;
+    if (at < 0)
+        out->loose = min_i64(out->loose + bytes, INT64_MAX / 4);
+    else if (before && after)
+        vec_push(r->arena, &out->busy, ((ByteSpan){at, at + bytes}));
+}
+
+UnitState unit_state(const PassRun *r, const Tree *t, int loop) {
+    UnitState out = {0};
+    for (const Block *b = t->root; b;) {
+        int child = child_with(b, loop);
+        if (child < 0) break;
+        for (int i = 0; i < b->nallocs; i++)
+            if (lies_in_unit(r, &t->buffers.at[b->alloc[i]]))
+                add_busy(r, t, b, b->alloc[i], child, &out);
+        b = as_block(b->child[child]);
+    }
+    return out;
+}
+
+// The number of values of a unit's subscripts.
+static int64_t units_named(const Tree *t, const Unit *u, int64_t most) {
+    double n = 1;
+    for (int i = 0; i < u->n; i++)
+        for (int k = 0; u->at[i]->linear && k < u->at[i]->n; k++) {
+            int id = u->at[i]->term[k].atom->index;
+            const Block *b = tree_loop_at(t, id);
+            for (int x = 0; b && x < b->nindex; x++)
+                if (b->index[x].id == id) n *= (double)max_i64(b->index[x].extent, 1);
+        }
+    return n < (double)most ? (int64_t)n : most;
+}
+
+BlockPlace block_place(const PassRun *r, const Tree *t, int loop) {
+    BlockPlace out = {-1, 1, child_with(t->root, loop)};
+    for (const Block *b = t->root; b;) {
+        for (int i = 0; i < b->place.n; i++) {
+            int unit = hardware_compute(r->h, b->place.unit[i].name);
+            if (unit < 0) continue;
+            int64_t most = hardware_units(r->h, unit), n = units_named(t, &b->place.unit[i], most);
+            out.sharers = out.compute < 0 || n >= most / out.sharers ? n : out.sharers * n;
+            out.compute = unit;
+        }
+        int child = child_with(b, loop);
+        b = child < 0 ? NULL : as_block(b->child[child]);
+    }
+    return out;
+}
+
+// The bytes of the unit that a block may use: those of one copy of the unit, divided among the
+// units that run the block and share the copy.
+static int64_t whole_room(const TilePlanner *p) {
+    const Hardware *h = p->r->h;
+    int64_t room, sharers = p->place.sharers;
+    int owner = hardware_owner(h, (int)(p->unit - h->memory.at));
+    int64_t inside = p->place.compute < 0 ? 0 : hardware_inside(h, p->place.compute, owner);
+    if (!p->unit->size || !checked_mul(p->unit->size, p->unit->banks, &room)) return INT64_MAX / 4;
+    if (inside) sharers = min_i64(sharers, inside);
+    return room / sharers;
+}
+
+// The units that use the engine at the same time.
+static double engine_sharers(const TilePlanner *p) {
+    int64_t engines = p->engine->of < 0 ? 1 : hardware_units(p->r->h, (int)p->engine->of);
+    return (double)max_i64(1, p->place.sharers / engines);
+}
+
+// Assigns offsets to the copies of the plan, the largest first if they must fit between others;
+// false: the gaps are too small.
+static bool place_views(TilePlanner *p, int64_t limit) {
+    VEC(ByteSpan) busy = {0};
+    int64_t size[MAX_VIEWS];
+    for (int i = 0; i < p->state->busy.n; i++) vec_push(p->r->arena, &busy, p->state->busy.at[i]);
+    for (int i = 0; i < p->v->n; i++) {
+        size[i] = tile_bytes(p->v, &p->v->at[i], p->best.size);
+        size[i] = ceil_div(size[i], p->unit->align) * p->unit->align;
+        size[i] = is_kept(p, i) ? -1 : size[i] * copies_of(p, &p->best, i);
+        p->offset[i] = -1;
+    }
+    for (int n = 0; n < p->v->n; n++) {
+        int next = -1;
+        for (int i = 0; i < p->v->n; i++)
+            if (size[i] >= 0 && p->offset[i] < 0 &&
+                (next < 0 || (p->state->busy.n && size[i] > size[next])))
+                next = i;
+        if (next < 0) return true;
+        p->offset[next] = best_gap(busy.at, busy.n, size[next], p->unit->align, limit);
+        if (p->offset[next] < 0) return false;
+        ByteSpan taken = {p->offset[next], p->offset[next] + size[next]};
+        vec_push(p->r->arena, &busy, taken);
+    }
+    return true;
+}
+
+// The largest number of bytes that lie together.
+static int64_t largest_gap(const TilePlanner *p, int64_t limit) {
+    const UnitState *s = p->state;
+    int64_t most = 0;
+    for (int k = -1; k < s->busy.n; k++) {
+        int64_t from = k < 0 ? 0 : s->busy.at[k].to, to = limit;
+        from = ceil_div(from, p->unit->align) * p->unit->align;
+        for (int i = 0; i < s->busy.n; i++)
+            if (s->busy.at[i].to > from) to = min_i64(to, s->busy.at[i].from);
+        most = max_i64(most, to - from);
+    }
+    return most;
+}
+
+static void search(TilePlanner *p) {
+    int64_t stages = p->stages;
+    try_sizes(p, 0);
+    for (; !p->found && p->stages > 2; try_sizes(p, 0)) p->stages--;
+    if (!p->found) p->stages = stages;
+}
+
+TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const UnitState *state,
+                        const char **why) {
     TilePlanner *p = arena_new(r->arena, TilePlanner);
-    *p = (TilePlanner){.r = r, .t = t, .b = tree_loop_at(t, loop), .kept = kept};
+    *p = (TilePlanner){.r = r, .t = t, .b = tree_loop_at(t, loop), .state = state};
     p->unit = &r->h->memory.at[pass_int(r, "unit")];
     p->engine = &r->h->transfer.at[pass_int(r, "move")];
+    p->place = block_place(r, t, loop);
     TileViews *views = tile_views(r->arena, t, p->b);
     views->beyond = true;
     p->v = views;
     p->stages = pass_int(r, "stages");
     p->operands = operand_rate(p);
-    if (!p->unit->size || !checked_mul(p->unit->size, p->unit->banks, &p->room))
-        p->room = INT64_MAX / 4;
+    p->slower = engine_sharers(p);
     const ComputeUnit *like = NULL; // each unit has its own buffers inside
-    p->room -= kept->top + bytes_inside(p, &p->b->node) * (int64_t)units_of(r->h, &like);
+    int64_t limit = whole_room(p) - state->loose;
+    limit -= bytes_inside(r, t, &p->b->node) * (int64_t)units_of(p, &like);
+    p->room = limit;
+    for (int i = 0; i < state->busy.n; i++)
+        p->room -= state->busy.at[i].to - state->busy.at[i].from;
     *why = prepare(p);
-    if (!*why) try_sizes(p, 0);
-    for (; !*why && !p->found && p->stages > 2; try_sizes(p, 0)) p->stages--;
-    if (!*why && !p->found) *why = "no tiles fit";
+    if (*why) return p;
+    search(p);
+    if (p->found && !place_views(p, limit)) { // the free bytes do not lie together
+        p->found = false;
+        p->room = largest_gap(p, limit);
+        search(p);
+        p->found = p->found && place_views(p, limit);
+    }
+    if (!p->found) *why = "no tiles fit";
     return p;
-}
-
-// --- Tensors that stay in the unit ---------------------------------------------------------------
-
-// The cycles of all blocks, one after the other. `planned` receives, per block, whether it has a
-// plan. If a block of `must` has no plan, the result is INFINITY.
-static double total_cycles(PassRun *r, const Tree *t, LoopList list, const KeptTensors *kept,
-                           const bool *must, bool *planned) {
-    double sum = 0;
-    for (int i = 0; i < list.n; i++) {
-        const char *why;
-        const TilePlanner *p = plan_block(r, t, list.at[i], kept, &why);
-        if (planned) planned[i] = !why;
-        if (must && must[i] && why) return INFINITY;
-        if (!why) sum += p->best.cost;
-    }
-    return sum;
-}
-
-// Is a buffer used by several statements of the root?
-static bool is_passed_on(const Tree *t, int buffer) {
-    int users = 0;
-    for (int i = 0; i < t->root->nchildren; i++) users += subtree_uses(t->root->child[i], buffer);
-    return users > 1 && !t->buffers.at[buffer].place.n;
-}
-
-// Keeps each intermediate, one after the other, in the unit if the plans of all blocks then take
-// fewer cycles. Other intermediates are stored and loaded again.
-//
-//     T = A*B; C = T*D, T of 4 KiB  ->  T<SRAM> #offset=0: neither stored nor loaded
-static const Tree *keep_tensors(PassRun *r, const Tree *t, LoopList list, KeptTensors *kept) {
-    bool *here = arena_new_n(r->arena, bool, t->buffers.n + 1);
-    bool *planned = arena_new_n(r->arena, bool, list.n + 1);
-    Buffer *all = arena_copy(r->arena, t->buffers.at, (size_t)t->buffers.n * sizeof *all);
-    const MemoryUnit *unit = &r->h->memory.at[pass_int(r, "unit")];
-    kept->here = here;
-    kept->nbuffers = t->buffers.n;
-    double now = total_cycles(r, t, list, kept, NULL, planned);
-    int64_t first = 0;
-    for (int i = 0; i < t->root->nallocs; i++) {
-        int buffer = t->root->alloc[i];
-        int64_t at = kept->top, bytes = kept_bytes(r, &all[buffer]);
-        if (!is_passed_on(t, buffer)) continue;
-        here[buffer] = true;
-        kept->top += bytes;
-        double then = total_cycles(r, t, list, kept, planned, NULL);
-        if (then < now) {
-            pass_did(r, NULL, "%s stays in %s, %lld bytes at %lld: %.0f cycles instead of %.0f",
-                     all[buffer].name, unit->name, (long long)bytes, (long long)at, then, now);
-            all[buffer].place = unit_place(r, t, unit->name);
-            all[buffer].tags = with_number(r, t, all[buffer].tags, "offset", at);
-            now = then;
-            first++;
-            continue;
-        }
-        here[buffer] = false;
-        kept->top = at;
-        pass_left(r, NULL,
-                  then < INFINITY
-                      ? "%s is stored and loaded: kept it would take %.0f cycles, not %.0f"
-                      : "%s is stored and loaded: with it in the unit other tiles do not fit",
-                  all[buffer].name, then, now);
-    }
-    TreeEdit e = pass_edit(r);
-    e.unchecked = true;
-    return first ? tree_with_buffers(t, all, &e) : t;
 }
 
 const Tree *pass_schedule(PassRun *r, const Tree *t) {
@@ -551,11 +609,11 @@ const Tree *pass_schedule(PassRun *r, const Tree *t) {
         pass_left(r, NULL, "%s does not reach %s", engine->name, r->h->memory.at[unit].name);
         return t;
     }
-    KeptTensors kept = {0};
-    if (pass_int(r, "keep")) t = keep_tensors(r, t, list, &kept);
+    if (pass_int(r, "keep")) t = keep_tensors(r, t, list);
     for (int i = 0; i < list.n; i++) {
         const char *why;
-        TilePlanner *p = plan_block(r, t, list.at[i], &kept, &why);
+        UnitState state = unit_state(r, t, list.at[i]);
+        TilePlanner *p = plan_block(r, t, list.at[i], &state, &why);
         if (why)
             pass_left(r, p->b, "%s", why);
         else

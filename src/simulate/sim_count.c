@@ -262,6 +262,39 @@ static void join_start(Counter *c, const Node *first, const Node *second) {
     store->cost[COUNT_OPS]--;
 }
 
+static bool info_uses(const NodeInfo *info, int buffer) {
+    for (int i = 0; i < info->nread; i++)
+        if (info->read[i] == buffer) return true;
+    for (int i = 0; i < info->nwrite; i++)
+        if (info->write[i] == buffer) return true;
+    return false;
+}
+
+bool child_users(Counter *c, const Block *b, int buffer, int *first, int *last) {
+    bool found = false;
+    for (int i = 0; i < b->nchildren; i++) {
+        if (!info_uses(node_info(c, b->child[i]), buffer)) continue;
+        if (!found) *first = i;
+        *last = i;
+        found = true;
+    }
+    return found;
+}
+
+// Buffers with offsets come into use when the first child that uses them begins.
+static void find_births(Counter *c, const Block *b) {
+    int first, last;
+    for (int i = 0; i < b->nallocs; i++) {
+        if (tag_number(c->t->buffers.at[b->alloc[i]].tags, "offset", -1) < 0) continue;
+        if (!child_users(c, b, b->alloc[i], &first, &last)) continue;
+        NodeInfo *child = node_info(c, b->child[first]);
+        int *born = arena_new_n(c->arena, int, child->nborn + 1);
+        if (child->nborn) memcpy(born, child->born, (size_t)child->nborn * sizeof *born);
+        born[child->nborn++] = b->alloc[i];
+        child->born = born;
+    }
+}
+
 static bool same_node(const void *key, const void *item) {
     return key == ((const NodeInfo *)item)->node;
 }
@@ -281,6 +314,7 @@ NodeInfo *node_info(Counter *c, const Node *node) {
         for (int i = 0; i + 1 < b->nchildren; i++) join_start(c, b->child[i], b->child[i + 1]);
         find_free(c, b, made);
         find_memories(c, b, made);
+        find_births(c, b);
         made->task = is_task(c, b);
         made->stencil = stencil >= 0;
         if (made->stencil) made->cost = start_cost(c, b, stencil);

@@ -14,20 +14,20 @@ typedef struct Where {
     int64_t number;      // of the compute unit, counted over all units of its kind
 } Where;
 
-int64_t unit_total(const Hardware *h, int compute); // all units of this kind on the machine
-int unit_memory(const Hardware *h, int compute);    // the memory that it works on; -1: none
 // The place of a block inside `around`; `value` has the value of each index. Returns false after a
 // diagnostic.
 bool where_of(const Hardware *h, const Tree *t, const Block *b, Where around, const int64_t *value,
               Where *out, DiagList *diags);
-int outer_memory(const Hardware *h);
 // -1: its place is not a memory.
 int buffer_memory(const Hardware *h, const Buffer *b);
 int64_t buffer_bytes(const Hardware *h, const Buffer *b, int memory); // of one stage, aligned
 int64_t tag_number(Tags tags, const char *name, int64_t otherwise);
 
-// Checks places, accesses and sizes. `most` receives, per memory, the most bytes in use at once.
-bool check_located(Arena *arena, const Hardware *h, const Tree *t, int64_t *most, DiagList *diags);
+// The copy of its memory in which a buffer lies that is allocated at `w`; -1: its place names none.
+int64_t buffer_copy(const Hardware *h, const Buffer *b, int memory, Where w, const int64_t *value);
+// The copies that are told apart; those of more units share numbers.
+enum { SIM_MOST_COPIES = 4096 };
+int64_t sim_copies(const Hardware *h, int memory);
 
 // --- Counts, sim_count.c -------------------------------------------------------------------------
 
@@ -47,7 +47,10 @@ typedef struct NodeInfo {
     int nread, nwrite; // buffers that are allocated outside
     const int *read, *write;
     bool *allocates; // per memory: this block or one below allocates there
-    int64_t *count;  // its count once it is known, if it has no free indices
+    // Buffers with offsets that its parent allocates and that it is the first child to use.
+    int nborn;
+    const int *born;
+    int64_t *count; // its count once it is known, if it has no free indices
 } NodeInfo;
 
 typedef struct Counter {
@@ -63,9 +66,18 @@ NodeInfo *node_info(Counter *c, const Node *node);
 // The counts of one execution of the node, for the given values of its free indices.
 const int64_t *count_node(Counter *c, const Node *node, int64_t *value);
 bool block_holds(const Block *b, const int64_t *value);
+// The first and the last child of a block that use a buffer; false: none.
+bool child_users(Counter *c, const Block *b, int buffer, int *first, int *last);
 void count_add(const Counter *c, int64_t *sum, const int64_t *add, int64_t times);
 // The bytes of arguments that every Tree for the same program must move.
 int64_t least_bytes(Arena *arena, const Tree *flat);
+
+// --- The checks, sim_check.c ---------------------------------------------------------------------
+
+// Do all places exist, and does the machine have what the simulator needs?
+bool check_places(const Hardware *h, const Tree *t, DiagList *diags);
+// Checks accesses and sizes. `most` receives, per memory and copy, the most bytes in use at once.
+bool check_located(Arena *arena, Counter *counter, int64_t **most, DiagList *diags);
 
 // --- Events, sim_events.c ------------------------------------------------------------------------
 

@@ -27,9 +27,17 @@ void sim_report(Text *out, const Simulation *s) {
                 (long long)s->least_moved);
     for (int i = 0; i < h->memory.n; i++) {
         const MemoryUnit *m = &h->memory.at[i];
-        if (m->size)
-            text_printf(out, "  memory   %s: %lld of %lld bytes in use\n", m->name,
-                        (long long)s->memory[i].used, (long long)(m->size * m->banks));
+        for (int k = 0; m->size && k < s->memory[i].ncopies; k++) {
+            const SimCopy *c = &s->memory[i].copy[k];
+            if (hardware_owner(h, i) < 0) {
+                text_printf(out, "  memory   %s: %lld of %lld bytes in use\n", m->name,
+                            (long long)c->used, (long long)(m->size * m->banks));
+            } else if (c->accessed) {
+                text_printf(out, "  memory   %s %d: %lld of %lld bytes in use, %lld accessed\n",
+                            m->name, k, (long long)c->used, (long long)(m->size * m->banks),
+                            (long long)c->accessed);
+            }
+        }
     }
     for (int i = 0; i < s->row.n; i++) {
         const SimRow *r = &s->row.at[i];
@@ -41,11 +49,19 @@ void sim_report(Text *out, const Simulation *s) {
         text_printf(out,
                     "  note     blocks without a place, which work on %s directly, take %.1f %% of "
                     "the cycles: `passes --explain` says why they stayed\n",
-                    h->memory.at[outer_memory(h)].name,
+                    h->memory.at[hardware_outermost(h)].name,
                     percent((double)s->outside, (double)s->cycles));
 }
 
 // --- JSON ----------------------------------------------------------------------------------------
+
+static void json_copies(Text *out, const SimMemory *m) {
+    text_add(out, ", \"copies\": [");
+    for (int k = 0; k < m->ncopies; k++)
+        text_printf(out, "%s{\"used\": %lld, \"accessed\": %lld}", k ? ", " : "",
+                    (long long)m->copy[k].used, (long long)m->copy[k].accessed);
+    text_char(out, ']');
+}
 
 void sim_json(Text *out, const Simulation *s) {
     const Hardware *h = s->h;
@@ -59,11 +75,14 @@ void sim_json(Text *out, const Simulation *s) {
                 sim_utilisation(s));
     text_printf(out, "\"of_least\": %.4f, \"memory\": [",
                 s->cycles ? sim_least(s) / (double)s->cycles : 0);
-    for (int i = 0; i < h->memory.n; i++)
-        text_printf(out, "%s{\"name\": \"%s\", \"size\": %lld, \"used\": %lld, \"accessed\": %lld}",
+    for (int i = 0; i < h->memory.n; i++) {
+        text_printf(out, "%s{\"name\": \"%s\", \"size\": %lld, \"used\": %lld, \"accessed\": %lld",
                     i ? ", " : "", h->memory.at[i].name,
                     (long long)(h->memory.at[i].size * h->memory.at[i].banks),
                     (long long)s->memory[i].used, (long long)s->memory[i].accessed);
+        if (hardware_owner(h, i) >= 0) json_copies(out, &s->memory[i]);
+        text_char(out, '}');
+    }
     text_add(out, "], \"units\": [");
     for (int i = 0; i < s->row.n; i++)
         text_printf(out, "%s{\"name\": \"%s\", \"busy\": %lld, \"tasks\": %d}", i ? ", " : "",

@@ -19,10 +19,17 @@ typedef struct Slot {
 
 // The copies of a buffer: `stages` for each unit that allocates it.
 typedef struct Copies {
+    int memory;
     int64_t stages, units;
+    int64_t used; // units that have allocated it are below this number
     Slot *slot;
-    int64_t *turn; // per unit: number of allocations so far
-    Slot *now;     // the copy in current use
+    int64_t *turn;   // per unit: number of allocations so far
+    int64_t *placed; // per unit: the copy of the memory in which its last allocation lies
+    Slot *now;       // the copy in current use
+    int64_t copy;    // of the memory in which it lies
+    // Buffers that can occupy the same bytes at another time, in a block around or inside.
+    int nsharing;
+    int *sharing;
 } Copies;
 
 // A node that is not a task and is being visited.
@@ -45,12 +52,13 @@ struct Clock {
     int depth, inside; // number of frames; depth of nodes inside the current task, 0: none
     SimFrame frame[2 * TREE_MAX_DEPTH + 2];
     Copies *copies; // per buffer
-    int *floor;     // per memory: the moment at which earlier siblings release it
-    Where where;    // of the task
+    // Per memory and copy: the moment at which earlier siblings release it, and the last use.
+    int **floor, **last;
+    Where where; // of the task
     const Node *task;
-    int64_t *count; // of the task
-    int **row;      // per compute unit: rows by number; -1: none yet
-    int *engine_row;
+    int64_t *count;   // of the task
+    int **row;        // per compute unit: rows by number; -1: none yet
+    int **engine_row; // per engine: rows by number
     SimMoments moments;
 };
 
@@ -78,11 +86,22 @@ static int first_kind(const Hardware *h) {
     return -1;
 }
 
+// The number of the engine on which a block runs: that of the unit around it which has the engine.
+static int64_t engine_number(const Hardware *h, Where w) {
+    int of = (int)h->transfer.at[w.engine].of;
+    int64_t inside = of >= 0 && w.compute >= 0 ? hardware_inside(h, w.compute, of) : 0;
+    return inside ? w.number / inside : 0;
+}
+
 static int row_of(Clock *k, Where w) {
     const Hardware *h = k->out->h;
     if (w.engine >= 0) {
-        int *row = &k->engine_row[w.engine];
-        if (*row < 0) *row = new_row(k, h->transfer.at[w.engine].name, true);
+        const Transfer *x = &h->transfer.at[w.engine];
+        int64_t one = engine_number(h, w);
+        int *row = &k->engine_row[w.engine][one % MOST_UNITS];
+        const char *name =
+            x->of < 0 ? x->name : arena_printf(k->arena, "%s %lld", x->name, (long long)one);
+        if (*row < 0) *row = new_row(k, name, true);
         return *row;
     }
     int kind = w.compute >= 0 ? innermost(h, w.compute) : first_kind(h);
@@ -150,20 +169,70 @@ static const char *label_of(const Clock *k, const NodeInfo *info) {
     return arena_printf(k->arena, out ? "store %s" : "load %s", out ? to : from);
 }
 
-static void add_totals(Clock *k) {
+// The copies of a memory that a task accesses: those of its buffers there, or, if all of them are
+// allocated inside the task, that of its unit. Returns their number, at most 2.
+static int copies_used(const Clock *k, const NodeInfo *info, int memory, int64_t *copy) {
+    int n = 0;
+    for (int i = 0; i < info->nread + info->nwrite; i++) {
+        bool read = i < info->nread;
+        const Copies *c = &k->copies[read ? info->read[i] : info->write[i - info->nread]];
+        if (c->memory == memory && n < 2 && !(n && copy[0] == c->copy)) copy[n++] = c->copy;
+    }
+    int owner = hardware_owner(k->out->h, memory);
+    int64_t inside =
+        k->where.compute >= 0 ? hardware_inside(k->out->h, k->where.compute, owner) : 0;
+    if (!n) copy[n++] = inside ? k->where.number / inside : 0;
+    return n;
+}
+
+static void add_totals(Clock *k, const NodeInfo *info) {
     const Hardware *h = k->out->h;
     k->out->starts += k->count[COUNT_STARTS];
     k->out->products += k->count[COUNT_PRODUCTS];
     if (k->where.engine < 0) k->out->ops += k->count[COUNT_OPS];
-    for (int m = 0; m < h->memory.n; m++) k->out->memory[m].accessed += memory_bytes(k, m);
+    for (int m = 0; m < h->memory.n; m++) {
+        SimMemory *to = &k->out->memory[m];
+        int64_t bytes = memory_bytes(k, m), copy[2];
+        to->accessed += bytes;
+        int n = bytes ? copies_used(k, info, m, copy) : 0;
+        for (int i = 0; i < n; i++) to->copy[copy[i] % to->ncopies].accessed += bytes / n;
+    }
+}
+
+// Reports an access to a copy of a memory that belongs to another unit.
+static void check_copy(Clock *k, const Node *node, int buffer) {
+    const Hardware *h = k->out->h;
+    const Copies *c = &k->copies[buffer];
+    int owner = hardware_owner(h, c->memory), kind = k->where.compute;
+    int64_t number = k->where.number;
+    if (owner < 0 || k->failed) return;
+    if (k->where.engine >= 0) {
+        kind = (int)h->transfer.at[k->where.engine].of;
+        number = engine_number(h, k->where);
+    }
+    if (kind < 0 || hardware_together(h, kind, number, owner, c->copy)) return;
+    const char *unit =
+        k->where.engine >= 0 ? h->transfer.at[k->where.engine].name : h->compute.at[kind].name;
+    diag_report(k->diags, tree_range(k->c->t, node), DIAG_SIM_OTHER, unit, (long long)number,
+                k->c->t->buffers.at[buffer].name, h->memory.at[c->memory].name,
+                h->compute.at[owner].name, (long long)c->copy);
+    k->failed = true;
+}
+
+// Notes that a task which ends at `now` uses a buffer.
+static void note_use(Clock *k, const Node *node, int buffer, int now) {
+    const Copies *c = &k->copies[buffer];
+    int *last = &k->last[c->memory][c->copy % k->out->memory[c->memory].ncopies];
+    check_copy(k, node, buffer);
+    if (k->out->memory[c->memory].ncopies > 1) *last = later(k, *last, now);
 }
 
 // Does a task without a place access the outermost memory, which no compute unit works on?
 static bool works_outside(const Clock *k) {
     const Hardware *h = k->out->h;
-    int kind = first_kind(h), outer = outer_memory(h);
+    int kind = first_kind(h), outer = hardware_outermost(h);
     bool placed = k->where.engine >= 0 || k->where.compute >= 0;
-    return !placed && memory_bytes(k, outer) && kind >= 0 && unit_memory(h, kind) != outer;
+    return !placed && memory_bytes(k, outer) && kind >= 0 && hardware_works_on(h, kind) != outer;
 }
 
 static void run_task(Clock *k, const Node *node) {
@@ -191,13 +260,17 @@ static void run_task(Clock *k, const Node *node) {
     for (int i = 0; i < info->nread; i++) {
         Slot *s = k->copies[info->read[i]].now;
         s->used = later(k, s->used, now);
+        note_use(k, node, info->read[i], now);
     }
-    for (int i = 0; i < info->nwrite; i++) k->copies[info->write[i]].now->ready = now;
+    for (int i = 0; i < info->nwrite; i++) {
+        k->copies[info->write[i]].now->ready = now;
+        note_use(k, node, info->write[i], now);
+    }
     if (works_outside(k)) k->out->outside += cycles;
     k->out->row.at[row].busy += cycles;
     k->out->row.at[row].tasks++;
     k->out->moved += task.bytes;
-    add_totals(k);
+    add_totals(k, info);
     if (k->depth) k->frame[k->depth - 1].end = later(k, k->frame[k->depth - 1].end, now);
 }
 
@@ -239,14 +312,30 @@ static void push_frame(Clock *k, const Block *b, Where where) {
     copy_slots(k, f->after, f->scope);
 }
 
+// A buffer comes into use: its memory is free when the users of buffers at the same bytes have
+// finished.
+static void bear(Clock *k, int buffer) {
+    const Copies *c = &k->copies[buffer];
+    for (int i = 0; i < c->nsharing; i++) {
+        const Copies *other = &k->copies[c->sharing[i]];
+        for (int64_t u = 0; u < other->used; u++)
+            for (int64_t s = 0; s < other->stages && other->placed[u] == c->copy; s++) {
+                const Slot *slot = &other->slot[u * other->stages + s];
+                c->now->ready = later(k, later(k, c->now->ready, slot->ready), slot->used);
+            }
+    }
+}
+
 bool clock_begin(Clock *k, const Node *node, const int64_t *value) {
     const Block *b = as_block(node);
     if (k->inside) {
         k->inside++;
         return false;
     }
+    const NodeInfo *info = node_info(k->c, node);
+    for (int i = 0; i < info->nborn; i++) bear(k, info->born[i]);
     Where around = k->depth ? k->frame[k->depth - 1].where : (Where){-1, -1, 0};
-    if (!node_info(k->c, node)->task) {
+    if (!info->task) {
         push_frame(k, b, around);
         return true;
     }
@@ -258,31 +347,17 @@ bool clock_begin(Clock *k, const Node *node, const int64_t *value) {
     return false;
 }
 
-// Do two buffers of one block share memory?
-static bool share_memory(const Clock *k, int a, int b) {
+// Takes the next copy of an allocation.
+static void allocate(Clock *k, int buffer, Where w, const int64_t *value) {
     const Hardware *h = k->out->h;
-    const Buffer *x = &k->c->t->buffers.at[a], *y = &k->c->t->buffers.at[b];
-    int m = buffer_memory(h, x);
-    int64_t p = tag_number(x->tags, "offset", -1), q = tag_number(y->tags, "offset", -1);
-    if (a == b || m != buffer_memory(h, y) || p < 0 || q < 0) return false;
-    return p < q + buffer_bytes(h, y, m) * k->copies[b].stages &&
-           q < p + buffer_bytes(h, x, m) * k->copies[a].stages;
-}
-
-// Takes the next copy of an allocation. It is free when its users, and the users of buffers that
-// share its memory, have finished.
-static void allocate(Clock *k, const Block *b, int buffer, Where w) {
     Copies *c = &k->copies[buffer];
     int64_t unit = w.engine < 0 && w.compute >= 0 && w.number < c->units ? w.number : 0;
     c->now = &c->slot[unit * c->stages + c->turn[unit]++ % c->stages];
-    int *ready = &c->now->ready;
-    *ready = later(k, *ready, k->floor[buffer_memory(k->out->h, &k->c->t->buffers.at[buffer])]);
-    for (int i = 0; i < b->nallocs; i++) {
-        const Copies *other = &k->copies[b->alloc[i]];
-        if (!share_memory(k, buffer, b->alloc[i])) continue;
-        for (int64_t s = 0; s < other->stages * other->units; s++)
-            *ready = later(k, later(k, *ready, other->slot[s].ready), other->slot[s].used);
-    }
+    c->copy = max_i64(0, buffer_copy(h, &k->c->t->buffers.at[buffer], c->memory, w, value));
+    c->placed[unit] = c->copy;
+    c->used = max_i64(c->used, unit + 1);
+    int floor = k->floor[c->memory][c->copy % k->out->memory[c->memory].ncopies];
+    c->now->ready = later(k, c->now->ready, floor);
 }
 
 void clock_enter(Clock *k, const Block *b, const int64_t *value) {
@@ -294,19 +369,22 @@ void clock_enter(Clock *k, const Block *b, const int64_t *value) {
         if (f->scope[i]) *k->copies[i].now = f->before[i];
     f->begun = true;
     if (!where_of(k->out->h, k->c->t, b, around, value, &f->where, k->diags)) k->failed = true;
-    for (int i = 0; i < b->nallocs && !k->failed; i++) allocate(k, b, b->alloc[i], f->where);
+    for (int i = 0; i < b->nallocs && !k->failed; i++) allocate(k, b->alloc[i], f->where, value);
 }
 
 void clock_count(Clock *k, const int64_t *count) { count_add(k->c, k->count, count, 1); }
 
-// Siblings that allocate in the same memory use it one after the other.
+// Siblings that allocate in the same memory use it one after the other. Of a memory with a copy for
+// each unit, this holds for each copy.
 static void leave_memory(Clock *k, const SimFrame *parent, const Block *child, int end) {
     const NodeInfo *info = node_info(k->c, &child->node);
     for (int m = 0; m < k->out->h->memory.n; m++) {
-        int takers = 0;
+        int takers = 0, copies = k->out->memory[m].ncopies;
         for (int i = 0; i < parent->block->nchildren; i++)
             takers += node_info(k->c, parent->block->child[i])->allocates[m];
-        if (info->allocates[m] && takers > 1) k->floor[m] = later(k, k->floor[m], end);
+        if (!info->allocates[m] || takers < 2) continue;
+        for (int i = 0; i < copies; i++)
+            k->floor[m][i] = later(k, k->floor[m][i], copies > 1 ? k->last[m][i] : end);
     }
 }
 
@@ -343,7 +421,7 @@ void clock_end(Clock *k, const Node *node) {
 
 static int64_t most_units(const Hardware *h) {
     int64_t most = 1;
-    for (int i = 0; i < h->compute.n; i++) most = max_i64(most, unit_total(h, i));
+    for (int i = 0; i < h->compute.n; i++) most = max_i64(most, hardware_units(h, i));
     return min_i64(most, MOST_UNITS);
 }
 
@@ -351,11 +429,64 @@ static void new_copies(Clock *k, int buffer, int64_t units) {
     const Buffer *b = &k->c->t->buffers.at[buffer];
     Copies *c = &k->copies[buffer];
     bool argument = buffer < k->c->t->nargs;
+    c->memory = buffer_memory(k->out->h, b);
     c->stages = argument ? 1 : max_i64(1, min_i64(64, tag_number(b->tags, "stages", 1)));
     c->units = argument ? 1 : min_i64(units, 4096);
     c->slot = arena_new_n(k->arena, Slot, c->stages * c->units);
     c->turn = arena_new_n(k->arena, int64_t, c->units);
+    c->placed = arena_new_n(k->arena, int64_t, c->units);
     if (argument) c->now = c->slot;
+}
+
+static int *new_rows(Clock *k, int64_t units) {
+    int64_t n = min_i64(units, MOST_UNITS);
+    int *row = arena_new_n(k->arena, int, n);
+    memset(row, -1, (size_t)n * sizeof *row);
+    return row;
+}
+
+// The blocks below the home of each buffer, as a range of numbers in the order of the Tree.
+typedef struct SimHomes {
+    const Tree *t;
+    int n, *from, *to; // per buffer
+} SimHomes;
+
+static void number_homes(SimHomes *x, const Block *b) {
+    int from = x->n++;
+    for (int i = 0; i < b->nallocs; i++) x->from[b->alloc[i]] = from;
+    for (int i = 0; i < b->nchildren; i++)
+        if (as_block(b->child[i])) number_homes(x, as_block(b->child[i]));
+    for (int i = 0; i < b->nallocs; i++) x->to[b->alloc[i]] = x->n;
+}
+
+// Do two buffers have offsets at which they overlap?
+static bool share_bytes(const Clock *k, int a, int b) {
+    const Hardware *h = k->out->h;
+    const Buffer *x = &k->c->t->buffers.at[a], *y = &k->c->t->buffers.at[b];
+    int m = k->copies[a].memory;
+    int64_t p = tag_number(x->tags, "offset", -1), q = tag_number(y->tags, "offset", -1);
+    if (a == b || m != k->copies[b].memory || p < 0 || q < 0) return false;
+    return p < q + buffer_bytes(h, y, m) * k->copies[b].stages &&
+           q < p + buffer_bytes(h, x, m) * k->copies[a].stages;
+}
+
+// Finds the buffers that share bytes and whose homes are the same or contain each other. Those of
+// siblings follow each other because of `floor`.
+static void find_sharing(Clock *k) {
+    const Tree *t = k->c->t;
+    SimHomes x = {.t = t};
+    x.from = arena_new_n(k->arena, int, t->buffers.n + 1);
+    x.to = arena_new_n(k->arena, int, t->buffers.n + 1);
+    number_homes(&x, t->root);
+    for (int a = t->nargs; a < t->buffers.n; a++) {
+        Copies *c = &k->copies[a];
+        c->sharing = arena_new_n(k->arena, int, t->buffers.n);
+        for (int b = t->nargs; b < t->buffers.n; b++) {
+            bool nested = (x.from[a] <= x.from[b] && x.from[b] < x.to[a]) ||
+                          (x.from[b] <= x.from[a] && x.from[a] < x.to[b]);
+            if (nested && share_bytes(k, a, b)) c->sharing[c->nsharing++] = b;
+        }
+    }
 }
 
 Clock *clock_new(Arena *arena, Counter *c, Simulation *out, DiagList *diags) {
@@ -363,19 +494,25 @@ Clock *clock_new(Arena *arena, Counter *c, Simulation *out, DiagList *diags) {
     Clock *k = arena_new(arena, Clock);
     *k = (Clock){.arena = arena, .c = c, .out = out, .diags = diags};
     k->copies = arena_new_n(arena, Copies, c->t->buffers.n + 1);
-    k->floor = arena_new_n(arena, int, h->memory.n + 1);
+    k->floor = arena_new_n(arena, int *, h->memory.n + 1);
+    k->last = arena_new_n(arena, int *, h->memory.n + 1);
+    for (int i = 0; i < h->memory.n; i++) {
+        k->floor[i] = arena_new_n(arena, int, out->memory[i].ncopies);
+        k->last[i] = arena_new_n(arena, int, out->memory[i].ncopies);
+    }
     SimMoment beginning = {.task = -1};
     vec_push(arena, &k->moments, beginning);
     k->count = arena_new_n(arena, int64_t, c->n);
     k->row = arena_new_n(arena, int *, h->compute.n + 1);
-    k->engine_row = arena_new_n(arena, int, h->transfer.n + 1);
+    k->engine_row = arena_new_n(arena, int *, h->transfer.n + 1);
     int64_t units = most_units(h);
-    for (int i = 0; i < h->compute.n || i == 0; i++) {
-        int64_t n = i < h->compute.n ? min_i64(unit_total(h, i), MOST_UNITS) : 1;
-        k->row[i] = arena_new_n(arena, int, n);
-        memset(k->row[i], -1, (size_t)n * sizeof(int));
+    for (int i = 0; i < h->compute.n || i == 0; i++)
+        k->row[i] = new_rows(k, i < h->compute.n ? hardware_units(h, i) : 1);
+    for (int i = 0; i < h->transfer.n; i++) {
+        int of = (int)h->transfer.at[i].of;
+        k->engine_row[i] = new_rows(k, of < 0 ? 1 : hardware_units(h, of));
     }
-    memset(k->engine_row, -1, (size_t)(h->transfer.n + 1) * sizeof(int));
     for (int i = 0; i < c->t->buffers.n; i++) new_copies(k, i, units);
+    find_sharing(k);
     return k;
 }

@@ -133,7 +133,7 @@ static double product_rate(const Hardware *h, const Tree *t) {
     for (int i = 0; i < h->compute.n; i++) {
         bool inner = true;
         for (int k = 0; k < h->compute.n; k++) inner &= h->compute.at[k].of != i;
-        if (inner) units = fmax(units, (double)unit_total(h, i));
+        if (inner) units = fmax(units, (double)hardware_units(h, i));
     }
     return rate * fmax(units, 1);
 }
@@ -142,8 +142,12 @@ static double product_rate(const Hardware *h, const Tree *t) {
 static double move_rate(const Hardware *h) {
     double rate = 0;
     for (int i = 0; i < h->transfer.n; i++)
-        if (h->transfer.at[i].from == outer_memory(h) || h->transfer.at[i].to == outer_memory(h))
-            rate += h->transfer.at[i].bandwidth;
+        if (h->transfer.at[i].from == hardware_outermost(h) ||
+            h->transfer.at[i].to == hardware_outermost(h))
+            rate +=
+                h->transfer.at[i].bandwidth *
+                (h->transfer.at[i].of < 0 ? 1
+                                          : (double)hardware_units(h, (int)h->transfer.at[i].of));
     return rate;
 }
 
@@ -153,13 +157,23 @@ double sim_utilisation(const Simulation *s) {
     return s->rate > 0 && s->cycles ? (double)s->products / (s->rate * (double)s->cycles) : 0;
 }
 
-static bool begin(Arena *arena, const Hardware *h, const Tree *t, Simulation *out,
+static bool begin(Arena *arena, const Hardware *h, const Tree *t, Counter *c, Simulation *out,
                   DiagList *diags) {
-    int64_t *most = arena_new_n(arena, int64_t, h->memory.n + 1);
+    int64_t **most = arena_new_n(arena, int64_t *, h->memory.n + 1);
     *out = (Simulation){.h = h, .memory = arena_new_n(arena, SimMemory, h->memory.n + 1)};
-    if (!check_located(arena, h, t, most, diags)) return false;
+    *c = counter_new(arena, h, t);
+    for (int i = 0; i < h->memory.n; i++) {
+        SimMemory *m = &out->memory[i];
+        m->ncopies = (int)sim_copies(h, i);
+        m->copy = arena_new_n(arena, SimCopy, m->ncopies);
+        most[i] = arena_new_n(arena, int64_t, m->ncopies);
+    }
+    if (!check_places(h, t, diags) || !check_located(arena, c, most, diags)) return false;
     for (int i = 0; i < h->memory.n; i++)
-        if (h->memory.at[i].size) out->memory[i].used = most[i];
+        for (int k = 0; k < out->memory[i].ncopies && h->memory.at[i].size; k++) {
+            out->memory[i].copy[k].used = most[i][k];
+            out->memory[i].used = max_i64(out->memory[i].used, most[i][k]);
+        }
     return true;
 }
 
@@ -173,8 +187,8 @@ static void finish(Arena *arena, const Tree *flat, Simulation *out) {
 
 bool simulate(Arena *arena, const Hardware *h, const Tree *t, const Tree *flat, Simulation *out,
               DiagList *diags) {
-    if (!begin(arena, h, t, out, diags)) return false;
-    Counter c = counter_new(arena, h, t);
+    Counter c;
+    if (!begin(arena, h, t, &c, out, diags)) return false;
     if (!has_few_tasks(&c, diags)) return false;
     Walk w = {&c, clock_new(arena, &c, out, diags), arena_new_n(arena, int64_t, t->nindices + 1)};
     walk_node(&w, &t->root->node);
@@ -185,8 +199,8 @@ bool simulate(Arena *arena, const Hardware *h, const Tree *t, const Tree *flat, 
 
 bool simulate_executed(Arena *arena, const Hardware *h, const Tree *t, const Tree *flat,
                        const View *views, Simulation *out, DiagList *diags) {
-    if (!begin(arena, h, t, out, diags)) return false;
-    Counter c = counter_new(arena, h, t);
+    Counter c;
+    if (!begin(arena, h, t, &c, out, diags)) return false;
     Executed x = {.c = &c, .clock = clock_new(arena, &c, out, diags)};
     x.one = arena_new_n(arena, int64_t, c.n);
     x.one[COUNT_PRODUCTS] = 1;

@@ -39,9 +39,17 @@ typedef struct SimRow {
     int tasks;
 } SimRow;
 
-typedef struct SimMemory {
+// A copy of a memory unit: there is one, or one for each compute unit of a kind.
+typedef struct SimCopy {
     int64_t used;     // the most bytes in use at once; 0: it has no limit
     int64_t accessed; // bytes
+} SimCopy;
+
+typedef struct SimMemory {
+    int64_t used;     // in the copy with the most
+    int64_t accessed; // in all copies
+    int ncopies;
+    SimCopy *copy;
 } SimMemory;
 
 typedef struct Simulation {

@@ -85,6 +85,18 @@ typedef struct CacheHow {
 // than the indices around the children.
 const Tree *tree_block_cache(const Tree *t, int loop, const CacheHow *how, const TreeEdit *e);
 
+typedef struct SwapHow {
+    int buffer;   // an argument, or an allocation of the root
+    int from, to; // statements of the root, both inclusive
+    Place place;  // of the copy
+    Place mover;  // of the blocks that copy
+    Tags tags;    // of the copy
+} SwapHow;
+// S0(T); S1(T); S2(T); S3(T)  ->  S0(T); T' = T; S1(T'); S2(T'); T = T'; S3(T)    for S1 to S2
+// The copy is not filled if nothing was stored in T before, and not stored if the statements do not
+// write it or no later one uses it. Refused if they initialise an argument.
+const Tree *tree_swap(const Tree *t, const SwapHow *how, const TreeEdit *e);
+
 typedef struct PadHow {
     const int64_t *extent; // per index of the block its new range, not below the old one
     Place place;           // of the copies

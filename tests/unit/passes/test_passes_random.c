@@ -17,8 +17,11 @@
 
 static const char units[] =
     "machine random\nmemory DRAM line=64\nmemory SRAM in=DRAM size=2KiB banks=2 line=16 align=16\n"
+    "memory PAD in=SRAM size=512 align=8\n"
     "compute BANK in=SRAM count=2\ncompute PROC of=BANK in=SRAM count=3\n"
+    "compute CORE in=PAD own=yes count=2\n"
     "transfer DMA from=DRAM to=SRAM bandwidth=16 latency=8\n"
+    "transfer MOVE of=CORE from=SRAM to=PAD bandwidth=8 latency=2\n"
     "stencil mac startup=2\n  index m size=3 out=any in=any,0\n  index n size=4 out=any in=0,any\n"
     "  index k size=any out=0 in=any,any\n"
     "stencil dot\n  index n size=2 out=any in=any\n  index k size=2 out=0 in=any\n"
@@ -77,6 +80,9 @@ static const char *const lines[] = {
     "pass schedule reqs=#contraction unit=SRAM move=DMA stages=1",
     "pass schedule reqs=#contraction unit=SRAM move=DMA\npass initialize\npass stencil reqs=#in",
     "pass schedule reqs=#contraction unit=SRAM move=DMA keep=yes inner=#in\npass initialize",
+    "pass schedule unit=SRAM move=DMA keep=yes stages=2 inner=#in",
+    "pass partition reqs=#in unit=CORE\npass schedule reqs=#in unit=PAD move=MOVE inner=#tile",
+    "pass locate blocks=CORE\npass locate buffers=PAD",
     "pass initialize",
 };
 enum { LINES = sizeof lines / sizeof *lines };
@@ -99,6 +105,8 @@ static void random_value(Text *out, uint64_t *state, const PassParam *p) {
     static const char *const tags[] = {
         "#in",    "#out",     "#in,#part",    "#contraction", "#eltwise",    "#copy",   "#zero",
         "#fused", "#stencil", "#stencil=mac", "#cache",       "#cache_load", "#kernel", NULL};
+    static const char *const memories[] = {"SRAM", "DRAM", "PAD", NULL};
+    static const char *const computes[] = {"PROC", "BANK", "CORE", NULL};
     static const char *const names[] = {"p", "stencil_n", "stencil_k", NULL};
     static const char *const stencils[] = {"mac", "dot", "flip", "dot,mac", NULL};
     double most = p->most - p->least < 64 ? p->most : p->least + 64;
@@ -112,9 +120,9 @@ static void random_value(Text *out, uint64_t *state, const PassParam *p) {
         break;
     case PASS_FLAG: text_add(out, below(state, 2) ? "yes" : "no"); break;
     case PASS_TAGS: text_add(out, one_of(state, tags)); break;
-    case PASS_MEMORY: text_add(out, below(state, 2) ? "SRAM" : "DRAM"); break;
-    case PASS_COMPUTE: text_add(out, below(state, 2) ? "PROC" : "BANK"); break;
-    case PASS_TRANSFER: text_add(out, "DMA"); break;
+    case PASS_MEMORY: text_add(out, one_of(state, memories)); break;
+    case PASS_COMPUTE: text_add(out, one_of(state, computes)); break;
+    case PASS_TRANSFER: text_add(out, below(state, 2) ? "DMA" : "MOVE"); break;
     case PASS_STENCIL: text_add(out, one_of(state, stencils)); break;
     case PASS_NAME: text_add(out, one_of(state, names)); break;
     }

@@ -138,6 +138,9 @@ TEST(loops_are_refused) {
 TEST(locate_and_place_refuse) {
     check_one(copy, "pass locate blocks=PROC\npass locate as=again blocks=PROC\n",
               "locate       C: on PROC\nagain        C: left alone: it has a place\n");
+    check_one(copy, "pass partition unit=PROC\npass locate reqs=#copy blocks=PROC\n",
+              "partition    C: i in 2 parts of 2\n"
+              "locate       C: left alone: it is inside a block on PROC\n");
     TreeRun r;
     tr_init(&r);
     Text text = {.arena = &r.arena};

@@ -1,5 +1,6 @@
 // The passes schedule and initialize on the examples of their comments, and every reason for which
 // they leave a block alone.
+#include "transform/transform_block.h"
 #include "unit/passes/passes_run.h"
 
 #define DMA      "compute PROC rate=1000\ntransfer DMA from=DRAM to=SRAM bandwidth=16 latency=64\n"
@@ -78,7 +79,8 @@ TEST(schedule_keeps_intermediates) {
     tr_begin(&r, chain);
     CHECK_STR_EQ(
         only(&r, KEEP),
-        "schedule     T stays in SRAM, 4096 bytes at 0: 1488 cycles instead of 2192\n"
+        "schedule     T stays in SRAM from statement 0 to 3: 1488 cycles instead of 2192\n"
+        "             T: 4096 bytes at 0\n"
         "             T: 32x32x8 of 32x32x32 by k, 1032 cycles: transfers 1024, compute 33; "
         "652 plans tried\n"
         "             T: A: 1024 bytes at 4096, for each k, 2 copies\n"
@@ -96,6 +98,73 @@ TEST(schedule_keeps_intermediates) {
         "4804\n"};
     CHECK(!strncmp(only(&r, "memory SRAM size=4KiB banks=1\n" KEEP), why[0], strlen(why[0])));
     CHECK(!strncmp(only(&r, "memory SRAM size=2112\n" KEEP), why[1], strlen(why[1])));
+    tr_end(&r);
+}
+
+// The comment of pass_keep.c: an intermediate stays, and an input is loaded once for both users.
+static const char reused[] =
+    "program f { input A: f32[16, 16] input B: f32[16, 16] input D: f32[16, 16]\n"
+    "temp T: f32[16, 16] temp C: f32[16, 16] output E: f32[16, 16]\n"
+    "T: for m in 0:16, n in 0:16, k in 0:16  T[m, n] +=! A[m, k]*B[k, n]\n"
+    "C: for m in 0:16, n in 0:16, k in 0:16  C[m, n] +=! T[m, k]*D[k, n]\n"
+    "E: for m in 0:16, n in 0:16, k in 0:16  E[m, n] +=! A[m, k]*C[k, n] }";
+
+TEST(schedule_keeps_by_lifetimes) {
+    TreeRun r;
+    tr_begin(&r, reused);
+    const char *said_all = only(&r, KEEP), *text = after(&r, FLAT KEEP "pass initialize\n");
+    CHECK(strstr(said_all, "T stays in SRAM from statement 0 to 3:"));
+    CHECK(strstr(said_all, "C stays in SRAM from statement 2 to 5:"));
+    CHECK(strstr(said_all, "A stays in SRAM from statement 1 to 5, swapped in:"));
+    CHECK(strstr(text, "A.here[d0, d1] = A[d0, d1]") && !strstr(text, "T.copy"));
+    // T is dead when E runs; with little memory its place is used again.
+    const char *tight = only(&r, "memory SRAM size=2560 banks=1\n" KEEP);
+    CHECK(strstr(tight, "stays in SRAM") && strstr(tight, "stored and loaded"));
+    CHECK(strlen(after(&r, FLAT "memory SRAM size=2560 banks=1\n" KEEP "pass initialize\n")) > 0);
+    tr_end(&r);
+}
+
+// Copies for some statements: loaded if there is something to load, stored if it is needed later.
+TEST(tree_swap_copies_for_a_period) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[4] temp T: f32[4] output B: f32[4] output C: f32[4]\n"
+                 "T: for i in 0:4  T[i] = A[i] + 1.0\nB: for i in 0:4  B[i] = T[i]*A[i]\n"
+                 "C: for i in 0:4  C[i] = T[i] - 1.0 }");
+    const Tree *t = apart(&r);
+    static const struct {
+        char buffer;
+        int from, to;
+    } how[] = {{'T', 0, 1}, {'T', 1, 2}, {'A', 0, 1}};
+    for (int i = 0; i < 3; i++) {
+        TreeEdit e = {.diags = &r.diags};
+        SwapHow swap = {.from = how[i].from, .to = how[i].to};
+        for (int k = 0; k < t->buffers.n; k++) // the number of the tensor in this Tree
+            if (t->buffers.at[k].name[0] == how[i].buffer) swap.buffer = k;
+        const Tree *now = tree_swap(t, &swap, &e);
+        if (!CHECK(now)) break;
+        Text out = {.arena = &r.arena};
+        tree_show(&out, now, false);
+        const char *in =
+            strstr(text_str(&out), i == 2 ? "A.here[d0] = A[d0]" : "T.here[d0] = T[d0]");
+        CHECK((in != NULL) == (i > 0));
+        CHECK((strstr(text_str(&out), "T[d0] = T.here[d0]") != NULL) == (i == 0));
+        CHECK(tr_same(&r, now, (InterpFlags){0}, 3));
+    }
+    TreeEdit e = {.diags = &r.diags};
+    CHECK(!tree_swap(t, &(SwapHow){.buffer = 0, .from = 2, .to = 3}, &e));
+    tr_end(&r);
+}
+
+TEST(keep_refuses_memories_of_single_units) {
+    TreeRun r;
+    tr_begin(&r, reused);
+    CHECK(strstr(only(&r, "memory PAD in=SRAM size=512\ncompute CORE in=PAD own=yes count=2\n"
+                          "transfer MOVE from=SRAM to=PAD\n"
+                          "pass schedule unit=PAD move=MOVE keep=yes\n"),
+                 "left alone: keep: each CORE has its own PAD, which other units do not reach\n"));
+    CHECK(strstr(only(&r, "memory PAD in=SRAM size=512\ncompute CORE in=PAD own=yes count=2\n"
+                          "pass locate buffers=PAD\n"),
+                 "left alone: 2 buffers: each CORE has its own PAD, and they are not on one\n"));
     tr_end(&r);
 }
 

@@ -10,7 +10,11 @@ static const char units[] = "machine toy\nmemory DRAM\n"
                             "memory SRAM in=DRAM size=4KiB banks=2 align=16\n"
                             "compute BANK in=SRAM count=2\n"
                             "compute PROC of=BANK in=SRAM count=2 rate=2\n"
+                            "memory PAD in=SRAM size=512 align=8\n"
+                            "compute CORE in=PAD own=yes count=3 rate=2\n"
                             "transfer DMA from=DRAM to=SRAM bandwidth=4 latency=10\n"
+                            "transfer MOVE of=CORE from=SRAM to=PAD bandwidth=8 latency=2\n"
+                            "transfer BUS from=SRAM to=PAD bandwidth=4 latency=3\n"
                             "stencil mac startup=8 rate=4\n  index m size=2 out=any in=any,0\n"
                             "  index n size=2 out=any in=0,any\n  index k size=any out=0 "
                             "in=any,any\n"
@@ -132,6 +136,13 @@ static const char *const lines[] = {
     "pass place unit=SRAM",
     "pass schedule reqs=#contraction unit=SRAM move=DMA outer=#out inner=#in\npass initialize",
     "pass schedule reqs=#contraction unit=SRAM move=DMA keep=yes outer=#out\npass initialize",
+    "pass schedule unit=SRAM move=DMA keep=yes outer=#out inner=#in",
+    "pass schedule unit=SRAM move=DMA inner=#in\npass partition reqs=#in unit=CORE outer=#core\n"
+    "pass schedule reqs=#in unit=PAD move=MOVE",
+    "pass partition reqs=#in unit=CORE outer=#core\npass schedule reqs=#in unit=PAD move=BUS",
+    "pass partition reqs=#in unit=CORE outer=#core\npass cache reqs=#core unit=PAD move=MOVE",
+    "pass locate reqs=#in blocks=CORE\npass locate buffers=PAD",
+    "pass deps\npass place unit=SRAM",
 };
 
 static const char *random_lines(Arena *arena, uint64_t *state) {
@@ -162,7 +173,9 @@ static bool same_tasks(const Simulation *a, const Simulation *b) {
         same = x->node == y->node && x->row == y->row && x->start == y->start && x->end == y->end;
     }
     for (int i = 0; same && i < a->h->memory.n; i++)
-        same = a->memory[i].accessed == b->memory[i].accessed;
+        for (int k = 0; same && k < a->memory[i].ncopies; k++)
+            same = a->memory[i].copy[k].accessed == b->memory[i].copy[k].accessed &&
+                   a->memory[i].copy[k].used == b->memory[i].copy[k].used;
     return same;
 }
 
