@@ -120,7 +120,7 @@ benches: all $(BENCH_BIN)
 # `// link: -lZydis`.
 link_line = $(shell sed -n 's|^// link: ||p' $(1))
 
-# Two stamps: objects are rebuilt if compiler or flags change, the library if a source is added or
+# Stamps: objects are rebuilt if compiler or flags change, the library if a source is added or
 # removed. Each is rewritten only if its text differs.
 stamp = @mkdir -p $(@D); echo '$(subst ','\'',$(1))' | cmp -s - $@ || \
         echo '$(subst ','\'',$(1))' > $@
@@ -128,6 +128,11 @@ $(BUILD)/flags: FORCE
 	$(call stamp,$(filter-out ccache,$(CC)) $(FLAGS))
 $(BUILD)/sources: FORCE
 	$(call stamp,$(SRC) $(SPACES))
+# Whether there are isl's headers (src/poly/isl.h): they may be installed later.
+ISL := $(shell $(CC) -E -include isl/schedule_node.h -xc /dev/null >/dev/null 2>&1 && echo found || echo missing)
+$(BUILD)/isl: FORCE
+	$(call stamp,$(ISL))
+$(call obj,$(filter src/poly/%,$(SRC))): $(BUILD)/isl
 
 # SMALL=-Os makes generated code small, and the folders that compiling a kernel hardly uses.
 COLD := code/c code/gpu code/ptx emulate lang passes search simulate stripe transform tune

@@ -362,8 +362,12 @@ int cli_check_memory(Cli *cli, const lw_bound *b, size_t n) {
         bytes += one;
     }
     if (most <= 0 || bytes <= most) return EXIT_OK;
-    return cli_fail(cli, "the arguments need %.3g GB, and this machine has %.3g GB of memory",
-                    bytes * 1e-9, most * 1e-9);
+    static const char *const unit[] = {"GB", "TB", "PB", "EB"};
+    double need = bytes * 1e-9;
+    int u = 0;
+    for (; u < 3 && need >= 1000; u++) need *= 1e-3;
+    return cli_fail(cli, "the arguments need %.3g %s, and this machine has %.3g GB of memory", need,
+                    unit[u], most * 1e-9);
 }
 
 static void json_diag(Json *j, const lw_diag *d) {
@@ -584,6 +588,10 @@ int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
         return EXIT_OK;
     }
     FILE *f = fopen(cli->schedule, "rb");
+    const char *near = f ? NULL : lw_nearest(cli->schedule, (const char *const[]){"naive"}, 1);
+    if (near)
+        return cli_fail(cli, "cannot open '%s': %s; did you mean '%s'?", cli->schedule,
+                        strerror(errno), near);
     if (!f) return cli_fail(cli, "cannot open '%s': %s", cli->schedule, strerror(errno));
     *memory = cli_alloc(LW_MAX_SOURCE + 1);
     size_t n = fread(*memory, 1, LW_MAX_SOURCE, f);

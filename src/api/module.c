@@ -307,7 +307,10 @@ static TemlOptions teml_options(const lw_parse_options *o, Importer *importer) {
     for (int i = 0; i < n; i++)
         set[i] = (TemlSetting){o->parameters[i].name ? o->parameters[i].name : "",
                                o->parameters[i].value};
-    TemlTrust trust = o->unchecked ? TEML_UNCHECKED : o->unproven ? TEML_UNPROVEN : TEML_PROVEN;
+    TemlTrust trust = o->no_path     ? TEML_UNUSED
+                      : o->unchecked ? TEML_UNCHECKED
+                      : o->unproven  ? TEML_UNPROVEN
+                                     : TEML_PROVEN;
     return (TemlOptions){trust, n, set, import_text, importer};
 }
 

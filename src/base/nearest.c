@@ -37,12 +37,20 @@ static int begins_alike(const char *a, const char *b) {
     return n;
 }
 
+// A name and a longer or shorter form of it, such as obj and object.
+static bool is_short_for(const char *a, const char *b) {
+    enum { SHORTEST = 3 };
+    int n = begins_alike(a, b);
+    return n >= SHORTEST && (!a[n] || !b[n]);
+}
+
 // Ties are resolved in favour of the candidate with the same beginning as the word.
 const char *nearest(const char *word, Candidate *candidate, const void *of) {
     int best = (int)(strlen(word) + 2) / 3 + 1;
     const char *found = NULL, *name;
     for (size_t i = 0; (name = candidate(of, i)); i++) {
         int d = distance(word, name);
+        if (is_short_for(word, name)) d = least(d, 2);
         bool nearer = d < best ||
                       (found && d == best && begins_alike(word, name) > begins_alike(word, found));
         if (nearer && d < (int)strlen(name)) best = d, found = name;

@@ -63,6 +63,7 @@ typedef enum TemlTrust {
     TEML_PROVEN,
     TEML_UNPROVEN,  // unproven transformations are accepted
     TEML_UNCHECKED, // all are accepted; wrong functions only get a warning
+    TEML_UNUSED,    // all are accepted: nobody uses the loops that they make
 } TemlTrust;
 
 // A parameter of the meta-language: `param T = 32 in [8, 16, 32]`.

@@ -125,6 +125,45 @@ static bool has_empty_input(const Binder *b) {
     return false;
 }
 
+// Does the range depend on parameters, none of which is 0?
+static bool has_sizes(const Binder *b, const Affine *lo, const Affine *hi) {
+    bool used[PROGRAM_MAX_PARAMS] = {false}, any = false;
+    mark_params(lo, used);
+    mark_params(hi, used);
+    for (int i = 0; i < b->from->params.n; i++) {
+        if (used[i] && b->values[i] == 0) return false;
+        any |= used[i];
+    }
+    return any;
+}
+
+static bool is_only_definition(const Program *p, const Stmt *st) {
+    for (int i = 0; i < p->stmts.n; i++)
+        if (&p->stmts.at[i] != st && p->stmts.at[i].write->tensor == st->write->tensor)
+            return false;
+    return true;
+}
+
+// Warns about a range that is empty although no size in it is 0, once. Parts of a tensor and steps
+// often are at the smallest size: Y(i) = ... where i in 1:N beside Y(0) = ...
+static void warn_empty(Binder *b) {
+    for (int s = 0; s < b->from->stmts.n; s++) {
+        const Stmt *st = &b->from->stmts.at[s];
+        for (int i = st->serial; i < st->niters; i++) {
+            const Affine *lo = st->iter[i].lo, *hi = st->iter[i].hi;
+            int64_t first, end;
+            if (!affine_eval(lo, NULL, b->values, NULL, NULL, &first) ||
+                !affine_eval(hi, NULL, b->values, NULL, NULL, &end) || first != end)
+                continue;
+            if (!has_sizes(b, lo, hi) || !is_only_definition(b->from, st)) return;
+            diag_report(b->diags, st->iter[i].range, DIAG_BIND_EMPTY, show(b, lo), show(b, hi),
+                        st->iter[i].name, show_values(b, lo, hi));
+            program_note_calls(b->diags, b->diags->items.n - 1, st->call);
+            return;
+        }
+    }
+}
+
 // --- Sizes and ranges --------------------------------------------------------------------------
 
 // The affine in the new pool, where it must be constant; anything else is a bug.
@@ -243,6 +282,7 @@ Program *program_bind(Arena *arena, const Program *p, const int64_t *values, Dia
     for (int i = 0; i < p->params.n; i++) check_param(&b, &p->params.at[i], values[i]);
     bool sane = b.ok && !has_empty_input(&b);
     for (int i = 0; i < p->preconditions.n && sane; i++) check_require(&b, &p->preconditions.at[i]);
+    if (sane && b.ok) warn_empty(&b);
     for (int i = 0; i < p->tensors.n && b.ok; i++) bind_tensor(&b, &p->tensors.at[i]);
     for (int i = 0; i < p->stmts.n && b.ok; i++) bind_stmt(&b, &p->stmts.at[i]);
     if (b.ok) b.ok = program_check(arena, q, diags);

@@ -2,6 +2,7 @@
 #include "run/device_impl.h"
 
 #include "base/kernel_abi.h"
+#include "base/nearest.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -20,6 +21,12 @@ DeviceStatus device_fail(DeviceError *e, DeviceStatus status, const char *format
 
 // --- Devices -------------------------------------------------------------------------------------
 
+static const char *nth_device(const void *of, size_t i) {
+    static const char *const all[] = {"emulate", "cuda:0"};
+    (void)of;
+    return i < sizeof all / sizeof *all ? all[i] : NULL;
+}
+
 Device *device_open(const char *name, DeviceError *e) {
     *e = (DeviceError){0};
     if (strcmp(name, "emulate") == 0) return device_open_emulated(e);
@@ -29,8 +36,13 @@ Device *device_open(const char *name, DeviceError *e) {
         long number = strtol(name + 5, &end, 10);
         if (!*end) return device_open_cuda((int)number, e);
     }
-    device_fail(e, DEVICE_ABSENT,
-                "no device is called '%.64s'; there are cuda:0, cuda:1 ... and emulate", name);
+    const char *near = nearest(name, nth_device, NULL);
+    if (near)
+        device_fail(e, DEVICE_ABSENT, "no device is called '%.64s'; did you mean '%s'?", name,
+                    near);
+    else
+        device_fail(e, DEVICE_ABSENT,
+                    "no device is called '%.64s'; there are cuda:0, cuda:1 ... and emulate", name);
     return NULL;
 }
 

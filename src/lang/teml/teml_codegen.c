@@ -331,7 +331,7 @@ static void generate(Teml *t, Name name, TemlValue *const *v, int n, Range at) {
     const TemlLoop *l = joined(t, v, n, at);
     const char *why;
     if (!l) return;
-    if (!teml_right(t, l, "codegen", &why)) {
+    if (t->options->trust != TEML_UNUSED && !teml_right(t, l, "codegen", &why)) {
         bool trusted = t->options->trust == TEML_UNCHECKED;
         diag_report(t->diags, at, trusted ? DIAG_TEML_WRONG : DIAG_TEML_ILLEGAL,
                     trusted ? name : "codegen", why);

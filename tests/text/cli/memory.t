@@ -5,7 +5,7 @@ def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
 def copy(float(N) A) -> (B) { B(i) = A(i) }
 $ loopwright run copy.tc --size N=20000000000000 --db none
 --- stderr
-error: the arguments need 1.6e+05 GB, and this machine has {{.*}} GB of memory
+error: the arguments need 160 TB, and this machine has {{.*}} GB of memory
 --- exit 1
 $ loopwright run copy.tc --size N=20000000000000 --check --db none
 --- stderr

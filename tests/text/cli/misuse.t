@@ -119,7 +119,7 @@ usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright compile mv.tc --emit object -o mv.o
 --- stderr
-loopwright compile: --emit takes c, obj, asm, so, ptx, stripe or cubin, not 'object'
+loopwright compile: --emit takes c, obj, asm, so, ptx, stripe or cubin, not 'object'; did you mean 'obj'?
 usage: loopwright compile FILE [options]; --help explains them
 --- exit 2
 $ loopwright space mv.tc --samples 0

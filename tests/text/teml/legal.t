@@ -26,7 +26,7 @@ note: the loops before and after:
                                                            i3 (4*i3_4, 4*i3_4 + 3, 1)
                                                              D[i1 + 1, i2, i3] = D[i1, i2 + 1, i3]
 note: legal instead: tile(d, [1, 4, 4]); tile(d, [1, 1, 4]); tile(d, [1, 4, 1])
-note: --unchecked applies the transformation all the same
+note: --unchecked applies the transformation all the same; --no-path chooses loops without the path
 --- exit 1
 $ loopwright check other.teml
 a() -> (inout f64(8, 8, 8) D)

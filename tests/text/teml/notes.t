@@ -45,7 +45,7 @@ note: the loops before and after:
     i2 (0, 6, 1)                         i1 (0, 6, 1)
       D[i1 + 1, i2] = D[i1, i2 + 1]        D[i1 + 1, i2] = D[i1, i2 + 1]
 note: legal instead: interchange(d_skewed, 1, 2) after d_skewed = skew(d, 1, 2)
-note: --unchecked applies the transformation all the same
+note: --unchecked applies the transformation all the same; --no-path chooses loops without the path
 --- exit 1
 $ loopwright check b.teml
 --- stderr
