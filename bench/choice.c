@@ -6,8 +6,10 @@
 //                        [--agree] [--isa avx2] [--from N]
 //
 // Each kernel is tuned for --seconds on one thread. "choice" is the time of the chosen schedule
-// divided by that of the winner, both from the final comparison of the tuning; its geometric mean
-// is the speed-up that the choice leaves to the search. "agree" is the time of lw_run divided by
+// divided by that of the winner; its geometric mean is the speed-up that the choice leaves to the
+// search. Both run in turn, after the tuning and apart from it, because a search prefers lucky
+// times: the median of the ratios of 5 rounds counts, of 15 if it is above 1.05, and "spread" is
+// the distance between the quartiles of these ratios. "agree" is the time of lw_run divided by
 // that of the tuning, for the chosen schedule and for the winner. --agree judges this column: it
 // fails if more than a twentieth of the kernels differ by more than 5 %. Such a kernel is measured
 // again, at most three times, because other load on the core may slow down one of the two
@@ -22,7 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ARGS = 4, MOST_KERNELS = 10000, PAGE = 4096, STAGGER = 17 * 64 };
+enum {
+    MOST_ARGS = 4,
+    MOST_KERNELS = 10000,
+    PAGE = 4096,
+    STAGGER = 17 * 64,
+    ROUNDS = 5,
+    MOST_ROUNDS = 15
+};
 
 // --- Random kernels ------------------------------------------------------------------------------
 
@@ -140,7 +149,7 @@ enum { FAMILIES = sizeof families / sizeof *families };
 
 // --- Measuring -----------------------------------------------------------------------------------
 
-static const double tolerance = 1.05;
+static const double tolerance = 1.05, again_above = 1.05, round_seconds = 0.01;
 
 typedef struct Options {
     int kernels, from, worst;
@@ -156,6 +165,7 @@ typedef struct Row {
     Kernel kernel;
     double chosen, tuned;        // seconds, from the tuning
     double run_chosen, run_best; // from lw_run
+    double ratio, spread;        // of run_chosen to run_best
     char *schedule, *instead;    // chosen, and the winner
     bool measured;
 } Row;
@@ -202,8 +212,8 @@ static void *allocate(const DLTensor *t, int number) {
     return p;
 }
 
-// Microseconds of one call by lw_run; the median of three medians.
-static double measure(Bench *b, const lw_bound *bound, const char *schedule) {
+// Seconds of one call by lw_run, the median over `seconds`.
+static double measure(Bench *b, const lw_bound *bound, const char *schedule, double seconds) {
     DLTensor copy[MOST_ARGS];
     const DLTensor *args[MOST_ARGS];
     void *block[MOST_ARGS];
@@ -212,7 +222,7 @@ static double measure(Bench *b, const lw_bound *bound, const char *schedule) {
                         .timing = &timing,
                         .threads = 1,
                         .isa = b->o.isa,
-                        .measure_seconds = b->o.agree ? 0.5 : 0.05,
+                        .measure_seconds = seconds,
                         .schedule = {.text = schedule, .name = "tuned"}};
     const lw_function *f = lw_bound_function(bound);
     size_t n = lw_function_input_count(f) + lw_function_output_count(f);
@@ -237,6 +247,35 @@ static char *copy_text(const char *text) {
     return p;
 }
 
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *v, int n, int part, int parts) {
+    qsort(v, (size_t)n, sizeof *v, by_value);
+    return v[(n - 1) * part / parts];
+}
+
+// Runs the chosen schedule and the winner in turn.
+static void compare(Bench *b, const lw_bound *bound, Row *row) {
+    double chosen[MOST_ROUNDS], best[MOST_ROUNDS], each[MOST_ROUNDS];
+    bool same = row->schedule && strcmp(row->schedule, row->instead) == 0;
+    int n = 0;
+    while (n < ROUNDS || (n < MOST_ROUNDS && !same && quantile(each, n, 1, 2) > again_above)) {
+        for (int i = 0; i < ROUNDS; i++, n++) {
+            chosen[n] = measure(b, bound, NULL, round_seconds);
+            best[n] = same ? chosen[n] : measure(b, bound, row->instead, round_seconds);
+            if (chosen[n] <= 0 || best[n] <= 0) return;
+            each[n] = chosen[n] / best[n];
+        }
+    }
+    row->ratio = quantile(each, n, 1, 2);
+    row->spread = quantile(each, n, 3, 4) - quantile(each, n, 1, 4);
+    row->run_chosen = quantile(chosen, n, 1, 2);
+    row->run_best = quantile(best, n, 1, 2);
+}
+
 static void measure_row(Bench *b, Row *row) {
     const lw_bound *bound = bind(b, &row->kernel);
     const lw_tune_result *result;
@@ -251,16 +290,19 @@ static void measure_row(Bench *b, Row *row) {
     lw_show_options show = {.struct_size = sizeof show, .threads = 1, .isa = b->o.isa};
     if (!lw_bound_show_with(b->ctx, bound, LW_STAGE_SCHEDULE, &show, &chosen))
         row->schedule = copy_text(chosen);
-    row->run_chosen = measure(b, bound, NULL);
+    if (b->o.agree) row->run_chosen = measure(b, bound, NULL, 0.5);
     if (lw_tune(b->ctx, bound, &o, &result)) return;
     row->chosen = result->chosen;
     row->tuned = result->state->seconds;
     row->instead = copy_text(result->schedule);
-    row->run_best = measure(b, bound, row->instead);
+    if (b->o.agree) {
+        row->run_best = measure(b, bound, row->instead, 0.5);
+        row->ratio = row->run_chosen / row->run_best;
+    } else {
+        compare(b, bound, row);
+    }
     row->measured = row->chosen > 0 && row->tuned > 0 && row->run_best > 0;
 }
-
-static double ratio(const Row *r) { return r->chosen / r->tuned; }
 
 static double off(const Row *r) {
     double chosen = fabs(log(r->run_chosen / r->chosen)), best = fabs(log(r->run_best / r->tuned));
@@ -279,7 +321,7 @@ static void measure_often(Bench *b, Row *row) {
 // --- Results -------------------------------------------------------------------------------------
 
 static int by_ratio(const void *a, const void *b) {
-    double x = ratio(*(Row *const *)a), y = ratio(*(Row *const *)b);
+    double x = (*(Row *const *)a)->ratio, y = (*(Row *const *)b)->ratio;
     return (x < y) - (x > y);
 }
 
@@ -289,9 +331,9 @@ static int by_off(const void *a, const void *b) {
 }
 
 static void print_row(const Row *r) {
-    printf("%4d %-10s %-18s %9.3f %9.3f %6.2f   %9.3f %9.3f %6.2f\n", r->number, r->family->name,
-           r->kernel.sizes, r->chosen * 1e6, r->tuned * 1e6, ratio(r), r->run_chosen * 1e6,
-           r->run_best * 1e6, off(r));
+    printf("%4d %-10s %-18s %9.3f %9.3f   %9.3f %9.3f %6.2f %6.2f %6.2f\n", r->number,
+           r->family->name, r->kernel.sizes, r->chosen * 1e6, r->tuned * 1e6, r->run_chosen * 1e6,
+           r->run_best * 1e6, r->ratio, r->spread, off(r));
 }
 
 static void print_case(const Row *r) {
@@ -302,8 +344,8 @@ static void print_case(const Row *r) {
 }
 
 static void print_head(void) {
-    printf("%4s %-10s %-18s %9s %9s %6s   %9s %9s %6s\n", "", "family", "sizes", "chosen us",
-           "tuned us", "choice", "run us", "run us", "agree");
+    printf("%4s %-10s %-18s %9s %9s   %9s %9s %6s %6s %6s\n", "", "family", "sizes", "chosen us",
+           "tuned us", "run us", "run us", "choice", "spread", "agree");
 }
 
 static void print_families(Row *const *rows, int n) {
@@ -314,8 +356,8 @@ static void print_families(Row *const *rows, int n) {
         int count = 0;
         for (int i = 0; i < n; i++) {
             if (rows[i]->family != &families[f]) continue;
-            sum += log(ratio(rows[i]));
-            worst = fmax(worst, ratio(rows[i]));
+            sum += log(rows[i]->ratio);
+            worst = fmax(worst, rows[i]->ratio);
             count++;
         }
         all += sum;
