@@ -90,21 +90,25 @@ static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *
 }
 
 // The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
-// are inserted one by one, others are gathered.
+// are inserted one by one, others are gathered. *shuffles: operations among these, for which the
+// pipes of the arithmetic are needed.
 static double strided_loads(const Chooser *c, const ChooseStmt *n, const ChooseRef *ref,
-                            const ChooseTile *t) {
+                            const ChooseTile *t, double *shuffles) {
     int v = t->v;
+    *shuffles = 0;
     if (ref->hard[v])
         return c->cost->gather_index +
                (c->cost->gather_begin + c->cost->gather_lane * n->lanes) * load_rate(c->m, n, t);
     int64_t pitch = ref->stride[v], columns = transposed_columns(n, t, ref);
-    int shuffles = comb_shuffles(c->m, pitch);
-    if (shuffles && columns >= pitch && is_straight(c, n, t)) return 1 + shuffles;
+    int combs = comb_shuffles(c->m, pitch);
+    if (combs && columns >= pitch && is_straight(c, n, t)) return 1 + (*shuffles = combs);
     if (t->vectors == 1 && pitch > 0 && columns >= LIMIT_TRANSPOSE &&
-        n->lanes >= c->cost->transpose_lanes && n->extent[v] >= n->lanes)
-        return 1 + c->cost->transpose_load * n->lanes / (double)min_i64(columns, n->lanes);
+        n->lanes >= c->cost->transpose_lanes && n->extent[v] >= n->lanes) {
+        *shuffles = c->cost->transpose_load * n->lanes / (double)min_i64(columns, n->lanes);
+        return 1 + *shuffles;
+    }
     if (pitch >= 2 && pitch <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
-        return (double)(2 * pitch - 1);
+        return (double)pitch + (*shuffles = (double)(pitch - 1));
     return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : c->cost->gather_load * n->lanes;
 }
 
@@ -224,20 +228,26 @@ static double kept_share(const Chooser *c, const ChooseStmt *n, const ChooseTile
 }
 
 // Loads of one iteration for a part of the tile: part[0] by part[1] rows of part[2] vectors.
-// *shared: loads that are saved because registers hold a window.
+// *shared: loads that are saved because registers hold a window; *shuffles: operations on vectors
+// that are counted as loads.
 static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *t,
-                       const int64_t *part, double *shared) {
+                       const int64_t *part, double *shared, double *shuffles) {
     const MachineCost *cost = c->cost;
     double sum = 0, steps = t->steps;
     for (int r = 1; r < n->nrefs; r++) {
         const ChooseRef *ref = &n->ref[r];
         bool along = ref->uses[t->v], whole = !along || is_vector(n, r, t->v, t->pack);
         double count = 1, lines = along && whole && ref->crooked && r != t->pack ? 2 : 1;
-        if (along) count = (double)part[2] * (whole ? 1 : strided_loads(c, n, ref, t));
+        double each = 0, often = along ? (double)part[2] : 1;
+        if (along) count = often * (whole ? 1 : strided_loads(c, n, ref, t, &each));
         if (!along && is_wide(c->m, n, t)) count = cost->broadcast_load;
         if (ref->bytes < 4) count *= along ? cost->narrow_vector : cost->narrow_broadcast;
-        for (int k = 0; k < 2; k++)
-            if (t->row[k] >= 0 && ref->uses[t->row[k]]) count *= (double)part[k];
+        for (int k = 0; k < 2; k++) {
+            if (t->row[k] < 0 || !ref->uses[t->row[k]]) continue;
+            count *= (double)part[k];
+            often *= (double)part[k];
+        }
+        *shuffles += each * often;
         if (steps > 1 && whole) {
             double window = window_of(n, t, part, ref);
             double kept = kept_share(c, n, t, part, ref, window, count);
@@ -364,15 +374,16 @@ static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile 
                         const int64_t *part, double steps) {
     const Machine *m = c->m;
     const MachineCost *cost = c->cost;
-    double sums = (double)(part[0] * part[1] * part[2]), shared = 0;
-    double loads = loads_of(c, n, t, part, &shared);
+    double sums = (double)(part[0] * part[1] * part[2]), shared = 0, shuffles = 0;
+    double loads = loads_of(c, n, t, part, &shared, &shuffles);
     double room = m->vector_registers - LIMIT_OTHER_REGISTERS;
     double split = fmin(LIMIT_PARTS, fmax(1, floor(room / sums)));
     double broadcast = t->group < 0 ? 0 : (loads - shared - 1) * broadcast_cost(n, t);
     double ops = sums + work_of(n, t, part);
     double guards = guard_ops(n, t, part);
     double arithmetic =
-        (ops + broadcast + (n->asked && guards > 0 ? sums + guards : 0)) / fma_rate(m, n, t);
+        (ops + shuffles + broadcast + (n->asked && guards > 0 ? sums + guards : 0)) /
+        fma_rate(m, n, t);
     double load = (loads - shared) / load_rate(m, n, t);
     double loop = cost->loop_ops / t->steps;
     double issue = (ops + loads - shared + loop + guards) / m->ports[PORT_ISSUE];
