@@ -485,6 +485,51 @@ static void part_sums(Chooser *c, int from, int n) {
     }
 }
 
+// Is the nest one of two loops, the inner one in lanes?
+static bool is_row_nest(const ChooseStmt *n) {
+    return n->out.nloops == 2 && n->out.loop[0].kind == KIND_SERIAL && n->out.loop[0].step == 1 &&
+           n->out.loop[1].kind == KIND_VECTOR && n->out.head.stage < 0;
+}
+
+// The statement before, if it computes the rows that sums over columns read, and takes long enough
+// to hide that sums are loaded and stored with every row; NULL: it does not.
+static const ChooseStmt *row_maker(const Chooser *c, int at) {
+    const ChooseStmt *n = &c->nest[at], *before = NULL;
+    for (int k = 0; k < at; k++)
+        if (!is_moved(&c->nest[k])) before = &c->nest[k];
+    if (!before || before->reduces || !is_row_nest(before)) return NULL;
+    bool is_far = before->ref[0].size > room_in(c, 1);
+    if (before->ops < c->cost->dear_ops && !is_far) return NULL;
+    for (int r = 1; r < n->nrefs; r++)
+        if (n->ref[r].access->tensor == before->s->write->tensor && n->ref[r].lone)
+            return before->ref[0].lone ? before : NULL;
+    return NULL;
+}
+
+// Adds up columns of rows that the statement before computes: row by row in its loops, where
+// values come from registers, rather than a few columns at a time behind it. The sums stay in L1.
+static void share_rows_of_columns(const Chooser *c, int at) {
+    ChooseStmt *n = &c->nest[at];
+    SchedLoop *l = n->out.loop;
+    if (is_moved(n) || !n->reduces || n->out.horizontal || n->out.nloops != 3 ||
+        n->out.head.ncopies)
+        return;
+    int v = stmt_find_iter(n->s, l[0].iter), m = stmt_find_iter(n->s, l[1].iter);
+    if (v < 0 || m < 0 || l[2].iter != l[0].iter || l[2].kind != KIND_VECTOR || l[1].step != 1)
+        return;
+    if (n->s->iter[v].reduction || !n->s->iter[m].reduction || n->ref[0].stride[v] != 1 ||
+        n->extent[m] < c->cost->column_rows)
+        return;
+    bool fits =
+        n->ref[0].size <= room_in(c, 1) && n->extent[v] >= c->cost->column_vectors * n->lanes;
+    const ChooseStmt *rows = fits ? row_maker(c, at) : NULL;
+    if (!rows || rows->out.loop[0].iter != l[1].iter || rows->out.loop[1].iter != l[0].iter) return;
+    if (!c->o->serial && n->cycles + rows->cycles >= c->cost->parallel_worth) return;
+    l[0] = rows->out.loop[0];
+    l[1] = rows->out.loop[1];
+    n->out.nloops = n->out.perfect = 2;
+}
+
 // Separates nests whose horizontal reductions are done together: statements that share their rows
 // would come between. If the data does not fit into L2, all nests run block by block.
 void choose_blocks(Chooser *c) {
@@ -492,6 +537,7 @@ void choose_blocks(Chooser *c) {
     double bytes;
     for (int i = 0; i + 1 < c->p->stmts.n; i++)
         if (!is_moved(&c->nest[i]) && waits(c, &c->nest[i])) c->nest[i].out.head.stage = 0;
+    for (int i = 1; i < c->p->stmts.n; i++) share_rows_of_columns(c, i);
     for (int i = 0, n = 0; i < c->p->stmts.n; i += n) {
         n = (int)max_i64(1, same_rows(c, i, &by_rows, &bytes));
         int nests = 0;

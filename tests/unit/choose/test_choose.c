@@ -727,3 +727,24 @@ TEST(small_tiles_pay_where_stores_overlap) {
 #undef SUBSCRIPTS
 #undef PRODUCT
 }
+
+// Columns that the statement before computes are added up row by row, in its loops.
+TEST(sums_of_columns_share_the_loops_of_their_rows) {
+#define COLUMNS                                                                                    \
+    "program s(M, N) {\n input A: f32[M, N]\n temp D: f32[N]\n output E: f32[M, N]\n"              \
+    " output S: f32[M, N]\n E: for m in 0:M, n in 0:N  E[m, n] = exp(A[m, n])\n"                   \
+    " D: for m in 0:M, n in 0:N  D[n] +=! E[m, n]\n"                                               \
+    " S: for m in 0:M, n in 0:N  S[m, n] = E[m, n]/D[n]\n}\n"
+    CHOSEN("E: m n:v\nD: m n:v\nS: m n:v\n", SIZES(36, 340), COLUMNS);
+    CHOSEN("E: m n:v\nD: n/128 m n:v\nS: m n:v\n", SIZES(2, 340), COLUMNS);
+#undef COLUMNS
+}
+
+// Shuffles take the pipes of the arithmetic: a small operand across the lanes is packed once.
+TEST(shuffles_are_not_free_beside_products) {
+    CHOSEN_ON("zen4", "C: m/2 k m n:v\n    copy B layout (k n) align 64\nC.B: n/16 k n:v\n",
+              SIZES(42, 72, 4),
+              "program p(M, N, K) {\n input A: f32[M, K]\n input B: f32[N, K]\n"
+              " output C: f32[M, N]\n C: for m in 0:M, n in 0:N, k in 0:K\n"
+              "  C[m, n] +=! A[m, k]*B[n, k]\n}\n");
+}
