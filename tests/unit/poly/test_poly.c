@@ -74,7 +74,7 @@ TEST(isl_agrees_with_enumeration) {
     if (poly_missing()) return;
     Tally first = {0}, both = {0}, alone = {0};
     questions(check_long_rounds(1500), false, &first, &both, &alone);
-    CHECK(!both.open && alone.yes && alone.no);
+    CHECK(!both.open && (check_long_rounds(1500) < 100 || (alone.yes && alone.no)));
 }
 
 TEST(isl_decides_what_deps_leaves_open) {

@@ -367,6 +367,6 @@ TEST(judge_agrees_with_runs_of_random_nests) {
            "which change the result or race; %lld not proven, %lld by shape\n",
            (long long)t.cases, (long long)t.accepted, (long long)t.refused, (long long)t.changed,
            (long long)t.open, (long long)t.shape);
-    CHECK(t.accepted > rounds / 10 && t.refused > rounds / 10);
+    CHECK(rounds < 100 || (t.accepted > rounds / 10 && t.refused > rounds / 10));
     CHECK(t.open == 0); // all subscripts are affine: every case is decided
 }
