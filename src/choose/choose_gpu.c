@@ -387,259 +387,6 @@ static bool try_small(Gpu *g, int i) {
     return true;
 }
 
-// --- Rows ----------------------------------------------------------------------------------------
-
-int64_t gpu_iterations(const Stmt *s, bool reductions) {
-    int64_t n = 1;
-    for (int i = 0; i < s->niters; i++)
-        if (s->iter[i].reduction == reductions) n *= max_i64(iter_extent(&s->iter[i]), 1);
-    return n;
-}
-
-// The iterator along which the first read is contiguous.
-static int read_along(const Gpu *g, int i) {
-    const StmtFacts *f = &g->f->stmt[i];
-    for (int r = 0; r < f->nvalue; r++) {
-        int c = gpu_contiguous(g, f->s, f->read[r]);
-        if (c >= 0) return c;
-    }
-    return -1;
-}
-
-static int row_threads(int64_t n) {
-    int threads = 32;
-    while (threads < ROW_THREADS && threads * 16 < n) threads *= 2;
-    return threads;
-}
-
-// The rows that a block works on: iterators of the grid.
-enum { MOST_ROWS = 3 };
-typedef struct GpuRows {
-    int n;
-    int iter[MOST_ROWS];
-} GpuRows;
-
-static bool is_row(const GpuRows *rows, int iter) {
-    for (int i = 0; i < rows->n; i++)
-        if (rows->iter[i] == iter) return true;
-    return false;
-}
-
-// The iterator that is no row: at most one. -1: none; -2: there are several.
-static int inner_iter(const Stmt *s, const GpuRows *rows) {
-    int inner = -1;
-    for (int i = 0; i < s->niters; i++) {
-        if (is_row(rows, i) || iter_extent(&s->iter[i]) <= 1) continue;
-        if (inner >= 0) return -2;
-        inner = i;
-    }
-    return inner;
-}
-
-static int iter_of_class(const StmtFacts *f, int class) {
-    for (int i = 0; i < f->s->niters; i++)
-        if (f->class[i] == class) return i;
-    return -1;
-}
-
-static void write_rows(Gpu *g, const Stmt *s, const GpuRows *rows) {
-    static const char *const axis[] = {"grid.x", "grid.y", "grid.z"};
-    gpu_label(g, s, "");
-    for (int i = 0; i < rows->n; i++) gpu_loop(g, s, rows->iter[i], 1, axis[rows->n - 1 - i]);
-}
-
-static void write_row(Gpu *g, const Stmt *s, const GpuRows *rows, int inner, int threads) {
-    write_rows(g, s, rows);
-    if (inner >= 0) {
-        gpu_loop(g, s, inner, 4 * threads, NULL);
-        gpu_loop(g, s, inner, 4, "thread.x");
-        gpu_loop(g, s, inner, 1, NULL);
-    }
-    text_char(&g->out, '\n');
-}
-
-// The rows of the statements before, as this one has them.
-static bool same_rows(const Gpu *g, const StmtFacts *f, GpuRows *rows) {
-    rows->n = g->nrows;
-    for (int i = 0; i < g->nrows; i++) {
-        rows->iter[i] = iter_of_class(f, g->row_class[i]);
-        if (rows->iter[i] < 0 || f->s->iter[rows->iter[i]].reduction) return false;
-    }
-    return true;
-}
-
-static bool find_rows(const Stmt *s, GpuRows *rows, int64_t *count) {
-    *rows = (GpuRows){0};
-    *count = 1;
-    for (int k = 0; k < s->niters; k++) {
-        int64_t n = iter_extent(&s->iter[k]);
-        if (s->iter[k].reduction || n <= 1) continue;
-        if (rows->n == MOST_ROWS || (rows->n && *count > INT32_MAX)) return false;
-        rows->iter[rows->n++] = k;
-        *count *= n;
-    }
-    for (int i = 0; i + 1 < rows->n; i++)
-        if (iter_extent(&s->iter[rows->iter[i]]) > 65535) return false;
-    return rows->n > 0;
-}
-
-// Does every read along the row have elements of its own in each of several rows? Otherwise rows
-// share operands, and tiles reuse them.
-static bool rows_are_alone(const StmtFacts *f, const GpuRows *rows, int inner) {
-    for (int r = 0; r < f->nvalue && rows->n > 1; r++) {
-        if (!access_uses_iter(f->read[r], inner)) continue;
-        for (int i = 0; i < rows->n; i++)
-            if (!access_uses_iter(f->read[r], rows->iter[i])) return false;
-    }
-    return true;
-}
-
-// A reduction along contiguous elements of a row, or a statement on the rows of the one before.
-static bool try_row(Gpu *g, int i) {
-    const StmtFacts *f = &g->f->stmt[i];
-    const Stmt *s = f->s;
-    GpuRows rows;
-    int64_t count;
-    if (g->row_stmt >= 0 && stmts_depend(&g->f->stmt[g->row_stmt], f) && same_rows(g, f, &rows) &&
-        gpu_stays_in_rows(g, g->row_first, f, g->row_class, g->nrows)) {
-        int inner = inner_iter(s, &rows);
-        if (inner == -1 || (inner >= 0 && iter_extent(&s->iter[inner]) == g->row_inner)) {
-            write_row(g, s, &rows, inner, g->row_threads);
-            g->row_stmt = i;
-            return true;
-        }
-    }
-    g->row_stmt = -1;
-    if (!f->reduces || s->nconstraints || !find_rows(s, &rows, &count)) return false;
-    int inner = inner_iter(s, &rows);
-    if (inner < 0 || !s->iter[inner].reduction || read_along(g, i) != inner) return false;
-    if (!rows_are_alone(f, &rows, inner)) return false;
-    int64_t n = iter_extent(&s->iter[inner]);
-    if (n < LONG_ROW || (count < g->m->processors / 2 && n >= MANY_VALUES)) return false;
-    g->nrows = rows.n;
-    for (int k = 0; k < rows.n; k++) g->row_class[k] = f->class[rows.iter[k]];
-    g->row_inner = n;
-    g->row_threads = row_threads(n);
-    g->row_stmt = g->row_first = i;
-    write_row(g, s, &rows, inner, g->row_threads);
-    return true;
-}
-
-// --- Partial sums --------------------------------------------------------------------------------
-
-// Few results of many values: blocks reduce parts, and a second kernel their results.
-static bool try_partial(Gpu *g, int i) {
-    const StmtFacts *f = &g->f->stmt[i];
-    const Stmt *s = f->s;
-    int64_t results = gpu_iterations(s, false), longest = 0;
-    int k = -1;
-    if (!f->reduces || !f->injective || s->nconstraints || f->snapshot) return false;
-    for (int r = 0; r < s->niters; r++)
-        if (s->iter[r].reduction && iter_extent(&s->iter[r]) > longest) {
-            longest = iter_extent(&s->iter[r]);
-            k = r;
-        }
-    if (results >= MANY_THREADS || longest < 4 * LONG_ROW || results * longest < MANY_VALUES)
-        return false;
-    bool along = read_along(g, i) == k;
-    int64_t parts = along ? 8 * g->m->processors : ceil_div(8 * (int64_t)MANY_THREADS, results);
-    int64_t chunk = max_i64(ceil_div(longest, parts), along ? 1024 : 16);
-    int64_t unit = !along ? 16 : chunk > 16 * ROW_THREADS ? 16 * ROW_THREADS : 4 * ROW_THREADS;
-    chunk = ceil_div(chunk, unit) * unit;
-    const char *name = s->iter[k].name;
-    gpu_label(g, s, "");
-    for (int r = 0; r < s->niters; r++)
-        if (r != k && !s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
-    if (along && results == 1)
-        text_printf(&g->out, " %s.p/%d:thread.x", name, AT_ONCE);
-    else if (ceil_div(longest, chunk) > 2 * AT_ONCE)
-        text_printf(&g->out, " %s.p/%d", name, AT_ONCE);
-    text_printf(&g->out, " %s.p\n    privatise %s/%lld\n", name, name, (long long)chunk);
-    gpu_label(g, s, ".part");
-    text_printf(&g->out, " %s.p%s", s->iter[k].name, along ? ":grid.x" : "");
-    for (int r = 0; r < s->niters; r++)
-        if (r != k && !s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
-    for (int r = 0; r < s->niters; r++)
-        if (r != k && s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
-    if (along) { // four vectors of a thread are under way at a time
-        if (chunk > 16 * ROW_THREADS) gpu_loop(g, s, k, 16 * ROW_THREADS, NULL);
-        gpu_loop(g, s, k, 4 * ROW_THREADS, NULL);
-        gpu_loop(g, s, k, 4, "thread.x");
-    } else if (chunk > AT_ONCE)
-        gpu_loop(g, s, k, AT_ONCE, NULL);
-    gpu_loop(g, s, k, 1, NULL);
-    text_char(&g->out, '\n');
-    return true;
-}
-
-// --- Sums over several dimensions ----------------------------------------------------------------
-
-// Few results, each the sum over several dimensions (statistics of channels): a block per result,
-// whose threads divide the dimension of contiguous values and the longest of the others.
-static bool try_volume(Gpu *g, int i) {
-    enum { THREADS = 256, MOST_X = 64 };
-    const StmtFacts *f = &g->f->stmt[i];
-    const Stmt *s = f->s;
-    int x = read_along(g, i), y = -1;
-    GpuRows rows;
-    int64_t count;
-    if (!f->reduces || !f->injective || s->nconstraints || f->snapshot) return false;
-    if (x < 0 || !s->iter[x].reduction || !find_rows(s, &rows, &count)) return false;
-    for (int r = 0; r < s->niters; r++)
-        if (s->iter[r].reduction && r != x &&
-            (y < 0 || iter_extent(&s->iter[r]) > iter_extent(&s->iter[y])))
-            y = r;
-    int64_t values = gpu_iterations(s, true);
-    if (y < 0 || count >= MANY_THREADS || values < 4 * LONG_ROW || !rows_are_alone(f, &rows, x))
-        return false;
-    int64_t tx = min_i64(iter_extent(&s->iter[x]), MOST_X);
-    int64_t ty = min_i64(iter_extent(&s->iter[y]), THREADS / tx);
-    write_rows(g, s, &rows);
-    for (int r = 0; r < s->niters; r++)
-        if (s->iter[r].reduction && r != x && r != y) gpu_loop(g, s, r, 1, NULL);
-    gpu_loop(g, s, y, ty, NULL);
-    gpu_loop(g, s, x, tx, NULL);
-    gpu_loop(g, s, y, 1, "thread.y");
-    gpu_loop(g, s, x, 1, "thread.x");
-    text_char(&g->out, '\n');
-    return true;
-}
-
-// --- Columns -------------------------------------------------------------------------------------
-
-// Rows of contiguous results, each the sum of some values (of a table, say): a block per row, whose
-// threads have four neighbours and divide the sum.
-static bool try_columns(Gpu *g, int i) {
-    enum { LEAST = 16, NEIGHBOURS = 4, MOST_LANES = 64, THREADS = 512 };
-    // Other axes than those of rows, whose kernels have other threads.
-    static const char *const axis[] = {"grid.y", "grid.z"};
-    const StmtFacts *f = &g->f->stmt[i];
-    const Stmt *s = f->s;
-    int w = gpu_contiguous(g, s, s->write), k = -1;
-    GpuRows rows;
-    int64_t count;
-    if (w < 0 || !f->reduces || s->nconstraints || !find_rows(s, &rows, &count)) return false;
-    for (int r = 0; r < s->niters; r++)
-        if (s->iter[r].reduction && (k < 0 || iter_extent(&s->iter[r]) > iter_extent(&s->iter[k])))
-            k = r;
-    int64_t lanes = iter_extent(&s->iter[w]) / NEIGHBOURS;
-    if (k < 0 || iter_extent(&s->iter[k]) < LEAST || count >= MANY_THREADS || rows.n < 2 ||
-        rows.iter[rows.n - 1] != w || iter_extent(&s->iter[w]) % NEIGHBOURS || lanes > MOST_LANES ||
-        lanes < 8)
-        return false;
-    int64_t each = max_i64(ceil_div(iter_extent(&s->iter[k]) * lanes, THREADS), 2);
-    gpu_label(g, s, "");
-    for (int r = 0; r + 1 < rows.n; r++) gpu_loop(g, s, rows.iter[r], 1, axis[rows.n - 2 - r]);
-    for (int r = 0; r < s->niters; r++)
-        if (s->iter[r].reduction && r != k) gpu_loop(g, s, r, 1, NULL);
-    gpu_loop(g, s, k, each, "thread.y");
-    gpu_loop(g, s, w, NEIGHBOURS, "thread.x");
-    gpu_loop(g, s, k, 1, NULL);
-    gpu_loop(g, s, w, 1, NULL);
-    text_char(&g->out, '\n');
-    return true;
-}
-
 // --- Transpositions ------------------------------------------------------------------------------
 
 // Writes along one iterator, reads along another: tiles go through shared memory.
@@ -725,9 +472,9 @@ static void write_plain(Gpu *g, const Stmt *s) {
     text_char(&g->out, '\n');
 }
 
-static bool follows(Gpu *g, int i, const bool *contraction) {
+static bool follows(Gpu *g, int i, const bool *hosts) {
     for (int h = i - 1; h >= 0; h--) {
-        if (!contraction[h] || g->p->stmts.at[h].write->tensor < g->p->ninputs) continue;
+        if (!hosts[h] || g->p->stmts.at[h].write->tensor < g->p->ninputs) continue;
         if (!stmts_depend(&g->f->stmt[h], &g->f->stmt[i])) continue;
         if (follow_refused(g->f, i, h, g->host, NULL)) return false;
         g->host[i] = h;
@@ -744,8 +491,18 @@ static bool is_empty(const Stmt *s) {
     return s->niters == 0;
 }
 
+// What is no contraction. May element-wise statements that follow stand behind it?
+static bool write_sum(Gpu *g, int i) {
+    if (try_small(g, i)) return true;
+    if (gpu_try_row(g, i) || gpu_try_partial(g, i) || gpu_try_volume(g, i)) return false;
+    if (gpu_try_windows(g, i)) return true;
+    if (!gpu_try_columns(g, i) && !try_transpose(g, i) && !try_gather(g, i))
+        write_plain(g, &g->p->stmts.at[i]);
+    return false;
+}
+
 static void write_all(Gpu *g) {
-    bool *contraction = arena_new_n(g->arena, bool, g->p->stmts.n);
+    bool *hosts = arena_new_n(g->arena, bool, g->p->stmts.n);
     for (int i = 0; i < g->p->stmts.n; i++) {
         const Stmt *s = &g->p->stmts.at[i];
         Contraction c;
@@ -758,19 +515,17 @@ static void write_all(Gpu *g) {
         if (layers) {
             g->row_stmt = -1;
             i += layers - 1;
-            contraction[i] = scores > 0; // others may follow it
+            hosts[i] = scores > 0; // others may follow it
             continue;
         }
-        contraction[i] = g->f->stmt[i].injective && find_contraction(g, s, &c);
-        if (contraction[i]) {
+        hosts[i] = g->f->stmt[i].injective && find_contraction(g, s, &c);
+        if (hosts[i]) {
             g->row_stmt = -1;
             write_contraction(g, s, &c);
         } else if (!g->f->stmt[i].injective || s->write->has_read) {
             g->row_stmt = -1;
-        } else if (!follows(g, i, contraction) && !try_small(g, i) && !try_row(g, i) &&
-                   !try_partial(g, i) && !try_volume(g, i) && !gpu_try_windows(g, i) &&
-                   !try_columns(g, i) && !try_transpose(g, i) && !try_gather(g, i)) {
-            write_plain(g, s);
+        } else if (!follows(g, i, hosts)) {
+            hosts[i] = write_sum(g, i);
         }
     }
 }
@@ -784,7 +539,8 @@ static Gpu gpu_open(Arena *arena, const Program *p, const GpuMachine *m,
              .f = f,
              .stride = stride,
              .out.arena = arena,
-             .row_stmt = -1};
+             .row_stmt = -1,
+             .volume.x = -1};
     facts_classes(arena, f);
     g.host = arena_new_n(arena, int, p->stmts.n);
     for (int i = 0; i < p->stmts.n; i++) g.host[i] = -1;
@@ -799,12 +555,26 @@ static int contractions(const Gpu *g) {
     return n;
 }
 
-// The flat form has more contractions: the columns of a 1 x 1 convolution are its pixels.
+// Reductions of statements with several.
+static int dimensions_of_sums(const Gpu *g) {
+    int n = 0;
+    for (int i = 0; i < g->p->stmts.n; i++) {
+        const Stmt *s = &g->p->stmts.at[i];
+        int here = 0;
+        for (int k = 0; k < s->niters; k++) here += s->iter[k].reduction;
+        n += here > 1 ? here : 0;
+    }
+    return n;
+}
+
+// The flat form has more contractions (the columns of a 1 x 1 convolution are its pixels), or sums
+// over fewer dimensions.
 static bool try_flat(Gpu *g, const Program *p, const int64_t *const *stride) {
     Flat flat = program_flatten(g->arena, p);
     if (!flat.last || !flat_fits(&flat, p, stride)) return false;
     Gpu f = gpu_open(g->arena, flat.p, g->m, flat_strides(g->arena, &flat, stride));
-    if (contractions(&f) <= contractions(g)) return false;
+    int more = contractions(&f) - contractions(g);
+    if (more < 0 || (more == 0 && dimensions_of_sums(&f) >= dimensions_of_sums(g))) return false;
     *g = f;
     return true;
 }

@@ -1,6 +1,7 @@
 // What the files of the choice for GPUs share.
 //
-//   choose_gpu.c         contractions, rows, sums, transpositions, and the order of the attempts
+//   choose_gpu.c         contractions, transpositions, gathers, and the order of the attempts
+//   choose_gpu_rows.c    sums: of rows, in parts, of volumes, of columns
 //   choose_gpu_window.c  convolutions
 //   choose_gpu_layer.c   products of products, in one kernel
 //   choose_gpu_scores.c  products of reduced rows of products (attention), in one kernel
@@ -23,6 +24,13 @@ enum {
     AT_ONCE = 8,         // values of a reduction that one thread loads before it uses the first
 };
 
+// A kernel of sums over several dimensions: the classes of the two that threads divide, the threads
+// along each, neighbours along x that a thread has, and blocks.
+typedef struct GpuVolume {
+    int x, y; // x -1: none
+    int64_t tx, ty, each, blocks;
+} GpuVolume;
+
 typedef struct Gpu {
     Arena *arena;
     const GpuMachine *m;
@@ -34,7 +42,9 @@ typedef struct Gpu {
     int row_stmt;  // the last statement of a group of rows, or -1
     int row_first; // and the first
     int nrows, row_class[3], row_threads;
+    int row_each; // rows of a block
     int64_t row_inner;
+    GpuVolume volume; // instead of row_inner and row_threads
 } Gpu;
 
 // A sum of products of two tensors: a has m and not n, b has n and not m, both have k.
@@ -54,6 +64,10 @@ bool gpu_product(const Gpu *g, const Stmt *s, Contraction *c);
 const char *gpu_swizzle_word(const Gpu *g, int tensor); // of a copy in shared memory
 int64_t gpu_iterations(const Stmt *s, bool reductions); // of reductions, or of the others
 
+bool gpu_try_row(Gpu *g, int i);
+bool gpu_try_partial(Gpu *g, int i);
+bool gpu_try_volume(Gpu *g, int i);
+bool gpu_try_columns(Gpu *g, int i);
 bool gpu_try_windows(Gpu *g, int i);
 // The statements from i on: how many of them are in its kernel; 0: it is no such product.
 int gpu_try_layers(Gpu *g, int i);

@@ -4,7 +4,8 @@
 //     O[b, i, e] += S[b, i, j]*V[b, j, e]
 //
 // One kernel: a block has all scores of a few rows in shared memory, so that nothing but the result
-// goes to memory. The statements between work on the same rows.
+// goes to memory. The statements between work on the same rows. Without the second product, the
+// reductions are the result, such as the nearest of some points.
 #include "base/checked.h"
 #include "choose/choose_gpu_impl.h"
 
@@ -40,8 +41,12 @@ static int of_class(const StmtFacts *f, int class) {
     return -1;
 }
 
-static bool is_staged(const Gpu *g, const Access *a, Type type) {
-    return a->tensor < g->p->ninputs && g->p->tensors.at[a->tensor].type == type;
+// An operand that other kernels, or the caller, have written.
+static bool is_staged(const Gpu *g, int first, const Access *a, Type type) {
+    if (g->p->tensors.at[a->tensor].type != type) return false;
+    for (int i = first; i < g->p->stmts.n && a->tensor >= g->p->ninputs; i++)
+        if (g->p->stmts.at[i].write->tensor == a->tensor) return false;
+    return true;
 }
 
 static bool begins(const Gpu *g, int i, ScoreRows *r) {
@@ -56,7 +61,7 @@ static bool begins(const Gpu *g, int i, ScoreRows *r) {
     bool temporary = f->s->write->tensor >= g->p->ninputs + g->p->noutputs;
     return temporary && c->M >= ROWS && c->N >= LEAST && c->K >= LEAST &&
            gpu_contiguous(g, f->s, c->a) == c->k && gpu_contiguous(g, f->s, c->b) == c->k &&
-           is_staged(g, c->a, c->type) && is_staged(g, c->b, c->type);
+           is_staged(g, i, c->a, c->type) && is_staged(g, i, c->b, c->type);
 }
 
 // Does the statement work on the rows, along columns or not at all?
@@ -80,7 +85,8 @@ static bool ends(const Gpu *g, int i, ScoreRows *r) {
     if (batch < -1 || (batch < 0) != (r->batch < 0)) return false;
     return c->a->tensor == scores && f->class[c->m] == r->row && f->class[c->k] == r->column &&
            (batch < 0 || f->class[batch] == r->batch) && c->N >= LEAST &&
-           gpu_contiguous(g, f->s, c->b) == c->n && is_staged(g, c->b, r->first.type);
+           gpu_contiguous(g, f->s, c->b) == c->n &&
+           is_staged(g, r->first_stmt, c->b, r->first.type);
 }
 
 // The first tile that shared memory has room for, beside all scores of the rows; NULL: none.
@@ -164,16 +170,27 @@ static bool fills(const Gpu *g, const ScoreRows *r) {
     return batch * ceil_div(r->first.M, ROWS) >= g->m->processors;
 }
 
+// Do the statements from `first` to before `end` reduce scores?
+static bool reduces_scores(const Gpu *g, const ScoreRows *r, int end) {
+    for (int k = r->first_stmt + 1; k < end; k++) {
+        int column = of_class(&g->f->stmt[k], r->column);
+        if (column >= 0 && g->p->stmts.at[k].iter[column].reduction) return true;
+    }
+    return false;
+}
+
 int gpu_try_scores(Gpu *g, int i) {
     ScoreRows r = {.first_stmt = i};
     if (!begins(g, i, &r)) return 0;
-    int last = i + 1;
-    while (last < g->p->stmts.n && is_inside(g, &r, &g->f->stmt[last])) last++;
-    if (last == g->p->stmts.n || last == i + 1 || !ends(g, last, &r)) return 0;
+    int end = i + 1;
+    while (end < g->p->stmts.n && is_inside(g, &r, &g->f->stmt[end])) end++;
+    bool again = end < g->p->stmts.n && end > i + 1 && ends(g, end, &r);
+    if (!again) r.last = (Contraction){0};
+    if (!again && !reduces_scores(g, &r, end)) return 0;
     r.tile = tile_of(g->m, &r);
-    if (!r.tile || !fills(g, &r) || stmt_last_reader(g->f, i) > last) return 0;
+    if (!r.tile || !fills(g, &r) || stmt_last_reader(g->f, i) >= end + again) return 0;
     write_first(g, &g->f->stmt[i], &r);
-    for (int k = i + 1; k < last; k++) write_inside(g, &g->f->stmt[k], &r);
-    write_last(g, &g->f->stmt[last], &r);
-    return last - i + 1;
+    for (int k = i + 1; k < end; k++) write_inside(g, &g->f->stmt[k], &r);
+    if (again) write_last(g, &g->f->stmt[end], &r);
+    return end + again - i;
 }

@@ -105,9 +105,12 @@ static const Stmt *stmt_of(const Program *p, Name label) {
 void gpu_divide_kernels(Arena *arena, const Program *p, Schedule *s) {
     const SchedStmt **stmt = arena_copy(arena, s->stmt, (size_t)s->nstmts * sizeof *stmt);
     for (int i = 0; i + 1 < s->nstmts; i++) {
+        int next = i + 1;
+        while (next < s->nstmts && stmt[next]->after) next++; // those are in its loops
+        if (next == s->nstmts) break;
         Order a = {stmt_of(p, stmt[i]->label), stmt[i]};
-        Order b = {stmt_of(p, stmt[i + 1]->label), stmt[i + 1]};
-        if (!a.s || b.s != a.s + 1 || !is_plain(a.loops) || !is_plain(b.loops)) continue;
+        Order b = {stmt_of(p, stmt[next]->label), stmt[next]};
+        if (!a.s || b.s != a.s + (next - i) || !is_plain(a.loops) || !is_plain(b.loops)) continue;
         if (!shares_too_little(&a, &b)) continue;
         SchedStmt *own = arena_copy(arena, stmt[i], sizeof *own);
         own->stage = 0;
