@@ -165,7 +165,7 @@ static int groups_of(const Gpu *g, const GpuTile *t, const Contraction *c, int64
     int most = along_k && t->tm * t->tn == 32 ? 512 : 256;
     int64_t least = along_k ? 4 * TILE_DEPTH : TILE_DEPTH; // of k, for each of half the groups
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
-    if (blocks > 2 * g->m->processors && threads >= 128) return 1;
+    if (blocks > 2 * g->m->processors - 16 && threads >= 128) return 1; // two for each processor
     int limit = threads < 32 ? 16 : 8;
     while (groups < limit && threads * groups * 2 <= most && c->K >= groups * least) groups *= 2;
     return groups;
@@ -277,7 +277,7 @@ static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTil
 // has enough to do between barriers. The largest ones of long sums are shallow, with one more under
 // way.
 static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
-    if (t->bm == 128 && *groups == 1 && c->K >= LONG_SUM) return TILE_DEPTH / 2;
+    if (t->bm == 128 && *groups == 1 && c->K >= LONG_SUM / 2) return TILE_DEPTH / 2;
     int64_t depth = t->tm * t->tn > 32 ? TILE_DEPTH : 64;
     if (*groups == 2 && depth == TILE_DEPTH && c->K % TILE_DEPTH == TILE_DEPTH / 2)
         return TILE_DEPTH / 2; // divides K

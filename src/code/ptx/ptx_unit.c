@@ -124,13 +124,15 @@ static void writer_open(KernelWriter *w) {
 // which computes while the first waits; each thread then gets at most half of the registers. A
 // kernel with at most one block per multiprocessor needs no such room, and asks for 1: otherwise
 // the assembler would spill to make room. (Staged products of large blocks do not spill, and were
-// measured to be faster without the request.)
+// measured to be faster without the request.) A smaller staged one has room for two: for three, the
+// assembler would spill.
 static int least_blocks(const GpuMachine *m, const GpuKernel *k, int nbuffers) {
     enum { THREADS = 256 };
     bool staged = false, alone = k->size[0] * k->size[1] * k->size[2] <= m->processors;
     for (int i = 0; i < nbuffers; i++) staged |= k->buffer[i].stages > 1;
     bool large = staged && gpu_threads(k) >= THREADS;
     if (alone) return large ? 0 : 1;
+    if (staged && gpu_threads(k) == THREADS / 2) return 2;
     return large && gpu_threads(k) == THREADS && 2 * k->shared <= gpu_block_shared(m) - 4096 ? 2
                                                                                              : 0;
 }
