@@ -189,8 +189,10 @@ static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t dep
 }
 
 // Blocks, and the loops around the product that have no part in it.
-static void write_blocks(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int first) {
+static void write_blocks(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int first,
+                         bool alone) {
     gpu_label(g, s, "");
+    if (alone) text_add(&g->out, " |");
     if (first >= 0) gpu_loop(g, s, first, 1, "grid.z");
     gpu_loop(g, s, c->m, t->bm, "grid.y");
     gpu_loop(g, s, c->n, t->bn, "grid.x");
@@ -327,6 +329,11 @@ static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTi
                     g->p->tensors.at[c->a->tensor].name, m, k, m, k);
 }
 
+static bool next_is_product(const Gpu *g, const Stmt *s) {
+    Contraction c;
+    return s + 1 < g->p->stmts.at + g->p->stmts.n && gpu_product(g, s + 1, &c);
+}
+
 static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
     int64_t batch = 1;
     int first = -1;
@@ -338,7 +345,9 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
     bool along_k = gpu_contiguous(g, s, c->b) == c->k;
     const GpuTile *t = pick_tile(g, c, first >= 0 ? batch : 1, along_k);
     int groups = groups_of(g, t, c, blocks_of(t, c, first >= 0 ? batch : 1), along_k);
-    write_blocks(g, s, c, t, first);
+    // Blocks of many threads have no registers for two products.
+    bool many = t->bm / t->tm * (t->bn / t->tn) * groups >= 512;
+    write_blocks(g, s, c, t, first, many && next_is_product(g, s));
     if (along_k)
         write_dots(g, s, c, t, groups);
     else
