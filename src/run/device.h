@@ -155,6 +155,7 @@ typedef struct DeviceCounts {
     int64_t load_bytes, store_bytes; // as requested by threads
     int64_t barriers;                // bar.sync, per warp
     int64_t fma;                     // fma.rn.f32 of threads
+    double cycles;                   // an estimate of the time, launch by launch
 } DeviceCounts;
 void device_counts(const Device *d, DeviceCounts *into);
 void device_counts_reset(Device *d);

@@ -4,9 +4,11 @@
 // these numbers. The slots of freed buffers are reused.
 #include "run/device_impl.h"
 
+#include "base/checked.h"
 #include "emulate/emulate.h"
 #include "run/timing.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +21,7 @@ typedef struct Emulated {
     int capacity;
     Arena scratch;
     EmuCounts counts;
+    double cycles; // of all launches, an estimate
 } Emulated;
 
 typedef struct EmulatedCode {
@@ -275,17 +278,41 @@ static void launch_body(void *arg) {
     c->ok = emu_launch(scratch, c->code->module, &launch, &c->m->memory, &c->m->counts, &c->error);
 }
 
+// What the counts of a launch would take at best, on as many processors as it has blocks, where
+// each warp waits some cycles for each of its instructions, in each wave of blocks. A load and a
+// store reach L2 once after the other.
+static double cycles_of(const EmuCounts *from, const EmuCounts *to, const DeviceLaunch *l) {
+    static const double issued = 4, sector = 32, l2_bytes = 64, wait = 4, round_trips = 2 * 283;
+    const DeviceInfo *d = &emulated_info;
+    double instructions = (double)(to->instructions - from->instructions);
+    double sectors = (double)(to->load_sectors + to->store_sectors) -
+                     (double)(from->load_sectors + from->store_sectors);
+    double blocks = (double)l->grid[0] * l->grid[1] * l->grid[2];
+    int warps = (int)((l->block[0] * l->block[1] * l->block[2] + 31) / 32);
+    int resident = (int)min_i64(d->processor_blocks, d->processor_threads / (32 * warps));
+    resident =
+        (int)min_i64(resident, d->processor_shared / ((int)l->shared + d->block_shared_reserved));
+    double waves = ceil(blocks / (d->processors * (double)(resident > 1 ? resident : 1)));
+    double cycles = instructions / issued;
+    cycles = fmax(cycles, (double)(to->shared_wavefronts - from->shared_wavefronts));
+    cycles = fmax(cycles, sector * sectors / l2_bytes);
+    cycles /= fmin(d->processors, blocks);
+    return round_trips + fmax(cycles, wait * waves * instructions / (blocks * warps));
+}
+
 static DeviceStatus launch(Emulated *m, EmulatedCode *code, int number, const uint64_t *args,
                            DeviceError *e) {
     const uint32_t *cluster = code->code.launches[number].cluster;
     if (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1)
         return device_fail(e, DEVICE_REFUSED, "the emulator has no clusters");
     LaunchCall call = {.m = m, .code = code, .number = number, .args = args};
+    EmuCounts before = m->counts;
     ArenaMark mark = arena_mark(&m->scratch);
     bool memory = arena_try(&m->scratch, launch_body, &call);
     arena_release(&m->scratch, mark);
     if (!memory) return device_fail(e, DEVICE_NO_MEMORY, "out of memory");
     if (!call.ok) return device_fail(e, DEVICE_FAULT, "%s", call.error.text);
+    m->cycles += cycles_of(&before, &m->counts, &code->code.launches[number]);
     return DEVICE_OK;
 }
 
@@ -394,8 +421,9 @@ static void emulated_counts(const Device *d, DeviceCounts *into, bool reset) {
         .load_bytes = c->load_bytes,
         .store_bytes = c->store_bytes,
         .barriers = c->barriers,
+        .cycles = m->cycles,
     };
-    if (reset) m->counts = (EmuCounts){0};
+    if (reset) m->counts = (EmuCounts){0}, m->cycles = 0;
     pthread_mutex_unlock(&m->lock);
 }
 

@@ -58,22 +58,11 @@ DeviceBench *device_bench_open(Arena *arena, const char *name, Operands *o, Devi
 
 // --- Programs ------------------------------------------------------------------------------------
 
-static void describe(DeviceJob *k, const DeviceProgram *p, int warp) {
-    k->launches = p->nlaunches;
-    for (int i = 0; i < p->nlaunches; i++) {
-        const DeviceLaunch *l = &p->launches[i];
-        int64_t blocks = (int64_t)l->grid[0] * l->grid[1] * l->grid[2];
-        int64_t threads = (int64_t)l->block[0] * l->block[1] * l->block[2];
-        k->blocks = max_i64(k->blocks, blocks);
-        k->warps = max_i64(k->warps, blocks * ceil_div(threads, warp));
-    }
-}
-
 bool device_bench_load(DeviceBench *b, Arena *scratch, const void *packed, DeviceJob *out) {
     DeviceError e;
     const DeviceProgram *p = device_program_unpack(scratch, packed);
     *out = (DeviceJob){.code = device_load(b->device, p, &e)};
-    describe(out, p, device_info(b->device)->warp);
+    out->launches = p->nlaunches;
     return out->code;
 }
 
@@ -85,18 +74,9 @@ void device_bench_unload(DeviceBench *b, DeviceJob *k) {
 
 // --- Runs ----------------------------------------------------------------------------------------
 
-// What the counts of a run would take at best, on as many processors as it has blocks, where each
-// warp waits some cycles for each of its instructions.
 static double estimated(const DeviceBench *b, const DeviceJob *k, const DeviceCounts *c) {
-    static const double issued = 4, sector = 32, l2_bytes = 64, wait = 4, launch = 0.4e-6;
-    const DeviceInfo *d = device_info(b->device);
-    double processors = fmin(d->processors, (double)max_i64(k->blocks, 1));
-    double cycles = (double)c->instructions / issued;
-    cycles = fmax(cycles, (double)c->shared_wavefronts);
-    cycles = fmax(cycles, sector * (double)(c->load_sectors + c->store_sectors) / l2_bytes);
-    cycles /= processors;
-    cycles = fmax(cycles, wait * (double)c->instructions / (double)max_i64(k->warps, 1));
-    return launch * k->launches + cycles / (1e3 * d->clock_khz);
+    static const double launch = 0.4e-6;
+    return launch * k->launches + c->cycles / (1e3 * device_info(b->device)->clock_khz);
 }
 
 static DeviceStatus run(DeviceBench *b, DeviceJob *k, const uint64_t *args, DeviceError *e) {

@@ -2,7 +2,8 @@
 // and times of graphs of runs.
 //
 // The emulator has no time of its own. What counts there is an estimate from what it counted:
-// instructions, wavefronts of shared memory and sectors, at the rates of the GPU that it describes.
+// instructions, wavefronts of shared memory and sectors of each launch, at the rates of the GPU that
+// it describes.
 #ifndef LW_SEARCH_DEVICE_BENCH_H
 #define LW_SEARCH_DEVICE_BENCH_H
 
@@ -15,9 +16,8 @@ typedef struct DeviceBench DeviceBench;
 typedef struct DeviceJob {
     DeviceCode *code; // NULL: none
     DeviceGraph *graph;
-    int64_t runs;          // in the graph
-    double estimate;       // of the emulator, seconds; 0: not run yet
-    int64_t warps, blocks; // of its largest launch
+    int64_t runs;    // in the graph
+    double estimate; // of the emulator, seconds; 0: not run yet
     int launches;
 } DeviceJob;
 

@@ -228,6 +228,15 @@ TEST(kernels_have_no_bank_conflicts) {
     }
 }
 
+// The estimate of a kernel of one thread does not assume the blocks of the kernel behind it.
+TEST(cycles_are_those_of_each_kernel) {
+    const char *text = "program p(N) { input X: f32[N] output R: f32[] output Y: f32[N]\n"
+                       "  R: for i in 0:N  R[] +=! X[i]\n"
+                       "  Y: for i in 0:N  Y[i] = X[i]*R[] }";
+    DeviceCounts c = counts_of(text, (int64_t[]){4096}, "R: i\nY: i/64:grid.x i:thread.x\n");
+    CHECK(c.cycles > 4 * 4096 && c.cycles < 400 * 4096);
+}
+
 static const char halves[] =
     "program halves(M, N, K) { input A: f16[M, K] input B: f16[N, K] output C: f32[M, N]\n"
     "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! f32(A[m, k])*f32(B[n, k]) }";
