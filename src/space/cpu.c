@@ -416,6 +416,23 @@ static void relate_passing(SpaceBuild *x, int pack, int i, int tensor) {
     }
 }
 
+// The loops over elements of the copy: one iterator per subscript of the only read.
+static void relate_box(SpaceBuild *x, int window, int reader, int tensor) {
+    const StmtFacts *f = stmt_of(x, reader);
+    const Access *a = NULL;
+    for (int r = 0; r < f->nreads; r++) {
+        if (f->read[r]->tensor != tensor) continue;
+        if (a) return;
+        a = f->read[r];
+    }
+    for (int k = 0; a && k < x->ndims[reader]; k++) {
+        int d = x->first_dim[reader] + k, in = 0;
+        const CpuObject *o = &x->h->object[d];
+        for (int s = 0; s < a->rank; s++) in += affine_as_iter(a->sub[s]) == o->iter;
+        if (o->level > 0 && in == 1) relate_in(x, x->words->box_tiles, window, d);
+    }
+}
+
 static void make_copy(SpaceBuild *x, int i, int tensor) {
     const StmtFacts *c = stmt_of(x, i);
     const Tensor *t = &x->p->tensors.at[tensor];
@@ -431,6 +448,7 @@ static void make_copy(SpaceBuild *x, int i, int tensor) {
     o.may_turn = wide > 1 && o.lanes >= LIMIT_TRANSPOSE;
     const SchedCopy *g = copy_given(x, c->s->label, t->name);
     o.as = g ? g->as : copy_type(c->s, tensor, t->type);
+    o.bytes = type_info[o.as ? o.as : t->type].bytes;
     o.own =
         own_section(x, name_of(x->p->names, arena_printf(x->arena, "%s.%s", c->s->label, t->name)));
     // Only arguments of whole words, which nothing writes, are copied without passing registers.
@@ -458,6 +476,7 @@ static void make_copy(SpaceBuild *x, int i, int tensor) {
     int r = object_new(x, arena_printf(x->arena, "%s.mem", name), true, o);
     add(x, CPU_SET_REGIONS, r);
     relate_in(x, x->words->memory_of, w, r);
+    relate_box(x, w, i, tensor);
 }
 
 static void make_copies(SpaceBuild *x, int i) {
@@ -610,8 +629,9 @@ static void given_numbers(SpaceBuild *x) {
 // Registers of a thread, and code that one may run.
 static void gpu_limits(CpuHost *h) {
     static const int64_t limits[] = {0, 1, 16, 128};
-    enum { REGISTERS = 255, COPIES = 1024 };
+    enum { REGISTERS = 255, COPIES = 1024, SHARED = 227 << 10 };
     h->registers = REGISTERS;
+    h->shared = SHARED;
     h->unroll_limit = COPIES;
     h->nunroll = (int)(sizeof limits / sizeof *limits);
     memcpy(h->unroll, limits, sizeof limits);

@@ -47,6 +47,7 @@ typedef struct CpuObject {
     bool may_turn;                              // of a copy: in transposed blocks
     bool may_async;                             // of a copy on a GPU: from global to shared memory
     int lanes;                                  // of a copy: elements of a vector
+    int bytes;                                  // of a copy: of an element
     Type as;                                    // of a copy: its type; TYPE_NONE: the same
     int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
     int ntops;
@@ -73,6 +74,7 @@ typedef struct CpuHost {
     const int *parts;  // per statement: the loop that `privatise` divides, or -1
     VEC(int) copies;   // windows of possible copies
     int64_t unroll_limit, stack_limit, registers;
+    int64_t shared;      // bytes of a GPU's block
     int nunroll, ngrain; // values of `given`
     int64_t unroll[8], grain[8];
 } CpuHost;
@@ -87,7 +89,7 @@ typedef struct CpuWords {
     Kind kind[CPU_MAX_MARKS];
     BufferHome home[CPU_MAX_MARKS];
     // Of gpu.space only; -1 elsewhere.
-    int by, stages, swizzle, copied, splits, split_partners, reader_splits, memory_of;
+    int by, stages, swizzle, copied, splits, split_partners, reader_splits, memory_of, box_tiles;
 } CpuWords;
 const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc);
 

@@ -65,7 +65,8 @@ const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc) {
                     .splits = set_named(desc, "Splits"),
                     .split_partners = set_named(desc, "SplitPartners"),
                     .reader_splits = set_named(desc, "ReaderSplits"),
-                    .memory_of = set_named(desc, "MemoryOf")};
+                    .memory_of = set_named(desc, "MemoryOf"),
+                    .box_tiles = set_named(desc, "BoxTiles")};
     read_marks(w);
     read_homes(w);
     return w;
