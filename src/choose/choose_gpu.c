@@ -203,9 +203,9 @@ static void write_blocks(Gpu *g, const Stmt *s, const Contraction *c, const GpuT
         if (s->iter[i].reduction && i != c->k) gpu_loop(g, s, i, 1, NULL);
 }
 
-// Warps of 4 x 8 threads with 4 x 4 results each, whose lanes share loads as in write_lanes.
+// Warps of 4 x 8 threads with 4 or 8 x 4 results each, whose lanes share loads as in write_lanes.
 static bool dots_in_lanes(const GpuTile *t) {
-    return t->tm == 4 && t->tn == 4 && t->bm % 16 == 0 && t->bn % 32 == 0;
+    return t->tm >= 4 && t->tn == 4 && t->bm % (4 * t->tm) == 0 && t->bn % 32 == 0;
 }
 
 static void write_dot_threads(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t,
@@ -219,12 +219,12 @@ static void write_dot_threads(Gpu *g, const Stmt *s, const Contraction *c, const
         text_printf(&g->out, " %s%%%d:thread.x", n, t->tn);
         return;
     }
-    if (t->bm > 16) gpu_loop(g, s, c->m, 16, "warp");
+    if (t->bm > 4 * t->tm) gpu_loop(g, s, c->m, 4 * t->tm, "warp");
     if (t->bn > 32) gpu_loop(g, s, c->n, 32, "warp");
     gpu_loop(g, s, c->k, 1, NULL);
-    gpu_loop(g, s, c->m, 8, "lane");
+    gpu_loop(g, s, c->m, 2 * t->tm, "lane");
     text_printf(&g->out, " %s%%8:lane", n);
-    gpu_loop(g, s, c->m, 4, "lane");
+    gpu_loop(g, s, c->m, t->tm, "lane");
     text_printf(&g->out, " %s%%4:lane", n);
 }
 
@@ -264,7 +264,11 @@ static int64_t fitting_stages(const Gpu *g, const Contraction *c, const GpuTile 
 // Both operands run along k: vectors along it, and the columns of a thread lie apart. Groups of
 // threads divide each staged tile.
 static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
-    int64_t depth = dots_depth(c, &groups);
+    // Of long sums, two blocks of many threads per processor and deep tiles wait less.
+    static const GpuTile many = {64, 128, 8, 4};
+    bool deep = t->bm == many.bm && t->bn == many.bn && groups == 1 && c->K >= 512;
+    if (deep) t = &many;
+    int64_t depth = deep ? 2 * TILE_DEPTH : dots_depth(c, &groups);
     gpu_loop(g, s, c->k, depth, NULL);
     write_dot_threads(g, s, c, t, groups > 1 ? ceil_div(depth, groups) : 0);
     gpu_loop(g, s, c->m, 1, NULL);
@@ -279,10 +283,8 @@ static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTil
 // has enough to do between barriers. The largest ones of long sums are shallow, with one more under
 // way.
 static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
-    if (t->bm == 128 && *groups == 1 && c->K >= LONG_SUM / 2) return TILE_DEPTH / 2;
+    if (t->bm == 128 && t->bn == 128 && *groups == 1 && c->K >= LONG_SUM / 2) return TILE_DEPTH / 2;
     int64_t depth = t->tm * t->tn > 32 ? TILE_DEPTH : 64;
-    if (*groups == 2 && depth == TILE_DEPTH && c->K % TILE_DEPTH == TILE_DEPTH / 2)
-        return TILE_DEPTH / 2; // divides K
     if (*groups == 2 && depth == TILE_DEPTH && c->K % (2 * TILE_DEPTH) == 0) return 2 * depth;
     while (depth > TILE_DEPTH && c->K % depth && c->K < 4 * depth) depth /= 2;
     depth = min_i64(depth, c->K);
@@ -319,7 +321,7 @@ static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTi
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
     const char *m = s->iter[c->m].name, *k = s->iter[c->k].name;
-    bool more = depth < TILE_DEPTH || (groups > 1 && depth == TILE_DEPTH);
+    bool more = depth < TILE_DEPTH || (depth == TILE_DEPTH && (groups > 1 || t->bn == 256));
     int64_t stages = fitting_stages(g, c, t, depth, min_i64(steps, STAGES + more));
     copy_line(g, c->a, s, c->k, depth, stages,
               transposed ? arena_printf(g->arena, " layout (%s %s)", k, m) : "");

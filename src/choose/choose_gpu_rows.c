@@ -268,11 +268,19 @@ bool gpu_try_partial(Gpu *g, int i) {
 
 // --- Sums over several dimensions ----------------------------------------------------------------
 
+// Threads along x: they divide it, if one of the larger divisors fits.
+static int64_t threads_along(int64_t n) {
+    enum { LEAST = 32, MOST = 256 };
+    for (int64_t d = min_i64(n, MOST); d >= LEAST; d--)
+        if (n % d == 0) return d;
+    return min_i64(n, 64);
+}
+
 // Few results, each the sum over several dimensions (statistics of channels): a block per result,
 // whose threads divide the dimension of contiguous values and the longest of the others. Statements
 // that follow on the same values are in the same kernel.
 bool gpu_try_volume(Gpu *g, int i) {
-    enum { THREADS = 256, MOST_X = 64 };
+    enum { THREADS = 256 };
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
     int x = read_along(g, i), y = -1;
@@ -287,9 +295,9 @@ bool gpu_try_volume(Gpu *g, int i) {
     int64_t values = gpu_iterations(s, true);
     if (y < 0 || count >= MANY_THREADS || values < LONG_ROW || !rows_are_alone(f, &rows, x))
         return false;
-    int64_t threads = count < 8 * g->m->processors ? 2 * THREADS : THREADS; // that few blocks have
+    int64_t threads = count < 16 * g->m->processors ? 2 * THREADS : THREADS; // that few blocks have
     int64_t each = iter_extent(&s->iter[x]) % 4 == 0 ? 4 : 1;
-    int64_t tx = min_i64(iter_extent(&s->iter[x]) / each, MOST_X);
+    int64_t tx = threads_along(iter_extent(&s->iter[x]) / each);
     int64_t ty = min_i64(iter_extent(&s->iter[y]), threads / tx);
     begin_rows(g, i, &rows);
     g->volume = (GpuVolume){f->class[x], f -> class[y], tx, ty, each, count};

@@ -145,13 +145,108 @@ static bool try_staged(Gpu *g, const Stmt *s, const GpuWindow *v) {
     return true;
 }
 
+// --- Tiles of results ----------------------------------------------------------------------------
+
+// A block computes `along` results of a times `across` rows of b, of one image, and stages some
+// channels of both operands. A thread computes EACH results of a times `tb` rows of one column or,
+// where x is no window, times four columns of one row.
+typedef struct Tiled {
+    int c, image; // iterators; image -1: none
+    bool pixels;  // x is no window
+    int64_t along, across, tb;
+    int depth, stages;
+} Tiled;
+
+enum { EACH = 8, ROWS_OF_THREAD = 8, TILED_THREADS = 256, MOST_COLUMNS = 64 };
+
+// The channels, and the image: the one iterator of results beside a, b and w.
+static bool find_channels(const Stmt *s, const GpuWindow *v, Tiled *t) {
+    int64_t most = 0;
+    t->pixels = true;
+    t->c = t->image = -1;
+    for (int k = 0; k < s->niters; k++) {
+        int64_t n = iter_extent(&s->iter[k]);
+        bool in_x = access_uses_iter(v->x, k), in_y = access_uses_iter(v->y, k);
+        if (s->iter[k].reduction && in_x && in_y && n > most && n % 4 == 0) t->c = k, most = n;
+        if (s->iter[k].reduction || k == v->a || k == v->b || k == v->w) continue;
+        if (t->image >= 0 || !in_x || in_y || n > 65535) return false;
+        t->image = k;
+    }
+    for (int k = 0; k < s->niters; k++) t->pixels &= !s->iter[k].reduction || k == t->c;
+    return t->c >= 0 && most >= 16;
+}
+
+static bool find_tiled(const Gpu *g, const Stmt *s, const GpuWindow *v, Tiled *t) {
+    if (v->a < 0 || v->b < 0 || !find_channels(s, v, t)) return false;
+    int64_t F = iter_extent(&s->iter[v->a]), H = iter_extent(&s->iter[v->b]);
+    int64_t W = iter_extent(&s->iter[v->w]);
+    t->along = F % 64 == 0 ? 64 : 32;
+    t->pixels &= W % 4 == 0 && gpu_contiguous(g, s, v->x) == v->w;
+    t->depth = t->pixels ? 16 : 4;
+    t->stages = 3;
+    t->tb = t->pixels ? 1 : divisor(s, v->b, ROWS_OF_THREAD);
+    int64_t columns = t->pixels ? W / 4 : W, groups = t->along / EACH, rows = 1;
+    while (rows * 2 * columns * groups <= TILED_THREADS && H % (2 * rows * t->tb) == 0) rows *= 2;
+    t->across = rows * t->tb;
+    int64_t threads = groups * rows * columns;
+    int64_t images = t->image < 0 ? 1 : iter_extent(&s->iter[t->image]);
+    return F % t->along == 0 && W <= MOST_COLUMNS && (t->pixels || t->tb >= 4) && threads >= 96 &&
+           threads <= TILED_THREADS &&
+           images * (F / t->along) * (H / t->across) >= g->m->processors;
+}
+
+// Bytes of the part of an operand that a stage has.
+static int64_t stage_bytes(const Gpu *g, const Stmt *s, const GpuWindow *v, const Access *x,
+                           const Tiled *t) {
+    const Tensor *tensor = &g->p->tensors.at[x->tensor];
+    int64_t n = type_info[tensor->type].bytes;
+    for (int d = 0; d < x->rank; d++) {
+        int64_t size = tensor_size(tensor, d), rows = affine_coef(x->sub[d], v->b);
+        if (affine_coef(x->sub[d], t->c)) size = t->depth;
+        if (affine_coef(x->sub[d], v->a)) size = t->along;
+        if (t->image >= 0 && affine_coef(x->sub[d], t->image)) size = 1;
+        n *= max_i64(size - rows * (iter_extent(&s->iter[v->b]) - t->across), 1);
+    }
+    return n;
+}
+
+static bool try_tiled(Gpu *g, const Stmt *s, const GpuWindow *v) {
+    const Access *both[] = {v->x, v->y};
+    int64_t bytes = 0;
+    Tiled t;
+    if (!find_tiled(g, s, v, &t)) return false;
+    for (int k = 0; k < 2; k++) {
+        if (type_info[g->p->tensors.at[both[k]->tensor].type].bytes != 4) return false;
+        bytes += t.stages * stage_bytes(g, s, v, both[k], &t);
+    }
+    if (bytes > MOST_BYTES) return false;
+    gpu_label(g, s, "");
+    if (t.image >= 0) gpu_loop(g, s, t.image, 1, "grid.z");
+    gpu_loop(g, s, v->a, t.along, "grid.y");
+    gpu_loop(g, s, v->b, t.across, "grid.x");
+    gpu_loop(g, s, t.c, t.depth, NULL);
+    gpu_loop(g, s, v->a, EACH, "thread.z");
+    gpu_loop(g, s, v->b, t.tb, "thread.y");
+    gpu_loop(g, s, v->w, t.pixels ? 4 : 1, "thread.x");
+    gpu_loop(g, s, t.c, 1, NULL);
+    write_reductions(g, s, t.c);
+    gpu_loop(g, s, v->a, 1, NULL);
+    gpu_loop(g, s, t.pixels ? v->w : v->b, 1, NULL);
+    text_char(&g->out, '\n');
+    for (int k = 0; k < 2; k++)
+        text_printf(&g->out, "    copy %s at %s/%d place shared stages %d by async\n",
+                    g->p->tensors.at[both[k]->tensor].name, s->iter[t.c].name, t.depth, t.stages);
+    text_printf(&g->out, "    unroll %d\n", WINDOW_COPIES);
+    return true;
+}
+
 // --- All -----------------------------------------------------------------------------------------
 
 bool gpu_try_windows(Gpu *g, int i) {
     const Stmt *s = g->f->stmt[i].s;
     GpuWindow v;
     if (!find_window(g, i, &v)) return false;
-    if (v.x->tensor != v.y->tensor && try_staged(g, s, &v)) return true;
+    if (v.x->tensor != v.y->tensor && (try_staged(g, s, &v) || try_tiled(g, s, &v))) return true;
     if (gpu_iterations(s, false) / (v.ta * v.tb) < MANY_THREADS) return false;
     gpu_label(g, s, "");
     for (int k = 0; k < s->niters; k++) {

@@ -2,8 +2,8 @@
 // and times of graphs of runs.
 //
 // The emulator has no time of its own. What counts there is an estimate from what it counted:
-// instructions, wavefronts of shared memory and sectors of each launch, at the rates of the GPU that
-// it describes.
+// instructions, wavefronts of shared memory and sectors of each launch, at the rates of the GPU
+// that it describes.
 #ifndef LW_SEARCH_DEVICE_BENCH_H
 #define LW_SEARCH_DEVICE_BENCH_H
 

@@ -103,14 +103,14 @@ TEST(layers_are_one_kernel) {
 
 // Statistics of channels, and what uses them, are one kernel, whose threads have vectors.
 TEST(norms_are_one_kernel) {
-    const char *text =
-        "program p(N, C, H, W) { input X: f32[N, C, H, W] input A: f32[C] output Y: f32[N, C, H, W]\n"
-        "  temp S: f32[C] temp V: f32[C]\n"
-        "  S: for c in 0:C, n in 0:N, h in 0:H, w in 0:W  S[c] +=! X[n, c, h, w]\n"
-        "  V: for c in 0:C, n in 0:N, h in 0:H, w in 0:W\n"
-        "      V[c] +=! (X[n, c, h, w] - S[c])*(X[n, c, h, w] - S[c])\n"
-        "  Y: for n in 0:N, c in 0:C, h in 0:H, w in 0:W\n"
-        "      Y[n, c, h, w] = (X[n, c, h, w] - S[c])*V[c] + A[c] }";
+    const char *text = "program p(N, C, H, W) { input X: f32[N, C, H, W] input A: f32[C]\n"
+                       "  output Y: f32[N, C, H, W]\n"
+                       "  temp S: f32[C] temp V: f32[C]\n"
+                       "  S: for c in 0:C, n in 0:N, h in 0:H, w in 0:W  S[c] +=! X[n, c, h, w]\n"
+                       "  V: for c in 0:C, n in 0:N, h in 0:H, w in 0:W\n"
+                       "      V[c] +=! (X[n, c, h, w] - S[c])*(X[n, c, h, w] - S[c])\n"
+                       "  Y: for n in 0:N, c in 0:C, h in 0:H, w in 0:W\n"
+                       "      Y[n, c, h, w] = (X[n, c, h, w] - S[c])*V[c] + A[c] }";
     try_chosen(text, (int64_t[]){5, 140, 7, 12}, "flatten\n", 1);
     try_chosen(text, (int64_t[]){5, 140, 7, 12}, "h/4:thread.x", 1);
     try_chosen(text, (int64_t[]){5, 20, 5, 7}, "thread.y", 2); // few blocks for the results
@@ -163,6 +163,23 @@ TEST(windows_have_post_operations) {
         "  Y: for n in 0:N, f in 0:F, h in 0:H/2, w in 0:W/2, i in 0:2, j in 0:2\n"
         "      Y[n, f, h, w] max=! T[n, f, 2*h + i, 2*w + j] }",
         (int64_t[]){16, 32, 2, 32, 32}, "after T", 2);
+}
+
+// Blocks compute tiles of the results of convolutions, and stage channels of both operands.
+TEST(convolutions_are_tiled) {
+    const char *pixels = "program p(N, F, C, H, W) { input X: f32[N, C, H, W] input V: f32[F, C]\n"
+                         "  output Y: f32[N, F, H, W] temp T: f32[N, C, H, W]\n"
+                         "  T: for n in 0:N, c in 0:C, h in 0:H, w in 0:W\n"
+                         "      T[n, c, h, w] = X[n, c, h, W - 1 - w]\n"
+                         "  Y: for n in 0:N, f in 0:F, h in 0:H, w in 0:W, c in 0:C\n"
+                         "      Y[n, f, h, w] +=! T[n, c, h, w]*V[f, c] }";
+    const char *window =
+        "program p(N, F, C, H, W) { input X: f32[N, C, H, W + 1] input V: f32[F, C, 2]\n"
+        "  output Y: f32[N, F, H, W]\n"
+        "  Y: for n in 0:N, f in 0:F, h in 0:H, w in 0:W, c in 0:C, i in 0:2\n"
+        "      Y[n, f, h, w] +=! X[n, c, h, w + i]*V[f, c, i] }";
+    try_chosen(pixels, (int64_t[]){132, 32, 16, 4, 28}, "c/16 f/8:thread.z h:thread.y w/4:", 2);
+    try_chosen(window, (int64_t[]){132, 32, 16, 4, 25}, "c/4 f/8:thread.z h/4:thread.y w:", 1);
 }
 
 // Sums of columns behind rows of the same iterators have other threads, and another kernel.
