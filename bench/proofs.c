@@ -4,8 +4,8 @@
 //
 //     make bench-proofs
 //
-// The bars: at most 20 ms to schedule, at most 2 ms (median) to judge; time tiles three times as
-// fast as all steps.
+// The bars: at most 20 ms to schedule, at most 2 ms (median) to judge; time tiles of heat2d three
+// times as fast as all steps.
 
 #include "lab/ours.h"
 #include "lab/stats.h"
@@ -121,15 +121,18 @@ static void judge(Bench *b, const Program *p) {
 enum { WAYS = 3 };
 static const struct {
     const char *name, *program, *sizes, *schedule[WAYS];
+    double bar; // of time tiles; 0: none
 } stencils[] = {
     {"heat1d",
      "examples/tc/heat1d.tc",
      "N=1000000,T=100",
-     {"U: i:v\nU.1: i:v\n", "U: i:v\nU.1: t/2 t i:v\n", "examples/schedules/heat1d.lws"}},
+     {"U: i:v\nU.1: i:v\n", "U: i:v\nU.1: t/2 t i:v\n", "examples/schedules/heat1d.lws"},
+     0},
     {"heat2d",
      "examples/tc/heat2d.tc",
      "M=1000,N=1000,T=100",
-     {"U: i j:v\nU.1: i j:v\n", "U: i j:v\nU.1: t/2 t i j:v\n", "examples/schedules/heat2d.lws"}},
+     {"U: i j:v\nU.1: i j:v\n", "U: i j:v\nU.1: t/2 t i j:v\n", "examples/schedules/heat2d.lws"},
+     BAR_TILES},
 };
 
 // The best of a few rounds, each of which runs all ways; in processor time, as there is one thread.
@@ -149,7 +152,7 @@ static void time_tiles(Bench *b, int k) {
             if (time < best[w]) best[w] = time;
         }
     double ratio = best[0] / best[WAYS - 1];
-    b->missed |= ratio < BAR_TILES;
+    b->missed |= ratio < stencils[k].bar;
     printf("%s %s: all steps %.1f ms, two steps %.1f ms, time tiles %.1f ms: %.2f times as fast\n",
            stencils[k].name, stencils[k].sizes, best[0], best[1], best[2], ratio);
     for (int w = 0; w < WAYS; w++) ours_free(o[w]);

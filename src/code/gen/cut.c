@@ -26,7 +26,7 @@ enum { MAX_CUTS = 4, LEAST_TURNS = 3 };
 
 typedef enum Idle { IDLE_NOTHING, IDLE_ONCE, IDLE_ASSIGNS } Idle;
 
-// Conditions sum + c >= 0 of one sum of counters.
+// Conditions sum + c >= 0 of one sum of counters, whose factors have no common divisor.
 typedef struct Cut {
     const Lin *sum;
     int64_t k;     // of the loop's counter
@@ -74,10 +74,11 @@ static void counters_range(const Gen *g, const Lin *sum, int64_t *min, int64_t *
 // The cut for a condition that the loop decides; NULL: it is none, or decided already.
 static Cut *cut_of(Gen *g, Cuts *c, const Lin *l, const PNode *own, int64_t k, int64_t *lo,
                    int64_t *hi) {
-    int64_t step = lin_coef(l, c->loop->loop), min, max;
-    const Lin *sum = step ? gen_counters_of(g, l) : NULL;
+    int64_t step = lin_coef(l, c->loop->loop), min, max, common;
+    const Lin *sum = step ? gen_unit_of(g, l, &common) : NULL;
     if (!sum) return NULL;
     constant_range(g, c, l, own, k, lo, hi);
+    *lo = floor_div(*lo, common), *hi = floor_div(*hi, common), step /= common;
     counters_range(g, sum, &min, &max);
     if (min + *lo >= 0 || max + *hi < 0) return NULL;
     int i = 0;
@@ -366,6 +367,95 @@ static int64_t limit_known(const Cuts *c, bool up) {
     return max_i64(0, min_i64(limit, c->main));
 }
 
+// ---- Ends of skewed loops
+//
+// Where the sum that decides on an end takes a few values, as at the ends of a row in a time tile,
+// each gets an iteration of its own, without tests:
+//
+//     while (k < begin)                   if (k < begin && s == -2) body with s = -2
+//       body with tests of s = k - t      if (k < begin && s == -1) body with s = -1
+
+enum { MAX_PEELED = 4 };
+
+typedef struct Peeled {
+    const Cut *cut; // NULL: nothing is peeled
+    int64_t from;   // the sum in the first iteration, and its change from value to value
+    int64_t by;
+    int n;
+} Peeled;
+
+static const Cut *only_cut(const Cuts *c, bool up) {
+    const Cut *only = NULL;
+    for (int i = 0; i < c->n; i++) {
+        if ((c->at[i].k > 0) != up) continue;
+        if (only) return NULL;
+        only = &c->at[i];
+    }
+    return only;
+}
+
+// What all values of the sum are multiples of.
+static int64_t common_step(const Cuts *c, const Cut *cut) {
+    int64_t common = 0;
+    for (int i = 0; i < cut->sum->n; i++) {
+        bool own = cut->sum->t[i].loop == c->loop->loop;
+        common = gcd_i64(common, cut->sum->t[i].k * (own ? c->stride : 1));
+    }
+    return common;
+}
+
+// Is the body one segment for each of these values?
+static bool all_straight(Gen *g, const Cuts *c, const Peeled *p) {
+    int known = g->here.known.n;
+    bool straight = true;
+    for (int i = 0; i < p->n && straight; i++) {
+        gen_know(g, p->cut->sum, p->from + i * p->by, p->from + i * p->by);
+        straight = gen_is_straight(g, c->loop);
+        g->here.known.n = known;
+    }
+    return straight;
+}
+
+// The iterations in which the only cut of this side does not hold, and something is done.
+static Peeled find_peeled(Gen *g, const Cuts *c, bool up) {
+    const Cut *cut = only_cut(c, up);
+    Peeled none = {0}, p = {.cut = cut};
+    if (!cut || cut->sum->n < 2 || cut->idle == IDLE_ONCE) return none;
+    int lanes = c->loop->simd.vector ? c->loop->simd.lanes : 1;
+    int64_t min, max, step = common_step(c, cut);
+    counters_range(g, cut->sum, &min, &max);
+    if (cut->most != INT64_MAX) min = max_i64(min, -cut->most);
+    max = min_i64(max, -cut->least - (up ? 0 : cut->k * (lanes - 1)) - 1);
+    min = ceil_div(min, step) * step;
+    max = floor_div(max, step) * step;
+    if (max < min || (max - min) / step >= MAX_PEELED) return none;
+    p.n = (int)((max - min) / step + 1);
+    p.from = up ? min : max;
+    p.by = up ? step : -step;
+    return all_straight(g, c, &p) ? p : none;
+}
+
+// Iterations up to a limit, one for each value of the sum.
+static void peel(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const Peeled *p, int limit) {
+    AsmLabel done = asm_label(&g->a);
+    int known = g->here.known.n;
+    for (int i = 0; i < p->n; i++) {
+        AsmLabel top = asm_label(&g->a), next = asm_label(&g->a);
+        int64_t sum = p->from + i * p->by;
+        gen_line(g, n->line);
+        gen_move(g, GEN_A, gen_at(gen_counter(g, n->loop)));
+        gen_branch(g, GEN_GE, GEN_A, limit_at(g, limit), &done);
+        gen_counters(g, p->cut->sum);
+        gen_move(g, GEN_B, gen_const(sum));
+        gen_branch(g, p->by > 0 ? GEN_GT : GEN_LT, GEN_A, GEN_B, &next);
+        gen_know(g, p->cut->sum, sum, sum);
+        gen_iteration(g, n, 1, c->stride, lanes, &top);
+        g->here.known.n = known;
+        asm_bind(&g->a, &next);
+    }
+    asm_bind(&g->a, &done);
+}
+
 static void iterations_that_assign(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes,
                                    const End *e, int limit) {
     int known = g->here.known.n;
@@ -410,7 +500,10 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
     if (skips || c->bounded) gen_shift(g, n->loop, GEN_ADD);
     if (below.is && !skips) iterations_that_assign(g, n, c, &lanes, &below, FIRST);
     int known = g->here.known.n;
-    if (has_side(c, false)) {
+    Peeled first = find_peeled(g, c, true), last = find_peeled(g, c, false);
+    if (first.cut) {
+        peel(g, n, c, &lanes, &first, BEGIN);
+    } else if (has_side(c, false)) {
         know_counter(g, c, 0, max_i64(limit_known(c, true) - c->stride, 0));
         iterations_to(g, n, c, &lanes, 2, BEGIN);
         g->here.known.n = known;
@@ -422,7 +515,10 @@ void gen_cut(Gen *g, PNode *n, const Cuts *c) {
         gen_move(g, GEN_A, limit_at(g, LAST));
         set_limit_to(g, END, end_at(g, c, c->main));
         know_counter(g, c, limit_known(c, false), c->main);
-        iterations_to(g, n, c, &lanes, 2, END);
+        if (last.cut)
+            peel(g, n, c, &lanes, &last, END);
+        else
+            iterations_to(g, n, c, &lanes, 2, END);
         g->here.known.n = known;
     }
     if (above.is && above.idle == IDLE_ASSIGNS) {

@@ -193,6 +193,8 @@ void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max);
 bool gen_in_lanes(const PNode *guard, int cond); // one of its conditions does
 int gen_lanes_truth(const Gen *g, const Lin *l, int vloop, int width);
 const Lin *gen_counters_of(Gen *g, const Lin *l); // its machine loops; NULL: none
+// The same, divided by the greatest common divisor of its factors.
+const Lin *gen_unit_of(Gen *g, const Lin *l, int64_t *common);
 int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width);
 
 // leaf.c
@@ -229,7 +231,8 @@ void gen_children(Gen *g, PNode *n);
 int gen_limits(Gen *g, const PNode *n, int64_t *lo, int64_t *hi, const LoopBound **open);
 void gen_pin_lanes(Gen *g, int i, int want, bool split);
 bool gen_has_bounds(Gen *g, const PNode *n);
-bool gen_has_machine_loop(const PNode *n); // inside
+bool gen_is_straight(Gen *g, const PNode *n); // inside; no limit or guard is left open
+bool gen_has_machine_loop(const PNode *n);    // inside
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip);
 int gen_guard_truth(Gen *g, const PNode *n);
 

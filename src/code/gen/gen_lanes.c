@@ -41,6 +41,17 @@ const Lin *gen_counters_of(Gen *g, const Lin *l) {
     return vec_last(&g->counters);
 }
 
+const Lin *gen_unit_of(Gen *g, const Lin *l, int64_t *common) {
+    const Lin *sum = gen_counters_of(g, l);
+    LinTerm t[TREE_MAX_DEPTH * 2];
+    *common = 0;
+    for (int i = 0; sum && i < sum->n; i++) *common = gcd_i64(*common, sum->t[i].k);
+    if (!sum || *common <= 1) return sum;
+    for (int i = 0; i < sum->n; i++)
+        t[i] = (LinTerm){.loop = sum->t[i].loop, .k = sum->t[i].k / *common};
+    return gen_counters_of(g, code_lin(g->arena, 0, t, sum->n));
+}
+
 int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width) {
     Seg *s = g->seg;
     int truth = gen_lanes_truth(g, l, vloop, width);

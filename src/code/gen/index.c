@@ -2,22 +2,29 @@
 #include "code/gen/gen.h"
 
 #include "base/bug.h"
+#include <stdlib.h>
+
 #include "base/checked.h"
 
-// The slot that holds this sum of counters, whose loops are around this place; 0: there is none.
-static int slot_of_sum(Gen *g, const Lin *l) {
-    const Lin *sum = gen_counters_of(g, l);
-    for (int i = 0; i < g->here.known.n; i++)
-        if (g->here.known.at[i].slot && g->here.known.at[i].sum == sum)
-            return g->here.known.at[i].slot;
+// The slot that holds this sum of counters, divided by *times; 0: there is none.
+static int slot_of_sum(Gen *g, const Lin *l, int64_t *times) {
+    const Lin *sum = gen_counters_of(g, l), *unit = gen_unit_of(g, l, times);
+    for (int i = 0; i < g->here.known.n; i++) {
+        const Known *k = &g->here.known.at[i];
+        if (!k->slot || (k->sum != sum && k->sum != unit)) continue;
+        if (k->sum == sum) *times = 1;
+        return k->slot;
+    }
     return 0;
 }
 
 // A <- A + Σ k·counter over the machine loops of a linear function.
 static void add_counters(Gen *g, const Lin *l) {
-    int slot = slot_of_sum(g, l);
+    int64_t times;
+    int slot = slot_of_sum(g, l, &times);
     if (slot) {
         gen_move(g, GEN_B, gen_at_slot(slot));
+        if (times != 1) gen_op(g, GEN_MUL, GEN_B, gen_const(times));
         gen_op(g, GEN_ADD, GEN_A, GEN_B);
         return;
     }
@@ -51,25 +58,31 @@ bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value) {
     return true;
 }
 
-// Is one sum the other with all signs changed?
-static bool is_negative_of(const LinTerm *a, const LinTerm *b, int n) {
+// Is a sum another one times up/down? Then these are set, down > 0.
+static bool is_multiple(const LinTerm *a, const LinTerm *of, int n, int64_t *up, int64_t *down) {
+    int64_t common = gcd_i64(a[0].k, of[0].k);
+    if (!common || !of[0].k) return false;
+    if (of[0].k < 0) common = -common;
+    *up = a[0].k / common, *down = of[0].k / common;
+    if (llabs(*up) > INT32_MAX || *down > INT32_MAX) return false;
     for (int i = 0; i < n; i++)
-        if (a[i].loop != b[i].loop || a[i].k != -b[i].k) return false;
+        if (a[i].loop != of[i].loop || a[i].k * *down != of[i].k * *up) return false;
     return true;
 }
 
-// Narrows a sum of machine loops to what tests and the bounds of loops around have shown.
+// Not "anything".
+static bool is_number(int64_t limit) { return limit != INT64_MIN && limit != INT64_MAX; }
+
+// Narrows a sum of machine loops to what tests and the bounds of loops around have shown about it,
+// or about a multiple of it.
 static void narrow(const Gen *g, const LinTerm *t, int n, int64_t *min, int64_t *max) {
     for (int i = 0; i < g->here.known.n && n; i++) {
         const Known *k = &g->here.known.at[i];
-        if (k->sum->n != n) continue;
-        if (lin_same_terms(k->sum->t, t, n)) {
-            *min = max_i64(*min, k->min);
-            *max = min_i64(*max, k->max);
-        } else if (is_negative_of(k->sum->t, t, n)) {
-            if (k->max != INT64_MAX) *min = max_i64(*min, -k->max);
-            if (k->min != INT64_MIN) *max = min_i64(*max, -k->min);
-        }
+        int64_t up, down, end;
+        if (k->sum->n != n || !is_multiple(t, k->sum->t, n, &up, &down)) continue;
+        int64_t lo = up < 0 ? k->max : k->min, hi = up < 0 ? k->min : k->max;
+        if (is_number(lo) && checked_mul(lo, up, &end)) *min = max_i64(*min, ceil_div(end, down));
+        if (is_number(hi) && checked_mul(hi, up, &end)) *max = min_i64(*max, floor_div(end, down));
     }
 }
 

@@ -277,7 +277,7 @@ static bool has_limits(const PNode *n) {
 
 static bool is_straight(Gen *g, const PNode *n);
 
-static bool are_straight(Gen *g, const PNode *n) {
+bool gen_is_straight(Gen *g, const PNode *n) {
     for (int i = 0; i < n->nchild; i++)
         if (!is_straight(g, n->child[i])) return false;
     return true;
@@ -294,14 +294,14 @@ static bool is_straight(Gen *g, const PNode *n) {
     for (int i = 0; i < n->nchild; i++) differ |= has_limits(n->child[i]);
     for (int64_t v = lo; v < hi && straight; v = differ ? v + 1 : hi) {
         g->here.value[n->loop] = v;
-        straight = are_straight(g, n);
+        straight = gen_is_straight(g, n);
     }
     g->here.value[n->loop] = 0;
     return straight;
 }
 
 static bool can_replay(Gen *g, const PNode *n) {
-    return g->region.open && n->form.replay && !g->straight.replaying && are_straight(g, n);
+    return g->region.open && n->form.replay && !g->straight.replaying && gen_is_straight(g, n);
 }
 
 static int most_parts(const Gen *g) {
@@ -356,15 +356,13 @@ static int64_t replay(Gen *g, PNode *n, int64_t copies) {
     return copies / group * group;
 }
 
-// Do bounds of the loop depend on several machine loops around `inside`, as those of skewed loops?
-static bool is_wave(const Gen *g, const PNode *n, int inside) {
+// Do bounds of the loop depend on several machine loops, as those of skewed loops? They are decided
+// in front of the innermost one, or where it is cut (cut.c).
+static bool is_wave(const Gen *g, const PNode *n) {
     for (int i = 0; i < n->nbounds; i++) {
         const Lin *rest = n->bound[i].rest;
         int counters = 0;
-        for (int k = 0; k < rest->n; k++) {
-            if (rest->t[k].loop >= inside) return false;
-            counters += g->p->loop[rest->t[k].loop]->form.real;
-        }
+        for (int k = 0; k < rest->n; k++) counters += g->p->loop[rest->t[k].loop]->form.real;
         if (counters < 2) return false;
     }
     return true;
@@ -377,13 +375,14 @@ static bool is_of_lanes(const PNode *n) {
     return lanes;
 }
 
-// Nothing inside is a machine loop, or tested at run time. `chosen`: unless in front of the loop.
-static bool straight(Gen *g, const PNode *n, int chosen) {
+// Nothing inside is a machine loop, or tested at run time. `waves`: apart from bounds of skewed
+// loops.
+static bool straight(Gen *g, const PNode *n, bool waves) {
     for (int i = 0; i < n->nchild; i++) {
         const PNode *c = n->child[i];
         bool copied = c->kind == P_LOOP && !c->form.real && !c->form.replay;
-        copied &= !gen_has_bounds(g, c) || (chosen >= 0 && is_wave(g, c, chosen));
-        if (c->kind != P_LEAF && !((copied || is_of_lanes(c)) && straight(g, c, chosen)))
+        copied &= !gen_has_bounds(g, c) || (waves && is_wave(g, c));
+        if (c->kind != P_LEAF && !((copied || is_of_lanes(c)) && straight(g, c, waves)))
             return false;
     }
     return true;
@@ -404,7 +403,7 @@ void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
 static void open_body(Gen *g, PNode *n, int64_t iterations, AsmLabel *top) {
     g->straight.top = top;
     g->straight.body = (LoopBody){.loop = n->loop, .n = iterations};
-    if (!g->region.open || !(straight(g, n, -1) || can_replay(g, n)) || iterations < 2)
+    if (!g->region.open || !(straight(g, n, false) || can_replay(g, n)) || iterations < 2)
         gen_begin_loop(g);
 }
 
@@ -612,7 +611,7 @@ int gen_guard_truth(Gen *g, const PNode *n) {
 
 // sum + c >= 0
 typedef struct Choice {
-    const Lin *sum; // NULL: there is none
+    const Lin *sum; // without a common factor; NULL: there is none
     int64_t c;
 } Choice;
 
@@ -624,10 +623,11 @@ static bool is_outside(const Lin *sum, int loop) {
 
 // The condition cond + more >= 0.
 static void consider(Gen *g, const Lin *cond, int64_t more, int loop, Choice *best) {
-    const Lin *sum = gen_counters_of(g, cond);
+    int64_t c = cond->c + more, common;
+    const Lin *sum = gen_unit_of(g, cond, &common);
     if (!sum || !is_outside(sum, loop) || (best->sum && best->sum != sum)) return;
-    int64_t c = cond->c + more;
     for (int i = 0; i < cond->n; i++) c += cond->t[i].k * g->here.value[cond->t[i].loop];
+    c = floor_div(c, common);
     if (!best->sum || c < best->c) *best = (Choice){sum, c};
 }
 
@@ -765,7 +765,7 @@ static void know_bounds(Gen *g, const PNode *n) {
 }
 
 static void loop(Gen *g, PNode *n) {
-    if (n->form.real && !n->threads.parallel && !g->region.open && straight(g, n, n->loop) &&
+    if (n->form.real && !n->threads.parallel && !g->region.open && straight(g, n, true) &&
         !has_tile(n) && !has_interior(g, n)) {
         around_segment(g, n);
         return;

@@ -135,6 +135,8 @@ $ loopwright run @/examples/tc/heat1d.tc --size N=9000,T=12 --schedule @/example
   check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat2d.tc --size M=50,N=70,T=25 --schedule @/examples/schedules/heat2d.lws --check | grep check
   check    right: bit for bit, against the interpreter
+$ loopwright run @/examples/tc/heat2d.tc --size M=33,N=200,T=22 --schedule @/examples/schedules/heat2d.lws --check | grep check
+  check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat2d.tc --size M=37,N=72,T=13 --schedule both.lws --check | grep check
   check    right: bit for bit, against the interpreter
 $ loopwright run @/examples/tc/heat1d.tc --size N=20,T=8 --schedule number.lws
