@@ -185,9 +185,17 @@ static const TemlBuiltin *check_statement(Teml *t, const TemlStmt *s) {
     return check_arity(t, s, b) ? b : NULL;
 }
 
-// The result of a call, under the name that the caller gives it.
+// The result of a call, under the name that the caller gives it. If that is the name of a tensor,
+// which an argument also has, the result is in another tensor.
 static TemlValue *alias(Teml *t, const TemlStmt *s) {
-    const TemlValue *v = teml_operand(t, s, 0);
+    const TemlValue *v = teml_operand(t, s, 0), *old = teml_find(t, s->target);
+    bool tensor = old && (old->kind == VALUE_TENSOR || old->kind == VALUE_ASSIGN);
+    Name in = v && v->kind == VALUE_ASSIGN ? t->tensors.at[v->assign->tensor].name : NULL;
+    if (tensor && in && in != s->target) {
+        t->diags->source = s->call->source;
+        diag_report(t->diags, s->call->range, DIAG_TEML_OTHER_TENSOR, s->target, in, s->builtin);
+        t->diags->source = s->source;
+    }
     return v ? arena_copy(t->arena, v, sizeof *v) : NULL;
 }
 

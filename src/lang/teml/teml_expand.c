@@ -395,8 +395,60 @@ static bool call_fits(Expand *e, const TemlScope *in, const TemlStmt *s, const T
     return false;
 }
 
-// The result gets the caller's name at once, unless an argument has the same name: the function
-// would then see its result instead of its argument, so the result is renamed at the end.
+// --- Results over arguments
+//
+// Z = f(Z) writes the tensor Z, as Z = entrywise_mul(Z, Z) would, if f makes its result element by
+// element from its argument. Otherwise f still needs the argument while it writes the result, which
+// therefore stays in a tensor of its own.
+
+// Does the statement use a parameter for which the caller gave this name?
+static bool uses_argument(const TemlStmt *s, const NameBinding *b, Name given) {
+    for (; b; b = b->up)
+        for (int i = 0; mentions(b->value, given) && i < s->n; i++)
+            if (mentions(s->arg[i], b->name)) return true;
+    return false;
+}
+
+static bool same_subscripts(const Syn *a, const Syn *b) {
+    if (a->kind != b->kind || a->n != b->n || a->name != b->name || a->i != b->i) return false;
+    for (int i = 0; i < a->n; i++)
+        if (!same_subscripts(a->at[i], b->at[i])) return false;
+    return true;
+}
+
+// entrywise_mul(X, Y), or add(X, Y, [[i1, i2], [i2]] -> [i1, i2]) of an X with the caller's name.
+static bool is_entrywise(const TemlStmt *s, const NameBinding *bound, Name given) {
+    if (!strncmp(s->builtin, "entrywise_", strlen("entrywise_"))) return true;
+    const Syn *lists = s->n ? s->arg[s->n - 1] : NULL;
+    if (!lists || lists->kind != SYN_ARROW) return false;
+    for (int i = 0; i < s->n - 1; i++) {
+        const TemlStmt one = {.n = 1, .arg = &s->arg[i]};
+        const Syn *own = s->n == 2             ? lists->at[0]
+                         : i < lists->at[0]->n ? lists->at[0]->at[i]
+                                               : NULL;
+        if (uses_argument(&one, bound, given) && (!own || !same_subscripts(own, lists->at[1])))
+            return false;
+    }
+    return true;
+}
+
+static bool writes_over(const TemlStmt *f, const TemlScope *inner, Name target) {
+    const TemlStmt *result = NULL;
+    for (int i = 0; i < f->body.n; i++) {
+        const TemlStmt *s = &f->body.at[i];
+        if (s->kind == TEML_RETURN) continue;
+        if (s->kind != TEML_APPLY || s->real || (result && s->target == inner->returned))
+            return false;
+        if (s->target == inner->returned)
+            result = s;
+        else if (uses_argument(s, inner->bound, target))
+            return false;
+    }
+    return result && is_entrywise(result, inner->bound, target);
+}
+
+// The result gets the caller's name at once, unless an argument has the same name and the function
+// would see its result instead of its argument; then the result is renamed at the end.
 static void expand_call(Expand *e, const TemlScope *in, const TemlStmt *s, const TemlStmt *f) {
     Teml *t = e->t;
     const Source *here = s->source;
@@ -415,7 +467,7 @@ static void expand_call(Expand *e, const TemlScope *in, const TemlStmt *s, const
     }
     if (back) inner.returned = back->arg[0]->name;
     bool local = back && assigns(&f->body, inner.returned);
-    if (local && !taken) inner.result = target;
+    if (local && (!taken || writes_over(f, &inner, target))) inner.result = target;
     expand_list(e, &inner, &f->body);
     see(e, here);
     if (!back || inner.result) return;
