@@ -423,7 +423,7 @@ static bool choose_rows(const Chooser *c, ChooseStmt *n, int v) {
     int row[2], rows = n->place.taps && !c->o->plain ? stencil_rows(n, row) : 1;
     bool block = rows > 1 && row[1] >= 0;
     bool is_long = n->extent[v] >= c->cost->stencil_least * n->lanes;
-    bool half = rows > 1 && !block && speed_of(c->m, n, n->lanes / 2) > 1 && stencil_crosses(n, v);
+    bool half = rows > 1 && !block && halves_are_as_fast(c->m, n) && stencil_crosses(n, v);
     if (rows < 2 || (!block && !half && !is_long) || has_company(c, n)) return false;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < n->out.nloops && row[k] >= 0; i++)
@@ -437,8 +437,7 @@ static bool choose_rows(const Chooser *c, ChooseStmt *n, int v) {
 // A single row of a stencil: blocks of half vectors, where these are as fast as whole ones.
 static bool choose_halves(const Chooser *c, ChooseStmt *n, int v) {
     bool taps = n->place.taps && n->out.nloops == 0 && stencil_crosses(n, v);
-    if (!taps || c->o->plain || speed_of(c->m, n, n->lanes / 2) <= 1 || has_company(c, n))
-        return false;
+    if (!taps || c->o->plain || !halves_are_as_fast(c->m, n) || has_company(c, n)) return false;
     if (n->cycles >= c->cost->parallel_worth) return false; // threads divide the row
     nest_loop(n, v, c->cost->stencil_vectors * n->lanes, KIND_SERIAL);
     nest_loop(n, v, n->lanes / 2, KIND_UNROLL);

@@ -173,6 +173,12 @@ static inline double speed_of(const Machine *m, const ChooseStmt *n, int64_t wid
     return half ? f->work[0][WORK_FLOAT] / f->work[1][WORK_FLOAT] : 1;
 }
 
+// Do half vectors compute as many lanes per cycle as whole ones? (They do on a Zen 4, but not on an
+// Intel processor with 512-bit pipes.)
+static inline bool halves_are_as_fast(const Machine *m, const ChooseStmt *n) {
+    return speed_of(m, n, n->lanes / 2) >= 2;
+}
+
 // Rows, `stride` bytes from each other, that begin in different sets of L1.
 static inline int64_t rows_of_way(const MachineCost *k, int64_t stride) {
     return max_i64(k->way_bytes / (stride & -stride), 1);

@@ -208,7 +208,7 @@ bool choose_columns(const Chooser *c, ChooseStmt *n, int v) {
     int u = n->extent[v] < LIMIT_TRANSPOSE || c->o->plain ? -1 : other_side(c, n, v, 2);
     int o = u < 0 ? -1 : next_columns(n, u, v);
     if (o < 0) return false;
-    int64_t width = speed_of(c->m, n, n->lanes / 2) > 1 ? n->lanes / 2 : n->lanes;
+    int64_t width = halves_are_as_fast(c->m, n) ? n->lanes / 2 : n->lanes;
     int64_t times = ceil_div(c->cost->column_blocks * width, n->extent[u]);
     if (n->extent[u] >= width || n->extent[u] * n->extent[o] < LIMIT_TRANSPOSE) return false;
     drop_loop(n, u);

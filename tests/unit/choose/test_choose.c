@@ -678,6 +678,7 @@ TEST(a_stencil_takes_half_vectors_where_they_are_fast) {
     CHOSEN_ON("zen4", "B: i/10 j/8 i:u j:v\n", SIZES(40, 100), CROSS);
     CHOSEN_ON("zen4", "B: i/3 j/8 i:u j:v\n", SIZES(3, 12), CROSS);
     CHOSEN_ON("icelake", "B: i/4 j/64 i j:v\n", SIZES(40, 100), CROSS);
+    CHOSEN_ON("sapphirerapids", "B: i/4 j/64 i j:v\n", SIZES(40, 100), CROSS);
 #undef CROSS
     CHOSEN_ON("zen4", "B: i/64 i/8:u i:v\n", SIZES(500),
               "program r(N) {\n input A: f32[N + 2]\n output B: f32[N]\n"

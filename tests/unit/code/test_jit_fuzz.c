@@ -170,6 +170,6 @@ TEST(compiled_random_programs_keep_their_meaning) {
     CHECK(rounds < 1000 || (jit_count.parallel > 100 && jit_count.private > 10));
     for (int i = 0; i < TRICK_COUNT; i++) {
         printf("%s %lld\n", code_trick_name[i], (long long)jit_tricks[i]);
-        CHECK(rounds < 1500 || jit_tricks[i] > 0);
+        CHECK(rounds < 1500 || jit_tricks[i] > 0 || i == TRICK_SKIP); // test_jit_cases has a skip
     }
 }
