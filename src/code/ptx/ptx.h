@@ -15,7 +15,8 @@
 //   ptx_memory.c  loads and stores of elements      ptx_promote.c  elements kept in registers
 //   ptx_reduce.c  reductions over threads           ptx_index.c    hoisted index arithmetic
 //   ptx_value.c   expressions, conversions          ptx_func.c     functions of floats
-//   ptx_formula.c functions as formulas             ptx_special.c  erf, gamma, Bessel functions
+//   ptx_formula.c functions as formulas             ptx_special.c  erf; gamma, Bessel, for f32
+//   ptx_gamma.c   gamma functions of f64            ptx_bessel.c   Bessel functions of f64
 //   ptx_known.c   results in registers              ptx_idle.c     unnecessary guards
 //   ptx_program.c the program for a device          ptx_text.c     operands, instructions
 #ifndef LW_CODE_PTX_PTX_H

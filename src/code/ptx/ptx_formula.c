@@ -190,26 +190,10 @@ static Opnd inverse_hyperbolic(KernelWriter *w, ExprOp op, Opnd x, bool wide) {
 
 // --- Powers --------------------------------------------------------------------------------------
 
-// A number as the sum of two: `high`, and a correction of at most half a unit in its last place.
-typedef struct TwoPart {
-    Opnd high, low;
-} TwoPart;
-
-static TwoPart pair_sum(KernelWriter *w, Opnd a, Opnd b, Opnd low) { // |a| >= |b|
-    Opnd sum = add(w, a, b), rest = sub(w, b, sub(w, sum, a));
-    return (TwoPart){sum, add(w, rest, low)};
-}
-
-static TwoPart pair_mul(KernelWriter *w, TwoPart a, TwoPart b) {
-    Opnd high = mul(w, a.high, b.high), low = fma3(w, a.high, b.high, minus(w, high));
-    low = fma3(w, a.low, b.high, fma3(w, a.high, b.low, low));
-    return pair_sum(w, high, low, f64(0));
-}
-
 // log2(a) = e + log2(m), sqrt(1/2) < m < sqrt(2), where log(m) = 2·(s + s·z·(1/3 + z/5 + ...)) with
 // s = (m - 1)/(m + 1) and z = s². The terms from z/5 on are so small that one f64 is enough for
 // them.
-static TwoPart log2_pair(KernelWriter *w, Opnd a) {
+TwoPart log2_pair(KernelWriter *w, Opnd a) {
     Opnd tiny = is(w, "setp.lt.f64", a, f64(0x1p-1022));
     Opnd n = where(w, tiny, mul(w, a, f64(0x1p54)), a), lower = u64(0x3fe6a09e667f3bcdull);
     // So that the mantissa is in [sqrt(1/2), sqrt(2)).

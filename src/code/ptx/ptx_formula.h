@@ -1,4 +1,5 @@
-// Arithmetic in f64 for the functions that ptx_formula.c and ptx_special.c express as formulas.
+// Arithmetic in f64 for the functions that are expressed as formulas: ptx_formula.c, and
+// ptx_special.c with ptx_gamma.c and ptx_bessel.c.
 #ifndef LW_CODE_PTX_PTX_FORMULA_H
 #define LW_CODE_PTX_PTX_FORMULA_H
 
@@ -15,8 +16,9 @@ Opnd func_fmod_far(KernelWriter *w, Opnd a, Opnd b); // |a| mod |b|, both finite
 // in the last place of f32.
 bool formula_has(ExprOp op);
 Opnd formula_value(KernelWriter *w, ExprOp op, bool wide, const Opnd *x);
-bool special_has(ExprOp op, Type type);
-Opnd special_value(KernelWriter *w, ExprOp op, const Opnd *x);
+Opnd special_value(KernelWriter *w, ExprOp op, bool wide, const Opnd *x);
+Opnd gamma_value(KernelWriter *w, ExprOp op, Opnd x);               // wide
+Opnd bessel_value(KernelWriter *w, bool second, int order, Opnd x); // wide
 
 // --- Helpers -------------------------------------------------------------------------------------
 
@@ -54,6 +56,9 @@ static inline Opnd with_sign(KernelWriter *w, Opnd y, Opnd x) { // y is not nega
     Opnd sign = NEW(w, REG_64, "and.b64", x, u64(0x8000000000000000ull));
     return NEW(w, REG_64, "or.b64", y, sign);
 }
+static inline Opnd unless_nan(KernelWriter *w, Opnd x, Opnd y) {
+    return where(w, is(w, "setp.nan.f64", x, x), add(w, x, x), y);
+}
 // k[0] + k[1]·x + ... + k[n-1]·x^(n-1)
 static inline Opnd horner(KernelWriter *w, Opnd x, const double *k, int n) {
     Opnd y = f64(k[n - 1]);
@@ -61,5 +66,35 @@ static inline Opnd horner(KernelWriter *w, Opnd x, const double *k, int n) {
     return y;
 }
 #define HORNER(w, x, table) horner(w, x, table, (int)(sizeof(table) / sizeof *(table)))
+
+// --- Numbers of two parts ------------------------------------------------------------------------
+
+// A number as the sum of two: `high`, and a correction of at most half a unit in its last place.
+typedef struct TwoPart {
+    Opnd high, low;
+} TwoPart;
+
+static inline TwoPart pair_sum(KernelWriter *w, Opnd a, Opnd b, Opnd low) { // |a| >= |b|
+    Opnd sum = add(w, a, b), rest = sub(w, b, sub(w, sum, a));
+    return (TwoPart){sum, add(w, rest, low)};
+}
+
+static inline TwoPart pair_of(KernelWriter *w, Opnd a, Opnd b) { // a + b, in any order
+    Opnd sum = add(w, a, b), part = sub(w, sum, a);
+    return (TwoPart){sum, add(w, sub(w, a, sub(w, sum, part)), sub(w, b, part))};
+}
+
+static inline TwoPart pair_add(KernelWriter *w, TwoPart a, TwoPart b) {
+    TwoPart sum = pair_of(w, a.high, b.high);
+    return pair_sum(w, sum.high, add(w, sum.low, add(w, a.low, b.low)), f64(0));
+}
+
+static inline TwoPart pair_mul(KernelWriter *w, TwoPart a, TwoPart b) {
+    Opnd high = mul(w, a.high, b.high), low = fma3(w, a.high, b.high, minus(w, high));
+    low = fma3(w, a.low, b.high, fma3(w, a.high, b.low, low));
+    return pair_sum(w, high, low, f64(0));
+}
+
+TwoPart log2_pair(KernelWriter *w, Opnd a); // ptx_formula.c: log2(a), a > 0
 
 #endif

@@ -325,41 +325,9 @@ static Opnd rescue(KernelWriter *w, const Micro *m, const Opnd *v) {
 // --- Dispatch
 // -------------------------------------------------------------------------------------
 
-// Operations that take one or a few instructions.
-static bool is_plain(ExprOp op) {
-    switch (op) {
-    case OP_ADD:
-    case OP_SUB:
-    case OP_MUL:
-    case OP_DIV:
-    case OP_FDIVIDE:
-    case OP_FMA:
-    case OP_MIN:
-    case OP_MAX:
-    case OP_RELU:
-    case OP_NEG:
-    case OP_ABS:
-    case OP_FABS:
-    case OP_SQRT:
-    case OP_RECIP:
-    case OP_FLOOR:
-    case OP_CEIL:
-    case OP_TRUNC:
-    case OP_SELECT:
-    case OP_CAST: return true;
-    default: return op_info[op].class == OP_COMPARE || op_info[op].class == OP_LOGIC;
-    }
-}
-
 // Functions that expand to micro-operations. For powers in f64 the CPU calls the C library instead.
 static bool is_expanded(ExprOp op, Type t) {
     return math_has(op, t) && !(op == OP_POW && t == TYPE_F64);
-}
-
-bool func_has(ExprOp op, Type type) {
-    Type t = type_compute(type);
-    if (!type_is_float(t) || op == OP_NEXTAFTER) return true;
-    return is_expanded(op, t) || is_plain(op) || formula_has(op) || special_has(op, t);
 }
 
 // Is the power a product or a reciprocal, as on the CPU?
@@ -403,6 +371,6 @@ Opnd func_value(KernelWriter *w, ExprOp op, Type type, const Opnd *args) {
         x[i] = func_register(w, args[i]);
         if (!wide) x[i] = NEW(w, REG_64, "cvt.f64.f32", x[i]);
     }
-    Opnd y = formula_has(op) ? formula_value(w, op, wide, x) : special_value(w, op, x);
+    Opnd y = formula_has(op) ? formula_value(w, op, wide, x) : special_value(w, op, wide, x);
     return wide ? y : NEW(w, REG_32, "cvt.rn.f32.f64", y);
 }

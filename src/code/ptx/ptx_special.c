@@ -1,5 +1,6 @@
 // Error function, gamma and Bessel functions, in f64. The error of erf and erfc is at most 4 units
-// in the last place of f64; the other functions are accurate for operands and results in f32.
+// in the last place of f64; the formulas of the other functions here are accurate for operands and
+// results in f32. For f64 operands ptx_gamma.c and ptx_bessel.c have longer ones.
 //
 // Each table interpolates the function that its comment names at Chebyshev points. It was computed
 // with 200 bits and rounded to f64.
@@ -8,24 +9,6 @@
 #include "base/bug.h"
 
 #include <math.h>
-
-bool special_has(ExprOp op, Type type) {
-    switch (op) {
-    case OP_ERF:
-    case OP_ERFC: return true;
-    case OP_LGAMMA:
-    case OP_TGAMMA:
-    case OP_J0:
-    case OP_J1:
-    case OP_Y0:
-    case OP_Y1: return type == TYPE_F32;
-    default: return false;
-    }
-}
-
-static Opnd unless_nan(KernelWriter *w, Opnd x, Opnd y) {
-    return where(w, is(w, "setp.nan.f64", x, x), add(w, x, x), y);
-}
 
 // --- Error function ------------------------------------------------------------------------------
 
@@ -229,16 +212,20 @@ static Opnd bessel(KernelWriter *w, bool second, int order, Opnd x) {
     return unless_nan(w, x, y);
 }
 
-Opnd special_value(KernelWriter *w, ExprOp op, const Opnd *x) {
+static Opnd bessel_of(KernelWriter *w, bool second, int order, bool wide, Opnd x) {
+    return wide ? bessel_value(w, second, order, x) : bessel(w, second, order, x);
+}
+
+Opnd special_value(KernelWriter *w, ExprOp op, bool wide, const Opnd *x) {
     switch (op) {
     case OP_ERF:
     case OP_ERFC: return error_function(w, op, x[0]);
     case OP_LGAMMA:
-    case OP_TGAMMA: return gamma_of(w, op, x[0]);
-    case OP_J0: return bessel(w, false, 0, x[0]);
-    case OP_J1: return bessel(w, false, 1, x[0]);
-    case OP_Y0: return bessel(w, true, 0, x[0]);
-    case OP_Y1: return bessel(w, true, 1, x[0]);
+    case OP_TGAMMA: return wide ? gamma_value(w, op, x[0]) : gamma_of(w, op, x[0]);
+    case OP_J0: return bessel_of(w, false, 0, wide, x[0]);
+    case OP_J1: return bessel_of(w, false, 1, wide, x[0]);
+    case OP_Y0: return bessel_of(w, true, 0, wide, x[0]);
+    case OP_Y1: return bessel_of(w, true, 1, wide, x[0]);
     default: bug("formula of %s", op_info[op].name);
     }
 }

@@ -6,43 +6,6 @@
 
 #include <string.h>
 
-// --- Unsupported operations ----------------------------------------------------------------------
-
-typedef struct Refusal {
-    const Leaf *leaf;
-    ExprOp op;
-    Type type;
-} Refusal;
-
-static bool says(const Expr *e, Refusal *r) {
-    if (e->kind != EXPR_OP) return true;
-    for (int i = 0; i < e->n; i++)
-        if (!says(e->arg[i], r)) return false;
-    Type t = e->arg[0]->type;
-    if (e->op == OP_CAST || func_has(e->op, t)) return true;
-    r->op = e->op;
-    r->type = t;
-    return false;
-}
-
-static bool see_node(void *user, const Node *node, int depth, const Block *parent) {
-    (void)depth, (void)parent;
-    Refusal *r = user;
-    const Leaf *leaf = as_leaf(node);
-    if (leaf && !r->leaf && !says(leaf->value, r)) r->leaf = leaf;
-    return true;
-}
-
-static bool refused(const Tree *t, DiagList *diags) {
-    Refusal r = {0};
-    tree_walk(t, see_node, &r);
-    if (!r.leaf) return false;
-    Diag *d = diag_report(diags, tree_range(t, &r.leaf->node), DIAG_PTX_FUNCTION,
-                          op_info[r.op].name, type_info[r.type].name);
-    diag_note(diags, d, (Range){0, 0}, DIAG_PTX_FUNCTION_NOTE);
-    return true;
-}
-
 // --- Kernels -------------------------------------------------------------------------------------
 
 static Opnd by_power(KernelWriter *w, const char *power, const char *other, Opnd v, int64_t n,
@@ -210,7 +173,6 @@ static Numbers *lines_of(GpuProgram *g) {
 
 bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList *diags) {
     Arena *arena = g->arena;
-    if (refused(g->tree, diags)) return false;
     PtxLaunch *launch = arena_new_n(arena, PtxLaunch, g->kernel.n);
     PtxModule u = {.kernels.arena = arena};
     Numbers *lines = options->lines ? lines_of(g) : NULL;

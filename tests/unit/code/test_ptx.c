@@ -319,10 +319,27 @@ static int64_t ordered(double x, bool wide) {
     return half < 0 ? -(int64_t)(half & INT32_MAX) : half;
 }
 
+// docs/arithmetic.md, of f64: 8 units in the last place of the larger of the result and this number.
+static double least_size(ExprOp op, double x) {
+    if (op == OP_TGAMMA) return 0;
+    if (op == OP_LGAMMA) return x < 0 ? 1 : 0;
+    return x == 0 || isinf(x) ? 0 : sqrt(2 / (3.14159265358979324 * fabs(x)));
+}
+
+static bool is_special(ExprOp op) {
+    return op == OP_TGAMMA || op == OP_LGAMMA || op == OP_J0 || op == OP_J1 || op == OP_Y0 ||
+           op == OP_Y1;
+}
+
 // To as many units in the last place as docs/arithmetic.md allows; some C libraries' cbrt is wrong
 // by so many itself.
-static bool close_enough(ExprOp op, double got, double want, bool wide) {
+static bool close_enough(ExprOp op, double x, double got, double want, bool wide) {
     if (isnan(got) || isnan(want)) return isnan(got) && isnan(want);
+    if (wide && is_special(op) && got != want && isfinite(got) && isfinite(want)) {
+        int e;
+        frexp(fmax(fabs(want), least_size(op, x)), &e);
+        return fabs(got - want) <= 8 * ldexp(1, e < -1021 ? -1074 : e - 53);
+    }
     int64_t d = ordered(got, wide) - ordered(want, wide), most = wide ? 4 : 2;
     if (wide && (op == OP_CBRT || op == OP_RCBRT)) most = 6;
     return d >= -most && d <= most;
@@ -341,8 +358,8 @@ static const Program *function_program(Lab *lab, ExprOp op, const char *type, in
     return lab_program(lab, text_str(&text), NULL);
 }
 
-// A function against the arithmetic that defines it. False: GPUs do not have it.
-static bool try_function(GpuLab *g, ExprOp op, Type type) {
+// A function against the arithmetic that defines it.
+static void try_function(GpuLab *g, ExprOp op, Type type) {
     bool wide = type == TYPE_F64;
     Lab lab;
     lab_begin(&lab);
@@ -351,7 +368,7 @@ static bool try_function(GpuLab *g, ExprOp op, Type type) {
     Tree *t = p ? tree_lower(&lab.arena, p, NULL, &lab.diags) : NULL;
     PtxCode code;
     PtxOptions o = {.machine = &gpu_machine_h200};
-    bool has = CHECK(t) && ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags);
+    bool has = CHECK(t && ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags));
     LabData d = lab_data(&lab, p, 1);
     uint64_t state = (uint64_t)op + check_first_seed();
     for (int k = 0; has && k < arity; k++)
@@ -362,29 +379,26 @@ static bool try_function(GpuLab *g, ExprOp op, Type type) {
         Value v[4];
         for (int k = 0; k < arity; k++) v[k].f = lab_value(&d, k, i);
         double want = op_eval(op, type, v).f, got = lab_value(&d, arity, i);
-        if (!CHECK(close_enough(op, got, want, wide)))
+        if (!CHECK(close_enough(op, v[0].f, got, want, wide)))
             printf("%s(%a, %a) = %a, want %a\n", op_info[op].name, v[0].f, arity > 1 ? v[1].f : 0,
                    got, want);
     }
     lab_end(&lab);
-    return has;
 }
 
 TEST(functions_of_f32_are_right_to_two_units) {
     GpuLab g;
     if (!CHECK(gpulab_open(&g))) return;
     for (int op = 0; op < OP_COUNT; op++)
-        if (op_info[op].class == OP_MATH) CHECK(try_function(&g, (ExprOp)op, TYPE_F32));
+        if (op_info[op].class == OP_MATH) try_function(&g, (ExprOp)op, TYPE_F32);
     gpulab_close(&g);
 }
 
 TEST(functions_of_f64_are_right_to_four_units) {
     GpuLab g;
-    int missing = 0;
     if (!CHECK(gpulab_open(&g))) return;
     for (int op = 0; op < OP_COUNT; op++)
-        if (op_info[op].class == OP_MATH) missing += !try_function(&g, (ExprOp)op, TYPE_F64);
-    CHECK_INT_EQ(missing, 6); // lgamma, tgamma, j0, j1, y0, y1
+        if (op_info[op].class == OP_MATH) try_function(&g, (ExprOp)op, TYPE_F64);
     gpulab_close(&g);
 }
 
