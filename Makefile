@@ -354,6 +354,8 @@ fuzzers: $(FUZZ_BIN)
 
 bench-front: $(BUILD)/bench/front
 	@$<
+bench-ptx: $(BUILD)/bench/ptx
+	@$< $(ARGS)
 bench-asm: $(BUILD)/bench/asm
 	@$<
 bench-dispatch: $(BUILD)/bench/dispatch
@@ -406,12 +408,14 @@ bench-choice: $(BUILD)/bench/choice
 	@$< $(ARGS)
 bench-agree: $(BUILD)/bench/choice
 	@$< --agree --kernels 100 --seconds 0.3 $(ARGS)
-# On a machine with a GPU: the calls of the driver, its peaks, and programs against the interpreter.
+# On a machine with a GPU: the calls of the driver, its peaks, programs against the interpreter, and
+# a sample of them under compute-sanitizer.
 test-gpu: all $(BUILD)/unit/test_device $(BUILD)/unit/test_ptx_fuzz
 	@$(BUILD)/unit/test_device
 	@LW_TEST_DEVICE=cuda:0 $(BUILD)/unit/test_ptx_fuzz
 	@$(BUILD)/loopwright machine --device cuda:0 --remeasure
 	@$(PYTHON) tools/gpu-check
+	@$(PYTHON) tools/gpu-check --sanitize
 # Kernels on a GPU against torch, if PYTHON has it; ARGS=--check runs them on the emulator.
 bench-gpu: all
 	@$(PYTHON) bench/gpu.py --build $(BUILD) $(ARGS)
@@ -484,6 +488,7 @@ help:
 # > make format         run clang-format on everything; check-format only checks
 # > make fuzz           randomised tests at full length (ARGS=--list: the parts); fuzz-long: a day of them
 # > make bench-front    time the front-end
+# > make bench-ptx      time from a Tree to the PTX of its kernels
 # > make bench-asm      time the instruction encoder
 # > make bench-dispatch time kernel lookup, kernel calls, and parallel loops
 # > make bench-database time lookups and writes in the tuning database
@@ -507,13 +512,14 @@ help:
 # > make bench-strategies   compare the tuning strategies, with curves of the best so far
 # > make mpi            the plug-in that distributes tuning over ranks of mpirun (needs mpicc)
 # > make bench-gpu      kernels on a GPU against torch; ARGS=--check runs them on the emulator
-# > make test-gpu       on a GPU: the driver's calls, peaks, programs against the interpreter
+# > make test-gpu       on a GPU: the driver's calls, peaks, programs against the interpreter,
+# >                     and a sample under compute-sanitizer, if it is there
 # > make bench-setup    install those libraries
 # > make install        into PREFIX (/usr/local), below DESTDIR; make uninstall removes it
 # > make python         the Python package, in build/python; make wheel: as a wheel for pip
 # > make clean          remove the build folder
 
 .PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
-        check-format fuzz fuzz-long fuzzers bench-front bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-accelerator bench-passes bench-stripe bench-proofs bench-teml bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
+        check-format fuzz fuzz-long fuzzers bench-front bench-ptx bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-accelerator bench-passes bench-stripe bench-proofs bench-teml bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

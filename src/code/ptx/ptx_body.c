@@ -238,8 +238,11 @@ static void children_emit(KernelWriter *w, const GpuNode *n) {
 }
 
 static void late_emit(KernelWriter *w) {
+    bool straight = w->straight;
+    w->straight = false; // the copies may have guards
     for (int i = 0; i < w->late.n; i++) body_emit(w, w->late.at[i]);
     w->late.n = 0;
+    w->straight = straight;
 }
 
 // Prints an iteration of a pipelined loop. It loads its first operands before it starts the copies
@@ -389,6 +392,10 @@ static void inside(KernelWriter *w, const GpuNode *n) {
 
 static void guarded(KernelWriter *w, const GpuNode *n) {
     Opnd p;
+    if (w->straight) { // its guards hold, or are idle
+        inside(w, n);
+        return;
+    }
     Answer a = guards_value(w, n, &p);
     if (a == ANSWER_NO) return;
     if (a == ANSWER_YES) {

@@ -12,6 +12,14 @@
 // straight-line code as full tiles; only their copies and stores have guards.
 #include "code/ptx/ptx_impl.h"
 
+enum { ANSWERS = 256 };
+
+// What is known about a guard without unrolled loops. Instances have few different ones.
+typedef struct KnownGuard {
+    const Affine *guard;
+    bool holds;
+} KnownGuard;
+
 typedef struct IdleSearch {
     KernelWriter *w;
     KeepsGuard *keeps;
@@ -19,6 +27,8 @@ typedef struct IdleSearch {
     VEC(IdleGuard) pair; // guards that may be idle, with their nodes
     VEC(bool) refuted;   // per pair: the guard is not idle
     VEC(int) path;       // pairs of the surrounding nodes
+    KnownGuard *answer;  // by the hash of the guard
+    bool *matters;       // per id: an unrolled loop whose iterations may differ
 } IdleSearch;
 
 bool guard_is_idle(const KernelWriter *w, const GpuNode *n, const Affine *a) {
@@ -57,6 +67,12 @@ static bool may_run(const KernelWriter *w, const GpuNode *n) {
     return !n->single && !n->async && n->vector == 1 && is_harmless(w, n->leaf->value);
 }
 
+static bool holds(IdleSearch *d, const Affine *guard) {
+    KnownGuard *k = &d->answer[hash_mix(0, (uint64_t)(uintptr_t)guard) % ANSWERS];
+    if (k->guard != guard) *k = (KnownGuard){guard, guard_known(d->w, guard) == ANSWER_YES};
+    return k->holds;
+}
+
 static void see_leaf(IdleSearch *d, const GpuNode *n) {
     KernelWriter *w = d->w;
     if (leaf_skipped(w, n->leaf)) return;
@@ -64,8 +80,8 @@ static void see_leaf(IdleSearch *d, const GpuNode *n) {
     for (int i = 0; i < d->path.n; i++) {
         int k = d->path.at[i];
         if (d->refuted.at[k]) continue;
-        const Affine *a = affine_substitute(w->x, d->pair.at[k].guard, w->fixed, NULL);
-        if (guard_known(w, a) == ANSWER_YES) continue; // of this instance
+        const Affine *a = affine_fixed(w, d->pair.at[k].guard);
+        if (holds(d, a)) continue; // of this instance
         d->refuted.at[k] = !may || !d->keeps(w, n, a, d->user);
     }
 }
@@ -87,11 +103,16 @@ static bool find_pairs(IdleSearch *d, const GpuNode *n) {
 // Does the loop's index occur in a guard, or in an element that is written below?
 static bool loop_matters(const IdleSearch *d, const GpuNode *n, int id) {
     for (int k = 0; k < d->pair.n; k++)
-        if (affine_uses_iter(d->pair.at[k].guard, id)) return true;
+        if (!d->refuted.at[k] && affine_uses_iter(d->pair.at[k].guard, id)) return true;
     if (n->kind == GPU_LEAF && access_uses_iter(n->leaf->write, id)) return true;
     for (int i = 0; i < n->child.n; i++)
         if (loop_matters(d, n->child.at[i], id)) return true;
     return false;
+}
+
+static void find_loops(IdleSearch *d, const GpuNode *n) {
+    if (n->kind == GPU_LOOP && n->unroll) d->matters[n->id] = loop_matters(d, n, n->id);
+    for (int i = 0; i < n->child.n; i++) find_loops(d, n->child.at[i]);
 }
 
 // Visits every instance of the leaves below, with the guards around it.
@@ -99,10 +120,10 @@ static void see_instances(IdleSearch *d, const GpuNode *n) {
     KernelWriter *w = d->w;
     int before = d->path.n;
     for (int k = 0; k < d->pair.n; k++)
-        if (d->pair.at[k].node == n) vec_push(w->arena, &d->path, k);
+        if (d->pair.at[k].node == n && !d->refuted.at[k]) vec_push(w->arena, &d->path, k);
     if (n->kind == GPU_LEAF && d->path.n) see_leaf(d, n);
     bool unrolled = n->kind == GPU_LOOP && n->unroll;
-    int64_t times = unrolled && loop_matters(d, n, n->id) ? n->extent : 1;
+    int64_t times = unrolled && d->matters[n->id] ? n->extent : 1;
     for (int64_t t = 0; t < times; t++) {
         if (unrolled) index_set(w, n->id, t);
         for (int i = 0; i < n->child.n; i++) see_instances(d, n->child.at[i]);
@@ -114,6 +135,11 @@ void idle_find(KernelWriter *w, const GpuNode *root, KeepsGuard *keeps, void *us
     IdleSearch d = {.w = w, .keeps = keeps, .user = user};
     for (int i = 0; i < root->child.n; i++) find_pairs(&d, root->child.at[i]);
     if (!d.pair.n) return;
+    d.answer = arena_new_n(w->arena, KnownGuard, ANSWERS);
+    d.matters = arena_new_n(w->arena, bool, w->g->nids);
+    // The first instances alone refute most guards.
+    for (int i = 0; i < root->child.n; i++) see_instances(&d, root->child.at[i]);
+    for (int i = 0; i < root->child.n; i++) find_loops(&d, root->child.at[i]);
     for (int i = 0; i < root->child.n; i++) see_instances(&d, root->child.at[i]);
     for (int k = 0; k < d.pair.n; k++)
         if (!d.refuted.at[k]) vec_push(w->arena, &w->idle, d.pair.at[k]);

@@ -42,6 +42,7 @@ typedef struct Held {
     Opnd value;
     bool dirty, pinned, dead;
     int align;
+    int promoted; // its number in the loop that keeps it in a register
 } Held;
 
 // A row of a table: subscripts that are checked or read from memory choose it (ptx_row.c).
@@ -72,6 +73,20 @@ typedef struct KnownAffine {
     Opnd value;
 } KnownAffine;
 
+// See affine_fixed: `a` without unrolled loops, whose terms have this sum.
+typedef struct FixedAffine {
+    const Affine *a, *value;
+    int64_t sum;
+} FixedAffine;
+
+// A guard whose predicate is in a register.
+typedef struct AskedGuard {
+    const Affine *guard;
+    Opnd pred;
+} AskedGuard;
+
+enum { RECENT_PLANS = 64 };
+
 typedef struct KernelWriter {
     Arena *arena;
     const GpuProgram *g;
@@ -93,6 +108,7 @@ typedef struct KernelWriter {
     bool *unrolled;       // per id
     VEC(KnownAffine) known;
     int *known_table, known_cap;
+    FixedAffine *fixed_table;
     // Memory
     Opnd *base; // per buffer: its address
     VEC(Held) loc;
@@ -101,9 +117,12 @@ typedef struct KernelWriter {
     int *wanted_table, wanted_cap;
     Numbers plan_of;
     VEC(AccessPlan) plans;
+    int recent_plan[RECENT_PLANS];
     VEC(TableRow) row;
     VEC(const Affine *) assumed; // guards that hold here
     VEC(IdleGuard) idle;
+    VEC(AskedGuard) asked; // while asks_once: a sequence whose guards do not depend on branches
+    bool asks_once;
     const Leaf *leaf;
     Opnd status, scratch_base;
     bool checks, uses_local, uses_shared, swizzles;
@@ -135,7 +154,10 @@ Opnd ins_new(KernelWriter *w, RegClass class, const char *op, int n, const Opnd 
 #define NEW(w, class, op, ...)                                                                     \
     ins_new(w, class, op, (int)(sizeof((Opnd[]){__VA_ARGS__}) / sizeof(Opnd)),                     \
             (Opnd[]){__VA_ARGS__})
-void opnd_print(Text *out, Opnd o);
+enum { MOST_LINE = 320 };                // bytes of an instruction
+char *put_text(char *to, const char *s); // the pieces of a line, see ptx_text.c
+char *put_int(char *to, int64_t i);
+char *put_register(char *to, Opnd o);
 void line(KernelWriter *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int label_new(KernelWriter *w);
 void label_put(KernelWriter *w, int label);
@@ -150,6 +172,8 @@ Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *re
 // The scope in which an affine is computed, and what is known there: values by any key.
 int affine_depth(const KernelWriter *w, const Affine *a);
 KnownAffine *known_find(KernelWriter *w, const Affine *a, bool wide, bool add);
+// The affine for the current values of unrolled loops.
+const Affine *affine_fixed(KernelWriter *w, const Affine *a);
 // Whether guards hold: no, yes, or only a test at run time can tell.
 typedef enum Answer { ANSWER_NO, ANSWER_YES, ANSWER_ASK } Answer;
 Answer guards_value(KernelWriter *w, const GpuNode *n, Opnd *pred);
@@ -230,7 +254,6 @@ void value_overwritten(KernelWriter *w, Opnd o);
 void values_forget(KernelWriter *w);
 
 // --- ptx_func.c ----------------------------------------------------------------------------------
-bool func_has(ExprOp op, Type type);
 Opnd func_value(KernelWriter *w, ExprOp op, Type type, const Opnd *args);
 
 // --- ptx_body.c ----------------------------------------------------------------------------------

@@ -57,6 +57,30 @@ KnownAffine *known_find(KernelWriter *w, const Affine *a, bool wide, bool add) {
     return &vec_last(&w->known);
 }
 
+// --- Unrolled loops ------------------------------------------------------------------------------
+
+// Instances of unrolled loops have few different values of a guard or subscript: a table keeps the
+// last ones.
+const Affine *affine_fixed(KernelWriter *w, const Affine *a) {
+    enum { SLOTS = 1024 };
+    int64_t sum = 0;
+    bool unrolled = false;
+    if (!a->linear) return affine_substitute(w->x, a, w->fixed, NULL);
+    for (int i = 0; i < a->n; i++) {
+        int id = a->term[i].atom->index;
+        if (!w->unrolled[id]) continue;
+        if (!w->fixed[id]) return affine_substitute(w->x, a, w->fixed, NULL);
+        unrolled = true;
+        sum += a->term[i].coef * w->env[id];
+    }
+    if (!unrolled) return a;
+    if (!w->fixed_table) w->fixed_table = arena_new_n(w->arena, FixedAffine, SLOTS);
+    FixedAffine *f = &w->fixed_table[hash_mix((uint64_t)(uintptr_t)a, (uint64_t)sum) & (SLOTS - 1)];
+    if (f->a != a || f->sum != sum)
+        *f = (FixedAffine){a, affine_substitute(w->x, a, w->fixed, NULL), sum};
+    return f->value;
+}
+
 // --- Atoms -------------------------------------------------------------------------------------
 
 static void look(const KernelWriter *w, const Affine *a, int *depth, bool *unrolled) {
@@ -280,7 +304,7 @@ Opnd affine_value(KernelWriter *w, const Affine *a, bool wide) {
     bool unrolled = false;
     look(w, a, &depth, &unrolled);
     if (unrolled) {
-        a = affine_substitute(w->x, a, w->fixed, NULL);
+        a = affine_fixed(w, a);
         depth = 0;
         look(w, a, &depth, &unrolled);
     }
@@ -337,22 +361,25 @@ static bool is_assumed(const KernelWriter *w, const Affine *a) {
 
 // Decides a guard by ranges and assumptions, without printing code.
 Answer guard_known(KernelWriter *w, const Affine *a) {
-    int depth = 0;
     int64_t lo, hi;
-    bool unrolled = false;
     if (is_assumed(w, a)) return ANSWER_YES;
-    look(w, a, &depth, &unrolled);
-    if (unrolled) a = affine_substitute(w->x, a, w->fixed, NULL);
+    a = affine_fixed(w, a);
     if (!affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi)) return ANSWER_ASK;
     return lo >= 0 ? ANSWER_YES : hi < 0 ? ANSWER_NO : ANSWER_ASK;
 }
 
 static Answer guard_value(KernelWriter *w, const Affine *a, Opnd *pred) {
+    for (int i = 0; i < w->asked.n; i++)
+        if (w->asked.at[i].guard == a) {
+            *pred = w->asked.at[i].pred;
+            return ANSWER_ASK;
+        }
     Answer known = guard_known(w, a);
     if (known != ANSWER_ASK) return known;
     Opnd v = affine_value(w, a, false);
     *pred = NEW(w, REG_PRED, v.class == REG_64 ? "setp.ge.s64" : "setp.ge.s32", v,
                 lit((RegClass)v.class, 0));
+    if (w->asks_once) vec_push(w->arena, &w->asked, ((AskedGuard){a, *pred}));
     return ANSWER_ASK;
 }
 

@@ -100,8 +100,16 @@ int alignment_of(const KernelWriter *w, int buffer, const Affine *rest) {
     return (int)all;
 }
 
+// The plan that was last found for an access with this hash, plus 1.
+static int *recent_plan(KernelWriter *w, const Access *a) {
+    return &w->recent_plan[((uintptr_t)a >> 4 ^ (uintptr_t)a >> 10) % RECENT_PLANS];
+}
+
 const AccessPlan *access_plan(KernelWriter *w, const Access *a) {
+    int *recent = recent_plan(w, a);
+    if (*recent && w->plans.at[*recent - 1].access == a) return &w->plans.at[*recent - 1];
     int known = numbers_get(&w->plan_of, a);
+    if (known >= 0) *recent = known + 1;
     if (known >= 0) return &w->plans.at[known];
     const GpuBuffer *b = place_of(w, a->tensor);
     AccessPlan p = {.access = a, .hard = a->has_read || access_checks(w, a), .row = -1};
@@ -298,36 +306,39 @@ static bool streams(const GpuBuffer *b) {
     return b->space == GPU_GLOBAL && b->written && !b->cached;
 }
 
+// A register or, for a vector, a list of them in braces.
+static char *put_list(char *to, int n, const Opnd *regs) {
+    if (n > 1) *to++ = '{';
+    for (int i = 0; i < n; i++) {
+        const Opnd *r = &regs[i];
+        if (i) to = put_text(to, ", ");
+        to = r->literal ? put_int(to, r->class == REG_64 ? (int64_t)r->bits : (int32_t)r->bits)
+                        : put_register(to, *r);
+    }
+    if (n > 1) *to++ = '}';
+    return to;
+}
+
+static char *put_address(char *to, Opnd address, int64_t disp) {
+    to = put_register(put_text(to, "["), address);
+    if (disp) to = put_int(put_text(to, "+"), disp);
+    return put_text(to, "]");
+}
+
 static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, int64_t disp,
                         bool load, int buffer) {
     const GpuBuffer *b = place_of(w, buffer);
-    Type t = type_of_buffer(w, buffer);
-    Text *out = w->out;
     bool nc = load && b->space == GPU_GLOBAL && !b->written && buffer < w->t->nargs;
-    const char *cache = nc ? ".nc" : !load && streams(b) ? ".cs" : "";
-    text_printf(out, "\t%s.%s%s%s.%s ", load ? "ld" : "st", space_name(w, buffer), cache,
-                n == 4   ? ".v4"
-                : n == 2 ? ".v2"
-                         : "",
-                suffix_of(t));
-    Text list = {.arena = w->arena};
-    if (n > 1) text_char(&list, '{');
-    for (int i = 0; i < n; i++) {
-        if (i) text_add(&list, ", ");
-        if (regs[i].literal)
-            text_int(&list,
-                     regs[i].class == REG_64 ? (int64_t)regs[i].bits : (int32_t)regs[i].bits);
-        else
-            opnd_print(&list, regs[i]);
-    }
-    if (n > 1) text_char(&list, '}');
-    if (load) text_printf(out, "%s, ", text_str(&list));
-    text_char(out, '[');
-    opnd_print(out, address);
-    if (disp) text_printf(out, "+%lld", (long long)disp);
-    text_char(out, ']');
-    if (!load) text_printf(out, ", %s", text_str(&list));
-    text_add(out, ";\n");
+    char text[MOST_LINE], *to = put_text(text, load ? "\tld." : "\tst.");
+    to = put_text(to, space_name(w, buffer));
+    to = put_text(to, nc ? ".nc" : !load && streams(b) ? ".cs" : "");
+    to = put_text(to, n == 4 ? ".v4." : n == 2 ? ".v2." : ".");
+    to = put_text(put_text(to, suffix_of(type_of_buffer(w, buffer))), " ");
+    to = load ? put_list(to, n, regs) : put_address(to, address, disp);
+    to = put_text(to, ", ");
+    to = load ? put_address(to, address, disp) : put_list(to, n, regs);
+    to = put_text(to, ";\n");
+    text_add_n(w->out, text, (size_t)(to - text));
 }
 
 // The number of elements to load at once, starting at constant `*first`.
@@ -613,6 +624,7 @@ void loc_drop(KernelWriter *w, Held *l) {
 void plans_clear(KernelWriter *w) {
     w->plan_of = (Numbers){.arena = w->arena};
     w->plans.n = 0;
+    for (int i = 0; i < RECENT_PLANS; i++) w->recent_plan[i] = 0;
 }
 
 // --- Indices from data -------------------------------------------------------------------------
@@ -642,22 +654,16 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     }
     bool narrow = size < 4;
     int words = bytes >= 4 && narrow ? bytes / 4 : n->vector;
-    const char *type = size == 8 ? "b64" : "b32";
-    Text list = {.arena = w->arena};
-    for (int i = 0; i < words; i++) {
-        Opnd r = reg_new(w, size == 8 ? REG_64 : REG_32);
-        text_add(&list, i ? ", " : "");
-        opnd_print(&list, r);
-    }
-    const char *v = words == 4 ? ".v4" : words == 2 ? ".v2" : "";
-    bool many = words > 1;
+    const char *type = size == 8 ? "b64" : "b32", *v = words == 4 ? ".v4" : words == 2 ? ".v2" : "";
+    Opnd regs[4];
+    for (int i = 0; i < words; i++) regs[i] = reg_new(w, size == 8 ? REG_64 : REG_32);
+    char list[MOST_LINE];
+    *put_list(list, words, regs) = 0;
     const GpuBuffer *b = place_of(w, from->tensor);
     bool nc = b->space == GPU_GLOBAL && !b->written && from->tensor < w->t->nargs;
-    line(w, "ld.%s%s%s.%s %s%s%s, [%%%c%d+%lld];", space_name(w, from->tensor), nc ? ".nc" : "", v,
-         type, many ? "{" : "", text_str(&list), many ? "}" : "", g.class == REG_64 ? 'd' : 'r',
-         g.reg, (long long)disp[1]);
+    line(w, "ld.%s%s%s.%s %s, [%%%c%d+%lld];", space_name(w, from->tensor), nc ? ".nc" : "", v,
+         type, list, g.class == REG_64 ? 'd' : 'r', g.reg, (long long)disp[1]);
     const char *cache = streams(place_of(w, to->tensor)) ? ".cs" : "";
-    line(w, "st.%s%s%s.%s [%%%c%d+%lld], %s%s%s;", space_name(w, to->tensor), cache, v, type,
-         s.class == REG_64 ? 'd' : 'r', s.reg, (long long)disp[0], many ? "{" : "", text_str(&list),
-         many ? "}" : "");
+    line(w, "st.%s%s%s.%s [%%%c%d+%lld], %s;", space_name(w, to->tensor), cache, v, type,
+         s.class == REG_64 ? 'd' : 'r', s.reg, (long long)disp[0], list);
 }

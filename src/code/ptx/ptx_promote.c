@@ -42,6 +42,9 @@ typedef struct Look {
     VEC(int) inner; // ids of serial loops
     bool barrier;
     const GpuNode *leaf;
+    GpuNode *guards;   // guards_of this instance of the leaf; NULL: not yet known
+    int sure;          // does it surely run? -1: not yet known
+    const bool *fixed; // per guard of the leaf: the loop does not change it
     bool writing; // the access is the one that the leaf writes; the leaf may also read that element
     KernelWriter *w;
 } Look;
@@ -58,17 +61,31 @@ static bool is_fixed(const Look *l, const Affine *a) {
     return true;
 }
 
-// The guards of the leaf that the loop does not change, with the values of unrolled loops
+static void look_at_leaf(Look *l, const GpuNode *leaf) {
+    bool *fixed = arena_new_n(l->w->arena, bool, leaf->where.n);
+    for (int i = 0; i < leaf->where.n; i++) fixed[i] = is_fixed(l, leaf->where.at[i]);
+    l->leaf = leaf;
+    l->fixed = fixed;
+}
+
+// The guards of the current leaf that the loop does not change, with the values of unrolled loops
 // substituted.
-static GpuNode *guards_of(const Look *l, const GpuNode *leaf) {
+static const GpuNode *guards_now(Look *l) {
     KernelWriter *w = l->w;
-    GpuNode *n = arena_new(w->arena, GpuNode);
-    for (int i = 0; i < leaf->where.n; i++) {
-        const Affine *a = leaf->where.at[i];
-        if (!is_fixed(l, a)) continue;
-        a = affine_substitute(w->x, a, w->fixed, NULL);
+    if (l->guards) return l->guards;
+    GpuNode *n = l->guards = arena_new(w->arena, GpuNode);
+    for (int i = 0; i < l->leaf->where.n; i++) {
+        if (!l->fixed[i]) continue;
+        const Affine *a = affine_fixed(w, l->leaf->where.at[i]);
         if (!affine_is_const(a) || a->constant < 0) vec_push(w->arena, &n->guard, a);
     }
+    return n;
+}
+
+static GpuNode *guards_copy(Look *l) {
+    const GpuNode *from = guards_now(l);
+    GpuNode *n = arena_new(l->w->arena, GpuNode);
+    for (int i = 0; i < from->guard.n; i++) vec_push(l->w->arena, &n->guard, from->guard.at[i]);
     return n;
 }
 
@@ -93,7 +110,7 @@ static bool surely_runs_at(const Look *l, const GpuNode *leaf, bool last) {
         w->g->lo[id] = w->g->hi[id] = last ? hi[i] : lo[i];
     }
     for (int i = 0; i < leaf->where.n && all; i++)
-        all = is_fixed(l, leaf->where.at[i]) || guard_known(w, leaf->where.at[i]) == ANSWER_YES;
+        all = l->fixed[i] || guard_known(w, leaf->where.at[i]) == ANSWER_YES;
     for (int i = 0; i < n; i++) {
         w->g->lo[l->inner.at[i]] = lo[i];
         w->g->hi[l->inner.at[i]] = hi[i];
@@ -101,16 +118,18 @@ static bool surely_runs_at(const Look *l, const GpuNode *leaf, bool last) {
     return all;
 }
 
-static bool surely_runs(const Look *l, const GpuNode *leaf) {
+static bool surely_runs(Look *l) {
+    const GpuNode *leaf = l->leaf;
     int changing = 0;
-    for (int i = 0; i < leaf->where.n; i++) changing += !is_fixed(l, leaf->where.at[i]);
-    return !changing || surely_runs_at(l, leaf, false) || surely_runs_at(l, leaf, true);
+    if (l->sure >= 0) return l->sure;
+    for (int i = 0; i < leaf->where.n; i++) changing += !l->fixed[i];
+    l->sure = !changing || surely_runs_at(l, leaf, false) || surely_runs_at(l, leaf, true);
+    return l->sure;
 }
 
-static bool never_runs(const Look *l, const GpuNode *leaf) {
-    for (int i = 0; i < leaf->where.n; i++)
-        if (!is_fixed(l, leaf->where.at[i]) && guard_known(l->w, leaf->where.at[i]) == ANSWER_NO)
-            return true;
+static bool never_runs(const Look *l) {
+    for (int i = 0; i < l->leaf->where.n; i++)
+        if (!l->fixed[i] && guard_known(l->w, l->leaf->where.at[i]) == ANSWER_NO) return true;
     return false;
 }
 
@@ -147,7 +166,8 @@ static void judge_access(void *user, const Access *a, bool guarded) {
 }
 
 static void visit_leaf(Look *l, const GpuNode *n, AccessVisit *fn) {
-    l->leaf = n;
+    l->guards = NULL;
+    l->sure = -1;
     expr_visit_accesses(n->leaf->value, fn, l);
     for (int d = 0; d < n->leaf->write->rank; d++)
         affine_visit_accesses(n->leaf->write->sub[d], fn, l);
@@ -160,6 +180,7 @@ static void judge(Look *l, const GpuNode *n) {
     if (n->kind == GPU_LOOP && n->unroll) index_set(l->w, n->id, 0);
     if (n->kind == GPU_LEAF && !leaf_skipped(l->w, n->leaf)) {
         l->w->leaf = n->leaf;
+        look_at_leaf(l, n);
         visit_leaf(l, n, judge_access);
         l->w->leaf = NULL;
         if (n->single || n->meet) l->of[n->leaf->write->tensor].bad = true;
@@ -193,7 +214,7 @@ static void see_access(void *user, const Access *a, bool guarded) {
     Element *seen = element_find(l, a->tensor, k);
     if (seen) {
         if (l->leaf->where.n || seen->guards->guard.n)
-            meet_guards(seen, guards_of(l, l->leaf), surely_runs(l, l->leaf));
+            meet_guards(seen, guards_now(l), surely_runs(l));
         return;
     }
     if (c->n++ >= MOST_PROMOTED) {
@@ -205,14 +226,17 @@ static void see_access(void *user, const Access *a, bool guarded) {
              ((Element){.buffer = a->tensor,
                         .rest = p->rest,
                         .constant = k,
-                        .guards = guards_of(l, l->leaf),
-                        .exact = surely_runs(l, l->leaf),
-                        .first = guards_of(l, l->leaf),
+                        .guards = guards_copy(l),
+                        .exact = surely_runs(l),
+                        .first = guards_now(l),
                         .assigned = assigned}));
 }
 
 static void see_leaf(KernelWriter *w, const GpuNode *n, void *user) {
-    if (!leaf_skipped(w, n->leaf) && !never_runs(user, n)) visit_leaf(user, n, see_access);
+    Look *l = user;
+    if (leaf_skipped(w, n->leaf)) return;
+    if (l->leaf != n) look_at_leaf(l, n);
+    if (!never_runs(l)) visit_leaf(l, n, see_access);
 }
 
 // Does the first iteration assign the element, wherever it exists?
@@ -238,7 +262,7 @@ static Opnd loaded(KernelWriter *w, const Element *e) {
     return element_at(w, e->buffer, address, disp);
 }
 
-static void pin(KernelWriter *w, const Look *l, const Element *e) {
+static void pin(KernelWriter *w, const Look *l, const Element *e, int number) {
     Held *known = loc_find(w, e->buffer, e->rest, e->constant);
     Type t = w->t->buffers.at[e->buffer].type;
     Opnd r = reg_new(w, class_of(t)), pred;
@@ -258,6 +282,7 @@ static void pin(KernelWriter *w, const Look *l, const Element *e) {
     loc->value = r;
     loc->value.var = true;
     loc->pinned = true;
+    loc->promoted = number;
     loc->dirty = dirty;
     loc->align = alignment_of(w, e->buffer, e->rest);
 }
@@ -295,13 +320,10 @@ static bool keeps_guard(KernelWriter *w, const GpuNode *leaf, const Affine *guar
     if (plan->hard || leaf->meet) return false;
     int64_t k = plan_constant(w, plan);
     const Held *held = loc_find(w, a->tensor, plan->rest, k);
-    if (!held || !held->pinned) return false;
-    for (int i = 0; i < p->element.n; i++) {
-        const Element *e = &p->element.at[i];
-        if (e->buffer == a->tensor && e->constant == k && e->rest == plan->rest)
-            return !e->pending && has_guard(e->guards, guard);
-    }
-    return false;
+    if (!held || !held->pinned || held->promoted >= p->element.n) return false;
+    const Element *e = &p->element.at[held->promoted];
+    return e->buffer == a->tensor && e->constant == k && e->rest == plan->rest && !e->pending &&
+           has_guard(e->guards, guard);
 }
 
 void promote_enter(KernelWriter *w, const GpuNode *loop) {
@@ -321,17 +343,19 @@ void promote_enter(KernelWriter *w, const GpuNode *loop) {
         if (c->bad || !c->written || (known && known->pinned) || never(e->guards)) continue;
         Element mine = *e;
         mine.pending = known && known->dirty;
-        pin(w, &l, e);
+        pin(w, &l, e, p->element.n);
         vec_push(w->arena, &p->element, mine);
     }
     if (p->element.n) idle_find(w, loop, keeps_guard, p);
 }
 
-// The elements become ordinary ones again. Those with a guarded leaf are stored at once.
+// The elements become ordinary ones again. Those with a guarded leaf are stored at once. The rows
+// and columns of a tile share their guards, so each is compared once.
 void promote_leave(KernelWriter *w) {
     struct Promotion *p = w->promotion;
     w->promotion = p->outer;
     w->idle.n = p->idle;
+    w->asks_once = true;
     for (int i = 0; i < p->element.n; i++) {
         const Element *e = &p->element.at[i];
         Held *loc = loc_find(w, e->buffer, e->rest, e->constant);
@@ -352,4 +376,6 @@ void promote_leave(KernelWriter *w) {
         label_put(w, end);
         loc_drop(w, loc);
     }
+    w->asks_once = false;
+    w->asked.n = 0;
 }

@@ -75,7 +75,7 @@ static bool has_guard(const GpuNode *n, const Affine *a) {
 
 static void add_guard(KernelWriter *w, GpuNode *n, const Affine *a) {
     if (!a || guard_known(w, a) == ANSWER_YES) return;
-    a = affine_substitute(w->x, a, w->fixed, NULL);
+    a = affine_fixed(w, a);
     if (!has_guard(n, a)) vec_push(w->arena, &n->guard, a);
 }
 

@@ -34,43 +34,67 @@ Opnd lit_value(Type t, Value v) {
     return lit(c == TYPE_BOOL ? REG_PRED : REG_32, (uint32_t)v.i);
 }
 
-void opnd_print(Text *out, Opnd o) {
-    static const char *const prefix[] = {"%p", "%h", "%r", "%d"};
-    if (o.literal) {
-        text_printf(out, o.class == REG_64 ? "0x%llx" : "0x%llx", (unsigned long long)o.bits);
-        return;
-    }
-    text_add(out, prefix[o.class]);
-    text_int(out, o.reg);
+// --- Pieces of a line ----------------------------------------------------------------------------
+//
+// A line is put together in an array, and added to the text at once. Each function returns the end
+// of what it wrote.
+
+char *put_text(char *to, const char *s) {
+    while (*s) *to++ = *s++;
+    return to;
 }
 
+char *put_int(char *to, int64_t i) {
+    char digits[20];
+    int n = 0;
+    uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
+    if (i < 0) *to++ = '-';
+    do digits[n++] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    while (n) *to++ = digits[--n];
+    return to;
+}
+
+static char *put_hex(char *to, uint64_t bits, int digits) {
+    for (int i = digits - 1; i >= 0; i--) *to++ = "0123456789abcdef"[bits >> 4 * i & 15];
+    return to;
+}
+
+char *put_register(char *to, Opnd o) {
+    *to++ = '%';
+    *to++ = "phrd"[o.class];
+    return put_int(to, o.reg);
+}
+
+typedef enum LiteralForm { FORM_INT, FORM_F32, FORM_F64 } LiteralForm;
+
 // Float instructions need literals in a hexadecimal spelling.
-static void arg_print(Text *out, Opnd o, const char *op) {
-    if (o.literal && o.class >= REG_32) {
-        size_t n = strlen(op);
-        bool f32 = n > 4 && !strcmp(op + n - 4, ".f32"), f64 = n > 4 && !strcmp(op + n - 4, ".f64");
-        if (f32 || f64) {
-            text_printf(out, f64 ? "0d%016llx" : "0f%08llx", (unsigned long long)o.bits);
-            return;
-        }
-        if (o.class == REG_32)
-            text_int(out, (int32_t)o.bits);
-        else
-            text_int(out, (int64_t)o.bits);
-        return;
-    }
-    opnd_print(out, o);
+static LiteralForm form_of(const char *op, size_t n) {
+    if (n <= 4) return FORM_INT;
+    return !memcmp(op + n - 4, ".f32", 4)   ? FORM_F32
+           : !memcmp(op + n - 4, ".f64", 4) ? FORM_F64
+                                            : FORM_INT;
+}
+
+static char *put_operand(char *to, Opnd o, LiteralForm form) {
+    if (!o.literal) return put_register(to, o);
+    if (o.class < REG_32) return put_int(put_text(to, "0x"), (int64_t)o.bits); // 0 or 1
+    if (form == FORM_F32) return put_hex(put_text(to, "0f"), o.bits, 8);
+    if (form == FORM_F64) return put_hex(put_text(to, "0d"), o.bits, 16);
+    return put_int(to, o.class == REG_32 ? (int32_t)o.bits : (int64_t)o.bits);
 }
 
 void ins(KernelWriter *w, const char *op, int n, const Opnd *args) {
-    Text *out = w->out;
-    text_char(out, '\t');
-    text_add(out, op);
+    char text[MOST_LINE], *to = text;
+    *to++ = '\t';
+    to = put_text(to, op);
+    LiteralForm form = form_of(op, (size_t)(to - text - 1));
     for (int i = 0; i < n; i++) {
-        text_add(out, i ? ", " : " ");
-        arg_print(out, args[i], op);
+        to = put_text(to, i ? ", " : " ");
+        to = put_operand(to, args[i], form);
     }
-    text_add(out, ";\n");
+    to = put_text(to, ";\n");
+    text_add_n(w->out, text, (size_t)(to - text));
     if (n) value_overwritten(w, args[0]);
 }
 
@@ -94,12 +118,16 @@ void line(KernelWriter *w, const char *format, ...) {
 
 int label_new(KernelWriter *w) { return w->nlabels++; }
 void label_put(KernelWriter *w, int label) {
-    text_printf(w->out, "$L%d:\n", label);
+    char text[MOST_LINE], *to = put_text(put_int(put_text(text, "$L"), label), ":\n");
+    text_add_n(w->out, text, (size_t)(to - text));
     values_forget(w);
 }
 
 void branch(KernelWriter *w, Opnd pred, bool when, int label) {
-    text_printf(w->out, "\t@%s%%p%d bra $L%d;\n", when ? "" : "!", pred.reg, label);
+    char text[MOST_LINE], *to = put_text(text, when ? "\t@" : "\t@!");
+    to = put_text(put_register(to, pred), " bra $L");
+    to = put_text(put_int(to, label), ";\n");
+    text_add_n(w->out, text, (size_t)(to - text));
 }
 
 Opnd moved(KernelWriter *w, Opnd o) {
