@@ -93,7 +93,7 @@ static const Tree *tree_of(Bench *b, const Row *r) {
     const Module *m = tc_infer(tc_parse(&b->arena, &b->names, s, &b->diags));
     if (!m || !m->programs.n) complain(b);
     const Program *p = program_bind(&b->arena, m->programs.at[0], r->size, &b->diags);
-    const Schedule *schedule = p ? choose_gpu(&b->arena, p, NULL) : NULL;
+    const Schedule *schedule = p ? choose_gpu(&b->arena, p, &gpu_machine_h200, NULL) : NULL;
     const Tree *t = schedule ? tree_lower(&b->arena, p, schedule, &b->diags) : NULL;
     if (!t) complain(b);
     return t;
@@ -117,7 +117,7 @@ static void measure(Bench *b, const Row *r) {
         ArenaMark mark = arena_mark(&arena);
         PtxCode code;
         double start = now();
-        GpuProgram *g = gpu_map(&arena, t, "k", &b->diags);
+        GpuProgram *g = gpu_map(&arena, t, "k", &gpu_machine_h200, &b->diags);
         map[i] = now() - start;
         if (!g || !ptx_print(g, &(PtxOptions){.sm = 90}, &code, &b->diags)) complain(b);
         all[i] = now() - start;

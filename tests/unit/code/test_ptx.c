@@ -319,7 +319,8 @@ static int64_t ordered(double x, bool wide) {
     return half < 0 ? -(int64_t)(half & INT32_MAX) : half;
 }
 
-// docs/arithmetic.md, of f64: 8 units in the last place of the larger of the result and this number.
+// docs/arithmetic.md, of f64: 8 units in the last place of the larger of the result and this
+// number.
 static double least_size(ExprOp op, double x) {
     if (op == OP_TGAMMA) return 0;
     if (op == OP_LGAMMA) return x < 0 ? 1 : 0;
