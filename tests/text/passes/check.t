@@ -48,8 +48,8 @@ for b in 64 parallel
       Y[b, 128*n + n.1] = (X[b, 128*n + n.1] - mu[0])*rsqrt(v[0]/1024.0 + 0.00001)*g[128*n + n.1]
 $ loopwright run norm.tc --size B=3,N=300 --machine nvidia-sm90 --device emulate --check | tail -1
   check    right: up to rounding, against the interpreter
-$ loopwright run gamma.tc --size N=100 --machine nvidia-sm90 --device emulate --check 2>&1 | head -1
-gamma.tc:1:29: error: lgamma of f64 is not available on GPUs
+$ loopwright run gamma.tc --size N=100 --machine nvidia-sm90 --device emulate --check 2>&1 | tail -1
+  check    right: up to rounding, against the interpreter
 $ loopwright run gamma.tc --size N=100 --machine avx2 --device cuda:77 --check 2>&1 | grep -c "error: device 'cuda:77'"
 1
 $ loopwright show scatter.lwp --stage tree
