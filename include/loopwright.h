@@ -410,6 +410,7 @@ typedef enum lw_loop_kind {
     LW_LOOP_THREAD_Z = 10,
     LW_LOOP_WARP = 11,
     LW_LOOP_LANE = 12,
+    LW_LOOP_CLUSTER = 13, // blocks of a cluster
 } lw_loop_kind;
 LW_API const char *lw_loop_kind_name(lw_loop_kind kind); // "parallel"; NULL: no such kind
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-_Static_assert((int)LW_LOOP_LANE + 1 == (int)KIND_COUNT, "lw_loop_kind is Kind");
+_Static_assert((int)LW_LOOP_CLUSTER + 1 == (int)KIND_COUNT, "lw_loop_kind is Kind");
 
 const char *lw_loop_kind_name(lw_loop_kind kind) {
     return (unsigned)kind < KIND_COUNT ? kind_name[kind] : NULL;

@@ -247,6 +247,7 @@ static void decode_cvt(PtxParser *p, Modifiers *m, Ins *ins) {
 static EmuSpace take_space(PtxParser *p, Modifiers *m) {
     if (take(m, "global")) return SPACE_GLOBAL;
     if (take(m, "shared") || take(m, "shared::cta")) return SPACE_SHARED;
+    if (take(m, "shared::cluster")) return SPACE_CLUSTER;
     if (take(m, "local")) return SPACE_LOCAL;
     if (take(m, "param")) return SPACE_PARAM;
     if (take(m, "const")) return SPACE_CONST;
@@ -471,6 +472,29 @@ static void decode_redux(PtxParser *p, Modifiers *m, Ins *ins) {
     }
 }
 
+// mapa.shared::cluster.u32 %d, address, rank
+static void decode_mapa(PtxParser *p, Modifiers *m, Ins *ins) {
+    if (!take(m, "shared::cluster") || !take(m, "u32"))
+        ptx_refuse(p, "the emulator knows mapa.shared::cluster.u32 only");
+    ins->run = emu_do_mapa;
+    ins->ndst = 1;
+    ins->nsrc = 2;
+    ins->dst[0] = ptx_register(p, PTX_U32, false);
+    for (int i = 0; i < 2; i++) {
+        ptx_expect(p, ',');
+        ins->src[i] = ptx_source(p, PTX_U32, false);
+    }
+}
+
+// Without a qualifier, arrivals release and waits acquire.
+static void decode_cluster_barrier(PtxParser *p, Modifiers *m, Ins *ins) {
+    bool arrive = take(m, "arrive");
+    if (!arrive && !take(m, "wait")) ptx_refuse(p, "unknown form of barrier.cluster");
+    take(m, arrive ? "release" : "acquire");
+    if (!take(m, "aligned")) ptx_refuse(p, "the emulator knows barrier.cluster with .aligned only");
+    ins->run = arrive ? emu_do_cluster_arrive : emu_do_cluster_wait;
+}
+
 static void decode_branch(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->flag = take(m, "uni");
     ins->run = emu_do_branch;
@@ -487,6 +511,8 @@ static bool decode_control(PtxParser *p, PtxWord name, Modifiers *m, Ins *ins) {
         ins->run = emu_do_return;
     } else if (ptx_word_is(name, "trap")) {
         ins->run = emu_do_trap;
+    } else if (ptx_word_is(name, "barrier") && take(m, "cluster")) {
+        decode_cluster_barrier(p, m, ins);
     } else if (ptx_word_is(name, "bar") || ptx_word_is(name, "barrier")) {
         decode_bar(p, m, ins);
     } else if (ptx_word_is(name, "membar") || ptx_word_is(name, "fence") ||
@@ -546,6 +572,8 @@ static bool decode_data(PtxParser *p, PtxWord name, Modifiers *m, Ins *ins) {
         decode_vote(p, m, ins);
     else if (ptx_word_is(name, "redux"))
         decode_redux(p, m, ins);
+    else if (ptx_word_is(name, "mapa"))
+        decode_mapa(p, m, ins);
     else
         return false;
     return true;

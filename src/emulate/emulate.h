@@ -53,6 +53,7 @@ typedef struct EmuEntry {
     int nparams;
     int max_threads;    // of .maxntid or .reqntid; 0: not given
     bool exact_threads; // it is .reqntid
+    int cluster;        // .reqnctapercluster along x; 0: not given
     int min_blocks;     // .minnctapersm: blocks that a multiprocessor must hold; 0: not given
 } EmuEntry;
 int emu_entry_count(const EmuModule *m);

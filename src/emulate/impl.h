@@ -56,6 +56,7 @@ typedef struct EmuOperand {
 typedef enum EmuSpace {
     SPACE_GLOBAL,
     SPACE_SHARED,
+    SPACE_CLUSTER, // shared memory of any block of the cluster
     SPACE_LOCAL,
     SPACE_PARAM,
     SPACE_CONST
@@ -144,6 +145,7 @@ typedef enum EmuSpecial {
     SPECIAL_LANE,
     SPECIAL_WARP,
     SPECIAL_LT,
+    SPECIAL_RANK, // of the block in its cluster
     SPECIAL_COUNT
 } EmuSpecial;
 
@@ -235,15 +237,18 @@ bool emu_is_fma_f32(const Ins *ins);
 Exec emu_do_select, emu_do_move, emu_do_pack, emu_do_unpack, emu_do_convert, emu_do_load,
     emu_do_store, emu_do_atom, emu_do_cp_async, emu_do_commit, emu_do_wait, emu_do_barrier,
     emu_do_arrive, emu_do_warp_barrier, emu_do_shuffle, emu_do_vote, emu_do_ballot, emu_do_active,
-    emu_do_redux, emu_do_branch, emu_do_return, emu_do_nothing, emu_do_trap, emu_do_lop3,
-    emu_do_pred_and, emu_do_pred_or, emu_do_pred_xor, emu_do_pred_not, emu_do_pred_move;
+    emu_do_redux, emu_do_mapa, emu_do_cluster_arrive, emu_do_cluster_wait, emu_do_branch,
+    emu_do_return, emu_do_nothing, emu_do_trap, emu_do_lop3, emu_do_pred_and, emu_do_pred_or,
+    emu_do_pred_xor, emu_do_pred_not, emu_do_pred_move;
 
 // emulate_live.c: the largest number of 32-bit registers that are live at a time.
 int emu_live_registers(Arena *scratch, const Entry *e);
 
 // --- Running -------------------------------------------------------------------------------------
 
-enum { LANES = 32, BARRIERS = 16, SHARED_BASE = 1024 };
+// Addresses of shared memory begin at SHARED_BASE. Those of block r of a cluster, as mapa gives
+// them, have r + 1 above RANK_SHIFT.
+enum { LANES = 32, BARRIERS = 16, SHARED_BASE = 1024, RANK_SHIFT = 24, MOST_CLUSTER = 16 };
 
 // The last access to some bytes: block, thread, and the clock of its warp. 0: none.
 typedef uint64_t Access;
@@ -288,16 +293,21 @@ typedef struct EmuPlace {
 
 struct Warp {
     EmuMachine *m;
+    struct EmuBlock *b;
     int index; // in the block
     uint8_t *rows;
     uint32_t *defined, *pred; // per register id
     EmuGroup groups[LANES];
     int ngroups, current;
     uint32_t live, born; // threads that have not returned; all threads of the warp
-    int waits;           // the barrier that it waits for; -1: it runs
+    int waits;           // the barrier that it waits for; -1: it runs; BARRIERS: the cluster's
+    bool arrived;        // at the barrier of the cluster, for which it has not waited yet
+    int phase;           // of that barrier, when it arrived
     uint32_t clock;
-    uint32_t *seen; // clocks of the other warps' accesses that happened before
-    int hole_line;  // line of the last load of undefined bytes, which `hole` locates; 0: none
+    // Clocks of the other warps' accesses that happened before: of the warps of this cluster, block
+    // by block.
+    uint32_t *seen;
+    int hole_line; // line of the last load of undefined bytes, which `hole` locates; 0: none
     EmuPlace hole;
     VEC(Copy) copies;
     int groups_committed[LANES];
@@ -312,6 +322,21 @@ typedef struct Barrier {
     int line;
 } Barrier;
 
+// A block that runs: the blocks of a cluster do so together.
+typedef struct EmuBlock {
+    uint32_t at[3];  // in the grid
+    uint32_t number; // counted from 1
+    int rank;        // in the cluster
+    Warp *warps;
+    Barrier barriers[BARRIERS];
+    uint8_t *shared;
+    uint8_t *shared_state; // per byte: STATE_UNDEFINED ...
+    Shadow shared_shadow;
+    bool ends;        // one of its threads has returned
+    uint32_t *remote; // per warp of the cluster: the clock of its last access to this shared memory
+    int *remote_line;
+} EmuBlock;
+
 struct EmuMachine {
     Arena *arena;
     const EmuModule *module;
@@ -322,16 +347,14 @@ struct EmuMachine {
     EmuError *error;
     jmp_buf failed;
     uint8_t *params;
-    // The current block.
-    uint32_t block[3];
-    uint32_t block_number; // counted from 1
-    int threads, nwarps;
-    Warp *warps;
-    Barrier barriers[BARRIERS];
+    int threads, nwarps; // of a block
     uint32_t shared_bytes;
-    uint8_t *shared;
-    uint8_t *shared_state; // per byte: STATE_UNDEFINED ...
-    Shadow shared_shadow;
+    // The blocks of the current cluster; a grid without clusters has one block in each.
+    int nblocks;
+    EmuBlock *blocks;
+    int arrived, phase;       // warps at the barrier of the cluster; the number of its completions
+    uint32_t *clock, *passed; // maximum over these warps; the same when the barrier last completed
+    int arrive_line;
     Shadow *global_shadow; // by slot
     const Ins *current;
     int64_t steps;
@@ -368,8 +391,8 @@ __attribute__((format(printf, 3, 4))) _Noreturn void emu_fault(Warp *w, int lane
 // The same for an undefined register `o`, used as `what`, with the load that its value may come
 // from.
 _Noreturn void emu_fault_undefined(Warp *w, int lane, const char *what, const EmuOperand *o);
-_Noreturn void emu_fault_block(EmuMachine *m, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+_Noreturn void emu_fault_block(EmuMachine *m, const EmuBlock *b, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 // Checks bounds and alignment, and returns the accessed range.
 EmuPlace emu_locate(Warp *w, int lane, EmuSpace space, uint64_t address, int bytes, bool aligned);
@@ -379,6 +402,12 @@ typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_ATOMI
 void emu_shadow_reset(EmuMachine *m, Shadow *s, size_t bytes);
 void emu_access(Warp *w, int lane, const EmuPlace *at, int bytes, AccessKind kind, bool same_value);
 void emu_describe(const EmuMachine *m, const EmuPlace *at, char *into, size_t size);
+
+// Clusters, cluster.c. The number of a warp in its cluster; a thread accesses the shared memory of
+// another block, or returns.
+static inline int emu_number(const Warp *w) { return w->b->rank * w->m->nwarps + w->index; }
+EmuBlock *emu_remote(Warp *w, int lane, uint64_t address);
+void emu_leave(Warp *w);
 
 // Counting, emulate_count.c.
 int emu_wavefronts(const uint32_t *address, uint32_t mask, int bytes, bool load, int *ideal);

@@ -23,8 +23,8 @@ static const char *access_name(const Ins *ins) {
 }
 
 _Noreturn static void outside(Warp *w, int lane, const EmuPlace *at, int64_t offset, int bytes) {
-    static const char *const spaces[] = {"global memory", "shared memory", "local memory",
-                                         "the parameters", "constant memory"};
+    static const char *const spaces[] = {"global memory", "shared memory",  "shared memory",
+                                         "local memory",  "the parameters", "constant memory"};
     char name[64];
     snprintf(name, sizeof name, "%s", spaces[w->m->current->space]);
     if (w->m->current->run == emu_do_cp_async) snprintf(name, sizeof name, "shared memory");
@@ -57,8 +57,13 @@ EmuPlace emu_locate(Warp *w, int lane, EmuSpace space, uint64_t address, int byt
         p = locate_global(w, lane, address);
         offset = (int64_t)(address - p.buffer->address);
     } else if (space == SPACE_SHARED) {
-        p = (EmuPlace){m->shared, m->shared_state, &m->shared_shadow, NULL, 0, m->shared_bytes};
+        EmuBlock *b = w->b;
+        p = (EmuPlace){b->shared, b->shared_state, &b->shared_shadow, NULL, 0, m->shared_bytes};
         offset = (int64_t)address - SHARED_BASE;
+    } else if (space == SPACE_CLUSTER) {
+        EmuBlock *b = emu_remote(w, lane, address);
+        p = (EmuPlace){b->shared, b->shared_state, &b->shared_shadow, NULL, 0, m->shared_bytes};
+        offset = (int64_t)(address & ((1u << RANK_SHIFT) - 1)) - SHARED_BASE;
     } else if (space == SPACE_LOCAL) {
         size_t size = (size_t)m->entry->info.local_bytes;
         uint8_t *data = w->local + 2 * size * (size_t)lane;
@@ -125,7 +130,7 @@ static void not_in_flight(Warp *w, int lane, const EmuPlace *at, int bytes) {
 static void count_access(Warp *w, const Ins *ins, uint32_t mask, const uint64_t *address, int bytes,
                          bool load) {
     EmuCounts *c = w->m->counts;
-    if (ins->space == SPACE_SHARED) {
+    if (ins->space == SPACE_SHARED || ins->space == SPACE_CLUSTER) {
         uint32_t at[LANES];
         int ideal = 0;
         for (int l = 0; l < LANES; l++) at[l] = (uint32_t)address[l];
@@ -184,7 +189,8 @@ void emu_do_load(Warp *w, const Ins *ins, uint32_t mask) {
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
-        if (ins->space == SPACE_SHARED) address[l] = (uint32_t)address[l];
+        if (ins->space == SPACE_SHARED || ins->space == SPACE_CLUSTER)
+            address[l] = (uint32_t)address[l];
         EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);
@@ -229,7 +235,8 @@ void emu_do_store(Warp *w, const Ins *ins, uint32_t mask) {
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
         address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
-        if (ins->space == SPACE_SHARED) address[l] = (uint32_t)address[l];
+        if (ins->space == SPACE_SHARED || ins->space == SPACE_CLUSTER)
+            address[l] = (uint32_t)address[l];
         EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);

@@ -249,9 +249,9 @@ static bool find_register(PtxParser *p, PtxWord name, EmuOperand *into) {
 }
 
 static const char *const special_names[SPECIAL_COUNT] = {
-    "%tid.x",    "%tid.y",    "%tid.z",   "%ntid.x",  "%ntid.y",
-    "%ntid.z",   "%ctaid.x",  "%ctaid.y", "%ctaid.z", "%nctaid.x",
-    "%nctaid.y", "%nctaid.z", "%laneid",  "%warpid",  "%lanemask_lt"};
+    "%tid.x",   "%tid.y",   "%tid.z",       "%ntid.x",         "%ntid.y",   "%ntid.z",
+    "%ctaid.x", "%ctaid.y", "%ctaid.z",     "%nctaid.x",       "%nctaid.y", "%nctaid.z",
+    "%laneid",  "%warpid",  "%lanemask_lt", "%cluster_ctarank"};
 
 static bool find_special(PtxParser *p, PtxWord name, EmuOperand *into) {
     for (int i = 0; i < SPECIAL_COUNT; i++) {
@@ -544,7 +544,11 @@ static void parse_entry_directives(PtxParser *p) {
         } else if (ptx_word_is(w, "maxnreg")) {
             ptx_integer(p);
         } else if (ptx_word_is(w, "reqnctapercluster")) {
-            if (product_of_three(p) > 1) ptx_refuse(p, "the emulator has no clusters");
+            info->cluster = (int)ptx_integer(p);
+            if (info->cluster < 1 || info->cluster > MOST_CLUSTER)
+                ptx_refuse(p, "a cluster has 1 to %d blocks", MOST_CLUSTER);
+            for (int i = 0; i < 2 && ptx_accept(p, ','); i++)
+                if (ptx_integer(p) != 1) ptx_refuse(p, "the emulator has clusters along x only");
         } else if (!ptx_word_is(w, "explicitcluster")) {
             ptx_refuse(p, "unknown directive .%.*s", (int)w.len, w.s);
         }

@@ -1,5 +1,5 @@
-// Runs a launch: blocks one after the other, each warp until it waits, the threads of a warp in
-// lockstep.
+// Runs a launch: clusters one after the other, each warp until it waits, the threads of a warp in
+// lockstep. A block without a cluster is a cluster of its own.
 #include "emulate/impl.h"
 
 #include <stdio.h>
@@ -38,18 +38,19 @@ void emu_fault(Warp *w, int lane, const char *format, ...) {
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    snprintf(who, sizeof who, "block (%u,%u,%u) thread (%d,%d,%d):", m->block[0], m->block[1],
-             m->block[2], t % x, t / x % y, t / x / y);
+    const uint32_t *block = w->b->at;
+    snprintf(who, sizeof who, "block (%u,%u,%u) thread (%d,%d,%d):", block[0], block[1], block[2],
+             t % x, t / x % y, t / x / y);
     fail(m, m->current->line, who, what);
 }
 
-void emu_fault_block(EmuMachine *m, int line, const char *format, ...) {
+void emu_fault_block(EmuMachine *m, const EmuBlock *b, int line, const char *format, ...) {
     char who[64], what[512];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    snprintf(who, sizeof who, "block (%u,%u,%u):", m->block[0], m->block[1], m->block[2]);
+    snprintf(who, sizeof who, "block (%u,%u,%u):", b->at[0], b->at[1], b->at[2]);
     fail(m, line, who, what);
 }
 
@@ -76,6 +77,7 @@ void emu_do_branch(Warp *w, const Ins *ins, uint32_t mask) {
 void emu_do_return(Warp *w, const Ins *ins, uint32_t mask) {
     (void)ins;
     EmuGroup *g = &w->groups[w->current];
+    if (w->m->nblocks > 1) emu_leave(w);
     w->live &= ~mask;
     g->mask &= ~mask;
     if (!g->mask) *g = w->groups[--w->ngroups];
@@ -136,12 +138,13 @@ static uint32_t special_value(const EmuMachine *m, const Warp *w, int which, int
     case SPECIAL_NTID_Z: return m->launch->block[which - SPECIAL_NTID_X];
     case SPECIAL_CTAID_X:
     case SPECIAL_CTAID_Y:
-    case SPECIAL_CTAID_Z: return m->block[which - SPECIAL_CTAID_X];
+    case SPECIAL_CTAID_Z: return w->b->at[which - SPECIAL_CTAID_X];
     case SPECIAL_NCTAID_X:
     case SPECIAL_NCTAID_Y:
     case SPECIAL_NCTAID_Z: return m->launch->grid[which - SPECIAL_NCTAID_X];
     case SPECIAL_LANE: return (uint32_t)lane;
     case SPECIAL_WARP: return (uint32_t)w->index;
+    case SPECIAL_RANK: return (uint32_t)w->b->rank;
     default: return (1u << lane) - 1;
     }
 }
@@ -153,10 +156,11 @@ static void start_warp(EmuMachine *m, Warp *w) {
     w->groups[0] = (EmuGroup){w->live, 0};
     w->ngroups = 1;
     w->waits = -1;
+    w->arrived = false;
     w->clock = 1;
     w->hole_line = 0;
     w->copies.n = 0;
-    memset(w->seen, 0, (size_t)m->nwarps * sizeof *w->seen);
+    memset(w->seen, 0, (size_t)(m->nblocks * m->nwarps) * sizeof *w->seen);
     memset(w->groups_committed, 0, sizeof w->groups_committed);
     memset(w->defined, 0, (size_t)e->nregs * sizeof *w->defined);
     w->defined[0] = ~0u;
@@ -169,26 +173,42 @@ static void start_warp(EmuMachine *m, Warp *w) {
 }
 
 _Noreturn static void deadlock(EmuMachine *m) {
-    for (int i = 0; i < m->nwarps; i++) {
-        int id = m->warps[i].waits;
+    for (int i = 0; i < m->nblocks * m->nwarps; i++) {
+        const EmuBlock *block = &m->blocks[i / m->nwarps];
+        int id = block->warps[i % m->nwarps].waits;
         if (id < 0) continue;
-        const Barrier *b = &m->barriers[id];
-        emu_fault_block(m, b->line, "barrier %d waits forever for %d of %d threads", id,
+        if (id == BARRIERS)
+            emu_fault_block(m, block, m->arrive_line,
+                            "the barrier of the cluster waits forever for %d of %d warps",
+                            m->nblocks * m->nwarps - m->arrived, m->nblocks * m->nwarps);
+        const Barrier *b = &block->barriers[id];
+        emu_fault_block(m, block, b->line, "barrier %d waits forever for %d of %d threads", id,
                         b->expected - b->threads, b->expected);
     }
-    emu_fault_block(m, 1, "deadlock");
+    emu_fault_block(m, &m->blocks[0], 1, "deadlock");
 }
 
-static void run_block(EmuMachine *m) {
-    memset(m->barriers, 0, sizeof m->barriers);
-    memset(m->shared_state, STATE_UNDEFINED, m->shared_bytes);
-    emu_shadow_reset(m, &m->shared_shadow, m->shared_bytes);
-    for (int i = 0; i < m->nwarps; i++) start_warp(m, &m->warps[i]);
+static void start_block(EmuMachine *m, EmuBlock *b) {
+    size_t warps = (size_t)(m->nblocks * m->nwarps);
+    memset(b->barriers, 0, sizeof b->barriers);
+    memset(b->shared_state, STATE_UNDEFINED, m->shared_bytes);
+    emu_shadow_reset(m, &b->shared_shadow, m->shared_bytes);
+    b->ends = false;
+    memset(b->remote, 0, warps * sizeof *b->remote);
+    for (int i = 0; i < m->nwarps; i++) start_warp(m, &b->warps[i]);
+}
+
+// Runs the blocks of a cluster together.
+static void run_cluster(EmuMachine *m) {
+    size_t warps = (size_t)(m->nblocks * m->nwarps);
+    m->arrived = 0;
+    memset(m->clock, 0, warps * sizeof *m->clock);
+    for (int i = 0; i < m->nblocks; i++) start_block(m, &m->blocks[i]);
     for (bool more = true; more;) {
         bool moved = false;
         more = false;
-        for (int i = 0; i < m->nwarps; i++) {
-            Warp *w = &m->warps[i];
+        for (size_t i = 0; i < warps; i++) {
+            Warp *w = &m->blocks[i / (size_t)m->nwarps].warps[i % (size_t)m->nwarps];
             while (w->ngroups && w->waits < 0) {
                 step(w);
                 moved = true;
@@ -201,20 +221,37 @@ static void run_block(EmuMachine *m) {
 
 // --- Launches ------------------------------------------------------------------------------------
 
-static void make_warps(EmuMachine *m) {
+static void make_warps(EmuMachine *m, EmuBlock *b) {
     const Entry *e = m->entry;
-    m->warps = arena_new_n(m->arena, Warp, m->nwarps);
+    b->warps = arena_new_n(m->arena, Warp, m->nwarps);
     for (int i = 0; i < m->nwarps; i++) {
-        Warp *w = &m->warps[i];
+        Warp *w = &b->warps[i];
         w->m = m;
+        w->b = b;
         w->index = i;
         w->rows = arena_raw(m->arena, e->row_bytes);
         w->defined = arena_new_n(m->arena, uint32_t, e->nregs);
         w->pred = arena_new_n(m->arena, uint32_t, e->nregs);
-        w->seen = arena_new_n(m->arena, uint32_t, m->nwarps);
+        w->seen = arena_new_n(m->arena, uint32_t, m->nblocks * m->nwarps);
         memset(w->rows, 0, e->row_bytes);
         if (e->info.local_bytes)
             w->local = arena_new_n(m->arena, uint8_t, e->info.local_bytes * 2 * LANES);
+    }
+}
+
+static void make_blocks(EmuMachine *m) {
+    int warps = m->nblocks * m->nwarps;
+    m->blocks = arena_new_n(m->arena, EmuBlock, m->nblocks);
+    m->clock = arena_new_n(m->arena, uint32_t, warps);
+    m->passed = arena_new_n(m->arena, uint32_t, warps);
+    for (int i = 0; i < m->nblocks; i++) {
+        EmuBlock *b = &m->blocks[i];
+        b->rank = i;
+        b->shared = arena_new_n(m->arena, uint8_t, m->shared_bytes + 1);
+        b->shared_state = arena_new_n(m->arena, uint8_t, m->shared_bytes + 1);
+        b->remote = arena_new_n(m->arena, uint32_t, warps);
+        b->remote_line = arena_new_n(m->arena, int, warps);
+        make_warps(m, b);
     }
 }
 
@@ -249,6 +286,9 @@ static bool check_launch(const Entry *entry, const EmuLaunch *l, uint64_t shared
         (entry->info.exact_threads && threads != (uint64_t)limit))
         return refuse_launch(e, entry, "blocks of %d threads, declared for %d", (int)threads,
                              limit ? limit : 1024);
+    if (entry->info.cluster > 1 && l->grid[0] % (unsigned)entry->info.cluster)
+        return refuse_launch(e, entry, "a grid of %u blocks along x, in clusters of %d", l->grid[0],
+                             entry->info.cluster);
     if (blocks >= 1 << 27)
         return refuse_launch(e, entry, "%llu blocks are too many for the emulator",
                              (unsigned long long)blocks);
@@ -260,14 +300,18 @@ static bool check_launch(const Entry *entry, const EmuLaunch *l, uint64_t shared
 
 static void run_grid(EmuMachine *m) {
     const uint32_t *grid = m->launch->grid;
+    uint32_t number = 0;
     for (uint32_t z = 0; z < grid[2]; z++)
         for (uint32_t y = 0; y < grid[1]; y++)
-            for (uint32_t x = 0; x < grid[0]; x++) {
-                m->block[0] = x;
-                m->block[1] = y;
-                m->block[2] = z;
-                m->block_number++;
-                run_block(m);
+            for (uint32_t x = 0; x < grid[0]; x += (uint32_t)m->nblocks) {
+                for (int i = 0; i < m->nblocks; i++) {
+                    EmuBlock *b = &m->blocks[i];
+                    b->at[0] = x + (uint32_t)i;
+                    b->at[1] = y;
+                    b->at[2] = z;
+                    b->number = ++number;
+                }
+                run_cluster(m);
             }
 }
 
@@ -291,14 +335,13 @@ bool emu_launch(Arena *scratch, const EmuModule *module, const EmuLaunch *l, Emu
     m->threads = (int)(l->block[0] * l->block[1] * l->block[2]);
     m->nwarps = (m->threads + LANES - 1) / LANES;
     m->shared_bytes = (uint32_t)shared;
-    m->shared = arena_new_n(scratch, uint8_t, shared + 1);
-    m->shared_state = arena_new_n(scratch, uint8_t, shared + 1);
+    m->nblocks = entry->info.cluster > 1 ? entry->info.cluster : 1;
     m->global_shadow = arena_new_n(scratch, Shadow, memory->n + 1);
     m->params = arena_new_n(scratch, uint8_t, entry->param_bytes + 1);
     for (int i = 0; i < entry->info.nparams; i++)
         memcpy(m->params + entry->params[i].offset, l->params[i], entry->params[i].bytes);
     for (int i = 0; i < memory->n; i++) memory->at[i].traffic = (EmuTraffic){0};
-    make_warps(m);
+    make_blocks(m);
     if (setjmp(m->failed)) return false;
     run_grid(m);
     return true;

@@ -3,7 +3,8 @@
 //
 // Each warp has a clock, which counts its barriers. At a barrier of the block, all its warps learn
 // each other's clocks; bar.warp.sync advances the clock of its warp, which orders the threads of
-// that warp. Blocks of one launch are never ordered. Two of the readers since the last write are
+// that warp. Barriers of a cluster do the same for the warps of its blocks; other blocks of one
+// launch are never ordered. Two of the readers since the last write are
 // kept, which is enough to find a race with any writer that no barrier separates from the readers.
 #include "emulate/impl.h"
 
@@ -14,7 +15,7 @@ enum { CLOCK_BITS = 25, THREAD_SHIFT = 26, BLOCK_SHIFT = 36, ATOMIC = 1 };
 
 static Access access_now(const Warp *w, int lane, bool atomic) {
     uint64_t thread = (uint64_t)(w->index * LANES + lane);
-    return (uint64_t)w->m->block_number << BLOCK_SHIFT | thread << THREAD_SHIFT |
+    return (uint64_t)w->b->number << BLOCK_SHIFT | thread << THREAD_SHIFT |
            (uint64_t)(w->clock & ((1u << CLOCK_BITS) - 1)) << 1 | (atomic ? ATOMIC : 0);
 }
 static uint32_t block_of(Access a) { return (uint32_t)(a >> BLOCK_SHIFT); }
@@ -24,10 +25,11 @@ static uint32_t clock_of(Access a) { return (uint32_t)(a >> 1) & ((1u << CLOCK_B
 // Did that access happen before the present access of this thread?
 static bool happened(const Warp *w, int lane, Access a) {
     if (!a) return true;
-    if (block_of(a) != w->m->block_number) return false;
-    int thread = thread_of(a), warp = thread / LANES;
-    if (thread == w->index * LANES + lane) return true;
-    return warp == w->index ? clock_of(a) < w->clock : clock_of(a) <= w->seen[warp];
+    uint32_t rank = block_of(a) - w->m->blocks[0].number; // in this cluster
+    if (rank >= (uint32_t)w->m->nblocks) return false;
+    int thread = thread_of(a), warp = thread / LANES + (int)rank * w->m->nwarps;
+    if (warp != emu_number(w)) return clock_of(a) <= w->seen[warp];
+    return thread == w->index * LANES + lane || clock_of(a) < w->clock;
 }
 
 void emu_shadow_reset(EmuMachine *m, Shadow *s, size_t bytes) {
@@ -62,7 +64,7 @@ _Noreturn static void race(Warp *w, int lane, const EmuPlace *at, AccessKind kin
     emu_describe(m, at, place, sizeof place);
     uint32_t nx = m->launch->grid[0], ny = m->launch->grid[1], b = block_of(other) - 1;
     int t = thread_of(other), bx = (int)m->launch->block[0], by = (int)m->launch->block[1];
-    if (b + 1 != m->block_number)
+    if (b + 1 != w->b->number)
         snprintf(who, sizeof who, "block (%u,%u,%u) thread (%d,%d,%d)", b % nx, b / nx % ny,
                  b / nx / ny, t % bx, t / bx % by, t / bx / by);
     else
@@ -81,7 +83,7 @@ static void note_read(Warp *w, int lane, Cell *c, Access now, int line) {
         c->reader_line = line;
     } else if (second) {
         c->reader2 = now;
-    } else if (thread_of(c->reader) / LANES == thread_of(c->reader2) / LANES) {
+    } else if (c->reader >> (THREAD_SHIFT + 5) == c->reader2 >> (THREAD_SHIFT + 5)) {
         c->reader2 = now;
     }
 }

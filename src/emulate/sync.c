@@ -35,11 +35,11 @@ static void join(uint32_t *into, const uint32_t *from, int n) {
 // Orders the earlier accesses of the warp before its later ones.
 static void warp_sync(Warp *w) { w->clock++; }
 
-static void release(EmuMachine *m, Barrier *b) {
+static void release(EmuMachine *m, Warp *warps, Barrier *b) {
     for (int i = 0; i < m->nwarps; i++) {
-        Warp *w = &m->warps[i];
+        Warp *w = &warps[i];
         if (!(b->waiting >> i & 1)) continue;
-        join(w->seen, b->clock, m->nwarps);
+        join(w->seen + w->b->rank * m->nwarps, b->clock, m->nwarps);
         w->waits = -1;
         warp_sync(w);
     }
@@ -56,7 +56,7 @@ static void arrive(Warp *w, const Ins *ins, uint32_t mask, bool waits) {
     if (ins->nsrc > 1) expected = (int)agreed(w, &ins->src[1], mask, "the number of threads");
     if (expected <= 0 || expected % LANES || expected > m->nwarps * LANES)
         emu_fault(w, lane, "a barrier of %d threads in a block of %d", expected, m->threads);
-    Barrier *b = &m->barriers[id];
+    Barrier *b = &w->b->barriers[id];
     if (b->expected && b->expected != expected)
         emu_fault(w, lane, "expects %d threads at barrier %u, but line %d expects %d", expected, id,
                   b->line, b->expected);
@@ -65,7 +65,7 @@ static void arrive(Warp *w, const Ins *ins, uint32_t mask, bool waits) {
     b->line = ins->line;
     b->arrived |= 1u << w->index;
     b->threads += LANES;
-    join(b->clock, w->seen, m->nwarps);
+    join(b->clock, w->seen + w->b->rank * m->nwarps, m->nwarps);
     b->clock[w->index] = w->clock;
     m->counts->barriers++;
     if (waits) {
@@ -74,7 +74,7 @@ static void arrive(Warp *w, const Ins *ins, uint32_t mask, bool waits) {
     } else {
         warp_sync(w);
     }
-    if (b->threads >= expected) release(m, b);
+    if (b->threads >= expected) release(m, w->b->warps, b);
 }
 
 void emu_do_barrier(Warp *w, const Ins *ins, uint32_t mask) { arrive(w, ins, mask, true); }

@@ -304,7 +304,8 @@ static DeviceStatus launch(Emulated *m, EmulatedCode *code, int number, const ui
                            DeviceError *e) {
     const uint32_t *cluster = code->code.launches[number].cluster;
     if (cluster[0] > 1 || cluster[1] > 1 || cluster[2] > 1)
-        return device_fail(e, DEVICE_REFUSED, "the emulator has no clusters");
+        return device_fail(e, DEVICE_REFUSED,
+                           "the emulator takes clusters from .reqnctapercluster only");
     LaunchCall call = {.m = m, .code = code, .number = number, .args = args};
     EmuCounts before = m->counts;
     ArenaMark mark = arena_mark(&m->scratch);

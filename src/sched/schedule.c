@@ -31,7 +31,7 @@ static const char *const mark[KIND_COUNT] = {
     [KIND_UNROLL] = "u",          [KIND_VECTOR] = "v",          [KIND_GRID_X] = "grid.x",
     [KIND_GRID_Y] = "grid.y",     [KIND_GRID_Z] = "grid.z",     [KIND_THREAD_X] = "thread.x",
     [KIND_THREAD_Y] = "thread.y", [KIND_THREAD_Z] = "thread.z", [KIND_WARP] = "warp",
-    [KIND_LANE] = "lane",
+    [KIND_LANE] = "lane",         [KIND_CLUSTER] = "cluster",
 };
 
 static bool is_word(char c) {

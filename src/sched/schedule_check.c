@@ -109,13 +109,17 @@ static void check_storage(Lower *l, int stmt) {
 static bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_LANE; }
 static bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
 
-// Each GPU axis occurs once, warps and lanes have digits, and grid axes enclose thread axes.
+// Each GPU axis occurs once, warps and lanes have digits, and grid axes enclose those of clusters
+// and threads.
 static void check_axes(Lower *l, const SchedStmt *s) {
     for (int i = 0; i < s->nloops; i++)
         for (int k = 0; k < i && !l->failed; k++) {
             Kind outer = s->loop[k].kind, inner = s->loop[i].kind;
-            bool twice = outer == inner && inner >= KIND_GRID_X && inner <= KIND_THREAD_Z;
-            if (!twice && !(is_grid(inner) && is_thread(outer))) continue;
+            bool digit = inner == KIND_WARP || inner == KIND_LANE;
+            bool twice = outer == inner && inner >= KIND_GRID_X && !digit;
+            bool inside_out = is_thread(outer) && (is_grid(inner) || inner == KIND_CLUSTER);
+            inside_out |= outer == KIND_CLUSTER && is_grid(inner);
+            if (!twice && !inside_out) continue;
             diag_report(l->diags, s->loop[i].range, DIAG_SCHEDULE_AXIS, kind_name[inner],
                         kind_name[outer]);
             l->failed = true;

@@ -12,7 +12,7 @@ const char *const kind_name[KIND_COUNT] = {
     [KIND_UNROLL] = "unroll",     [KIND_VECTOR] = "vector",     [KIND_GRID_X] = "grid.x",
     [KIND_GRID_Y] = "grid.y",     [KIND_GRID_Z] = "grid.z",     [KIND_THREAD_X] = "thread.x",
     [KIND_THREAD_Y] = "thread.y", [KIND_THREAD_Z] = "thread.z", [KIND_WARP] = "warp",
-    [KIND_LANE] = "lane",
+    [KIND_LANE] = "lane",         [KIND_CLUSTER] = "cluster",
 };
 
 const char *const home_name[HOME_COUNT] = {

@@ -53,8 +53,9 @@ typedef enum Kind {
     KIND_THREAD_X,
     KIND_THREAD_Y,
     KIND_THREAD_Z,
-    KIND_WARP, // digits of the number of a thread's warp in its block
-    KIND_LANE, // and of its number in the warp
+    KIND_WARP,    // digits of the number of a thread's warp in its block
+    KIND_LANE,    // and of its number in the warp
+    KIND_CLUSTER, // the number of a block in its cluster
     KIND_COUNT
 } Kind;
 extern const char *const kind_name[KIND_COUNT];

@@ -111,7 +111,9 @@ static void random_order(Gen *x, SchedStmt *s, const Iter *iter, int niters) {
     if (n && complete && mixed[n - 1].step == 1 && one_in(x->g, 2) && use(x, FEATURE_VECTOR))
         mixed[n - 1].kind = KIND_VECTOR;
     if (n && mixed[0].kind == KIND_SERIAL && one_in(x->g, 10) && use(x, FEATURE_AXIS)) {
-        mixed[0].kind = KIND_GRID_X + (Kind)below(x->g, 6);
+        static const Kind axes[] = {KIND_GRID_X,   KIND_GRID_Y,   KIND_GRID_Z,
+                                    KIND_THREAD_X, KIND_THREAD_Y, KIND_THREAD_Z};
+        mixed[0].kind = axes[below(x->g, 6)];
         bool digits = one_in(x->g, 2);
         for (int i = 1; i < n && digits; i++)
             if (mixed[i].kind == KIND_SERIAL && one_in(x->g, 2))

@@ -55,8 +55,10 @@ GpuResult gpulab_run_code(GpuLab *g, Lab *lab, const Tree *t, const PtxCode *cod
 
 GpuResult gpulab_run(GpuLab *g, Lab *lab, const Tree *t, const LabData *data, InterpFlags flags) {
     PtxCode code;
-    PtxOptions o = {
-        .machine = &gpu_machine_h200, .accumulate = flags.accumulate, .skip_post = flags.skip_post};
+    PtxOptions o = {.sm = 90,
+                    .machine = &gpu_machine_h200,
+                    .accumulate = flags.accumulate,
+                    .skip_post = flags.skip_post};
     if (!ptx_make(&lab->arena, t, "k", &o, &code, &lab->diags)) {
         snprintf(g->text, sizeof g->text, "%s", lab_errors(lab));
         return GPU_DECLINED;

@@ -15,6 +15,9 @@
 //   serial loops       GPU_LOOP; every thread runs the same number of iterations
 //   unrolled loops     GPU_LOOP with `unroll`
 //
+//   blocks of a cluster divide a loop with the mark `cluster` (gpu_cluster.c). They only meet where
+//   they combine the partial results of a reduction; the first block runs everything outside.
+//
 // A nest whose loops have no mark is divided among the threads of its block (gpu_divide.c). The
 // mapping inserts barriers where dependences require them (gpu_barrier.c); a Tree contains none.
 //
@@ -32,6 +35,7 @@ typedef enum GpuAxis {
     GPU_BLOCK_X,
     GPU_BLOCK_Y,
     GPU_BLOCK_Z,
+    GPU_CLUSTER, // the number of the block in its cluster
     GPU_THREAD_X,
     GPU_THREAD_Y,
     GPU_THREAD_Z,
@@ -40,7 +44,7 @@ typedef enum GpuAxis {
     GPU_AXES = GPU_LANE_0 + 6
 } GpuAxis;
 
-enum { GPU_WARP = 32, GPU_MAX_THREADS = 1024, GPU_MAX_GRID_YZ = 65535 };
+enum { GPU_WARP = 32, GPU_MAX_THREADS = 1024, GPU_MAX_GRID_YZ = 65535, GPU_MAX_CLUSTER = 8 };
 
 typedef enum GpuSpace {
     GPU_GLOBAL,   // an argument, or scratch memory of the device
@@ -123,7 +127,7 @@ typedef struct GpuProgram {
 } GpuProgram;
 
 // Maps any Tree that the verifier accepts. Returns NULL with a diagnostic if a block would have too
-// many threads. The kernels' names begin with `name`.
+// many threads, or a cluster is impossible. The kernels' names begin with `name`.
 GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, const GpuMachine *machine,
                     DiagList *diags);
 
@@ -166,6 +170,12 @@ typedef struct GpuDigits {
 bool gpu_digits(const GpuProgram *g, const GpuKernel *k, const Access *a, GpuDigits *out);
 bool gpu_digits_equal(const GpuDigits *a, const GpuDigits *b);
 unsigned gpu_used_axes(const GpuKernel *k);
+
+// The blocks of the grid, those of a cluster counted one by one.
+static inline int64_t gpu_blocks(const GpuKernel *k) {
+    return k->size[GPU_BLOCK_X] * k->size[GPU_BLOCK_Y] * k->size[GPU_BLOCK_Z] *
+           k->size[GPU_CLUSTER];
+}
 
 // The thread axes whose index occurs in the affine expression, as a bit set.
 unsigned gpu_axes_of(const GpuProgram *g, const Affine *a);

@@ -195,7 +195,7 @@ GpuNode *band_divide(Map *m, const Block *b, const Band *band) {
     int64_t rounds = ceil_div(total, threads);
     unsigned before = m->threads;
     bool plain = m->plain;
-    m->threads = ALL_THREADS;
+    m->threads |= ALL_THREADS;
     m->plain = true;
     GpuNode *loop = map_new(m, GPU_LOOP);
     loop->name = name_of(m->t->names, "turn");

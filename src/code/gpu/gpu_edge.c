@@ -124,7 +124,7 @@ static void take(EdgeWork *e, const Node *n, const Block *loop, LoopEdge edge, N
         for (int i = 0; i < b->nchildren; i++) vec_push(e->arena, taken, b->child[i]);
         return;
     }
-    if (b && b->nindex == 1 && is_thread(b->kind) && !b->nallocs && !mentions_here(b, loop))
+    if (b && b->nindex == 1 && divides(b->kind) && !b->nallocs && !mentions_here(b, loop))
         take_children(e, b, loop, edge, &t, &r);
     if (!t.n) {
         vec_push(e->arena, rest, n);
@@ -157,7 +157,7 @@ static void take_children(EdgeWork *e, const Block *b, const Block *loop, LoopEd
 
 static bool runs_in_order(const Block *b) {
     return b->nindex == 1 && !b->index[0].passed && b->index[0].extent > 0 && !b->nconstraints &&
-           !is_grid(b->kind) && !is_thread(b->kind);
+           !is_grid(b->kind) && !divides(b->kind);
 }
 
 // Appends the loop, with the parts that move before and after it.

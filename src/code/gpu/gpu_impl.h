@@ -3,6 +3,7 @@
 //   gpu_map.c    loops, leaves, allocations       gpu_kernel.c  kernels, their blocks and threads
 //   gpu_nest.c   questions about a nest           gpu_divide.c  nests divided among all threads
 //   gpu_stage.c  asynchronous copies              gpu_meet.c    reductions over threads
+//   gpu_cluster.c  loops over the blocks of a cluster
 //   gpu_edge.c   first and last iterations        gpu_fresh.c   reductions without initial values
 #ifndef LW_CODE_GPU_GPU_IMPL_H
 #define LW_CODE_GPU_GPU_IMPL_H
@@ -27,11 +28,14 @@ typedef struct Map {
     DiagList *diags;
     bool failed;
     unsigned inside; // axes over which the leaves below reduce
+    bool clustered;  // the blocks of a cluster divide a loop
 } Map;
 
 typedef VEC(const Leaf *) Leaves;
 
 static inline bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_LANE; }
+static inline bool is_cluster(Kind k) { return k == KIND_CLUSTER; }
+static inline bool divides(Kind k) { return is_thread(k) || is_cluster(k); } // within a grid
 static inline bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
 
 // --- gpu_map.c -----------------------------------------------------------------------------------
@@ -91,6 +95,11 @@ GpuNode *stage_pipeline(Map *m, const Block *b, GpuNode *loop, int stages);
 
 // --- gpu_meet.c ----------------------------------------------------------------------------------
 GpuNode *meet_loop(Map *m, const Block *b); // NULL: no threads reduce together below
+
+// --- gpu_cluster.c -------------------------------------------------------------------------------
+// Sets the size of clusters if the nest has a loop for them; false with a diagnostic if the blocks
+// of a cluster would need each other's results.
+bool cluster_size(Map *m, const Node *node);
 
 // --- gpu_fresh.c ---------------------------------------------------------------------------------
 void gpu_fresh(Map *m); // removes initial values that reductions over threads need not read

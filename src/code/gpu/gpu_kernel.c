@@ -76,14 +76,20 @@ static void set_threads(Map *m, int64_t x) {
 
 static GpuNode *map_marked(Map *m, const Node *node) {
     bool any = false;
-    if (m->failed || !threads_fit(m, node)) {
+    if (m->failed || !threads_fit(m, node) || !cluster_size(m, node)) {
         m->failed = true;
         for (int a = GPU_THREAD_X; a < GPU_AXES; a++) m->k->size[a] = 1;
     }
     int64_t x = m->k->size[GPU_THREAD_X];
     if (gpu_threads(m->k) == 1) x = PLAIN_THREADS;
     set_threads(m, x);
-    return map_grid(m, node, &any);
+    m->clustered = false;
+    GpuNode *n = map_grid(m, node, &any);
+    if (m->k->size[GPU_CLUSTER] > 1 && !m->clustered) {
+        diag_report(m->diags, gpu_range(m->t, node), DIAG_GPU_CLUSTER_LOOP);
+        m->failed = true;
+    }
+    return n;
 }
 
 static bool constrained_by(const Node *n, int id) {
@@ -149,7 +155,7 @@ static GpuNode *map_plain(Map *m, const Block *b) {
     return lanes;
 }
 
-static bool is_marked(Kind k) { return is_grid(k) || is_thread(k); }
+static bool is_marked(Kind k) { return is_grid(k) || divides(k); }
 
 // Warns about buffers that the Schedule places in shared memory but that are in scratch memory for
 // lack of room.

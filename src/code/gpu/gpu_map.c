@@ -66,13 +66,13 @@ static void axes_in(const GpuProgram *g, const Affine *a, unsigned *axes) {
 unsigned gpu_axes_of(const GpuProgram *g, const Affine *a) {
     unsigned axes = 0;
     axes_in(g, a, &axes);
-    return axes & ~7u;
+    return axes & ALL_THREADS;
 }
 
 unsigned gpu_axes_of_access(const GpuProgram *g, const Access *a) {
     unsigned axes = 0;
     axes_in_access(g, a, &axes);
-    return axes & ~7u;
+    return axes & ALL_THREADS;
 }
 
 // --- Leaves ------------------------------------------------------------------------------------
@@ -99,6 +99,12 @@ static GpuNode *map_leaf(Map *m, const Leaf *leaf) {
     for (int i = 0; i < m->path.n; i++) {
         vec_push(m->arena, &n->guard, m->path.at[i]);
         vec_push(m->arena, &n->where, m->path.at[i]);
+    }
+    if (m->k->size[GPU_CLUSTER] > 1 && !(m->threads >> GPU_CLUSTER & 1)) {
+        const Affine *first =
+            affine_scale(m->x, map_hw(m, GPU_CLUSTER), -1); // the first block alone
+        vec_push(m->arena, &n->guard, first);
+        vec_push(m->arena, &n->where, first);
     }
     if (!m->plain)
         for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
@@ -200,6 +206,7 @@ static GpuNode *thread_loop(Map *m, const Block *b, int at, GpuAxis axis) {
     int64_t extent = b->index[at].extent;
     if (extent < m->k->size[axis]) guard = affine_sub(m->x, affine_const(m->x, extent - 1), id);
     m->threads |= 1u << axis;
+    m->clustered |= axis == GPU_CLUSTER && m->k->size[axis] > 1;
     GpuNode *n = bind(m, b, at, id, guard);
     m->threads = before;
     return n;
@@ -210,7 +217,7 @@ GpuNode *map_loop(Map *m, const Block *b, int at) {
     if (at == b->nindex) return map_body(m, b);
     const Index *x = &b->index[at];
     if (x->passed) return bind(m, b, at, map_affine(m, x->passed), NULL);
-    if (!m->plain && is_thread(b->kind) && nest_axis(b, &axis) && !(m->threads >> axis & 1) &&
+    if (!m->plain && divides(b->kind) && nest_axis(b, &axis) && !(m->threads >> axis & 1) &&
         x->extent <= m->k->size[axis] && (nest_independent(m, b, at) || (m->inside >> axis & 1)))
         return thread_loop(m, b, at, axis);
     return map_serial(m, b, at);

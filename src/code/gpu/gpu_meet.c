@@ -53,7 +53,7 @@ static bool meeting_axes(Map *m, const Block *top, const Node *n, unsigned aroun
     if (b) {
         unsigned axes = around;
         int before = owners->n;
-        bool thread = b->nindex == 1 && is_thread(b->kind), meets = false;
+        bool thread = b->nindex == 1 && divides(b->kind), meets = false;
         if (thread && !nest_independent(m, b, 0)) {
             if (!nest_only_reduces(m, b) || selected_below(m, b)) return false;
             GpuAxis axis;
@@ -94,7 +94,7 @@ static bool meeting_axes(Map *m, const Block *top, const Node *n, unsigned aroun
 static bool fixed_below(Map *m, const Node *n, const Leaf *leaf) {
     const Block *b = as_block(n);
     if (!b) return true;
-    if (b->nindex && !is_thread(b->kind) && selects(leaf, b) && !map_unrolls(m, b, 0)) return false;
+    if (b->nindex && !divides(b->kind) && selects(leaf, b) && !map_unrolls(m, b, 0)) return false;
     for (int i = 0; i < b->nchildren; i++) {
         Leaves below = {0};
         nest_leaves(m->arena, b->child[i], &below);
@@ -114,7 +114,7 @@ static bool all_fixed(Map *m, const Block *b) {
 
 GpuNode *meet_loop(Map *m, const Block *b) {
     unsigned axes = 0, before = m->inside;
-    if (m->plain || m->threads || m->inside) return NULL;
+    if (m->plain || (m->threads & ALL_THREADS) || m->inside) return NULL;
     Owners owners = {0};
     if (!meeting_axes(m, b, &b->node, 0, &owners, &axes) || !axes || !all_fixed(m, b)) return NULL;
     GpuNode *n = map_new(m, GPU_REDUCE);

@@ -38,7 +38,10 @@ bool nest_axis(const Block *b, GpuAxis *out) {
     bool digit = b->kind == KIND_WARP || b->kind == KIND_LANE;
     int first = b->kind == KIND_WARP ? GPU_WARP_0 : GPU_LANE_0;
     int end = b->kind == KIND_WARP ? GPU_LANE_0 : GPU_AXES;
-    int axis = digit ? end - 1 - kinds_below(b, b->kind) : (int)(b->kind - KIND_GRID_X);
+    int axis = digit                      ? end - 1 - kinds_below(b, b->kind)
+               : b->kind == KIND_CLUSTER  ? GPU_CLUSTER
+               : b->kind >= KIND_THREAD_X ? GPU_THREAD_X + (int)(b->kind - KIND_THREAD_X)
+                                          : (int)(b->kind - KIND_GRID_X);
     *out = (GpuAxis)axis;
     return !digit || axis >= first;
 }
@@ -78,7 +81,7 @@ int64_t nest_own_instances(const Node *n) {
     }
     int64_t sum = 0;
     for (int i = 0; i < b->nchildren; i++) sum += nest_own_instances(b->child[i]);
-    for (int i = 0; i < b->nindex && !is_thread(b->kind); i++)
+    for (int i = 0; i < b->nindex && !divides(b->kind); i++)
         if (!checked_mul(sum, max_i64(b->index[i].extent, 0), &sum)) return INT64_MAX;
     return sum;
 }

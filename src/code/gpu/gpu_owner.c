@@ -23,8 +23,8 @@ bool gpu_digits(const GpuProgram *g, const GpuKernel *k, const Access *a, GpuDig
     for (int i = 0; i < sum->n; i++) {
         int id = sum->term[i].atom->index;
         int64_t extent = g->hi[id] + 1;
-        bool block = id >= g->hw && id < g->hw + 3,
-             thread = id >= g->hw + 3 && id < g->hw + GPU_AXES;
+        bool block = id >= g->hw && id < g->hw + GPU_THREAD_X,
+             thread = id >= g->hw + GPU_THREAD_X && id < g->hw + GPU_AXES;
         if (thread) extent = k->size[id - g->hw];
         if (block) {
             other = affine_add(x, other, affine_make(x, 0, &sum->term[i], 1));

@@ -263,7 +263,7 @@ Swizzle gpu_swizzle(const Buffer *b, int first) {
 }
 
 static void into_scratch(GpuProgram *g, GpuKernel *k, GpuBuffer *b) {
-    int64_t blocks = k->size[0] * k->size[1] * k->size[2];
+    int64_t blocks = gpu_blocks(k);
     b->space = GPU_GLOBAL;
     b->moved = b->per_block = true;
     b->block_bytes = b->bytes * copies_of(k, b);

@@ -208,7 +208,7 @@ static void leaf_now(KernelWriter *w, const GpuNode *n) {
 Opnd first_thread(KernelWriter *w, unsigned axes) {
     Opnd all = {0};
     bool any = false;
-    for (int a = GPU_THREAD_X; a < GPU_AXES; a++) {
+    for (int a = GPU_CLUSTER; a < GPU_AXES; a++) {
         if (!(axes >> a & 1)) continue;
         Opnd id = w->index[w->g->hw + a];
         Opnd p = NEW(w, REG_PRED, "setp.eq.s32", id, lit(REG_32, 0));

@@ -49,6 +49,8 @@ static const Affine *own_part(const KernelWriter *w, const GpuBuffer *b) {
         const Affine *n = affine_scale(w->x, hardware(w, GPU_BLOCK_Z), size[GPU_BLOCK_Y]);
         n = affine_scale(w->x, affine_add(w->x, n, hardware(w, GPU_BLOCK_Y)), size[GPU_BLOCK_X]);
         n = affine_add(w->x, n, hardware(w, GPU_BLOCK_X));
+        n = affine_scale(w->x, n, size[GPU_CLUSTER]);
+        n = affine_add(w->x, n, hardware(w, GPU_CLUSTER));
         sum = affine_add(w->x, sum, affine_scale(w->x, n, b->block_bytes));
     }
     int64_t step = b->bytes;

@@ -360,6 +360,56 @@ static void all_reduce(KernelWriter *w, PtxReduceItem *item, int n, unsigned axe
         if (axes >> gpu_fastest[i] & 1) reduce_axis(w, item, n, gpu_fastest[i]);
 }
 
+// --- Blocks of a cluster -------------------------------------------------------------------------
+
+static unsigned cluster_axis(const GpuKernel *k) {
+    return k->size[GPU_CLUSTER] > 1 ? 1u << GPU_CLUSTER : 0;
+}
+
+// Arrivals release, and waits acquire.
+static void cluster_barrier(KernelWriter *w) {
+    line(w, "barrier.cluster.arrive.aligned;");
+    line(w, "barrier.cluster.wait.aligned;");
+}
+
+static Opnd remote_load(KernelWriter *w, RegClass class, Opnd address, int64_t disp) {
+    Opnd r = reg_new(w, class);
+    line(w, "ld.shared::cluster.b%d %%%c%d, [%%r%d+%lld];", class == REG_64 ? 64 : 32,
+         class == REG_64 ? 'd' : 'r', r.reg, address.reg, (long long)disp);
+    return r;
+}
+
+// Threads with equal numbers in all blocks of the cluster combine their values in the order of the
+// blocks. A slot per thread holds its value for the others, until all have read it.
+static void reduce_cluster(KernelWriter *w, PtxReduceItem *item, int n) {
+    int unit = 4, blocks = (int)w->k->size[GPU_CLUSTER];
+    for (int k = 0; k < n; k++)
+        if (item[k].v.class == REG_64) unit = 8;
+    int64_t at = ceil_div(w->shared, 16) * 16, size = (int64_t)gpu_threads(w->k) * unit;
+    int64_t most = gpu_block_shared(w->g->machine);
+    bool again = at + size > most;
+    if (again) at = w->k->shared;
+    int batch = (int)min_i64(n, (most - at) / size);
+    w->shared = max_i64(w->shared, at + batch * size);
+    Opnd own =
+        NEW(w, REG_32, "mad.lo.s32", linear_thread(w), lit(REG_32, (uint64_t)unit), shared_base(w));
+    if (again) line(w, "bar.sync 0;"); // all threads have read the slots
+    for (int from = 0; from < n; from += batch) {
+        int count = (int)min_i64(batch, n - from);
+        for (int k = 0; k < count; k++) shared_store(w, own, at + k * size, item[from + k].v);
+        cluster_barrier(w);
+        for (int r = 0; r < blocks; r++) {
+            Opnd there = NEW(w, REG_32, "mapa.shared::cluster.u32", own, lit(REG_32, (uint64_t)r));
+            for (int k = 0; k < count; k++) {
+                PtxReduceItem *i = &item[from + k];
+                Opnd part = remote_load(w, (RegClass)i->v.class, there, at + k * size);
+                i->v = r ? combine(w, i->op, i->type, i->v, part) : part;
+            }
+        }
+        cluster_barrier(w);
+    }
+}
+
 static PtxReduceItem item_of(KernelWriter *w, const Partial *p) {
     Type t = w->t->buffers.at[p->buffer].type;
     Reduce op = p->leaf->leaf->op;
@@ -375,6 +425,7 @@ static Opnd *totals_of(KernelWriter *w, const Partials *all, unsigned axes) {
     Opnd *total = arena_new_n(w->arena, Opnd, n);
     for (int i = 0; i < n; i++) item[i] = item_of(w, &all->at.at[i]);
     if (n) all_reduce(w, item, n, axes);
+    if (n && (axes & cluster_axis(w->k))) reduce_cluster(w, item, n);
     for (int i = 0; i < n; i++) {
         bool is_bool = w->t->buffers.at[all->at.at[i].buffer].type == TYPE_BOOL;
         total[i] = is_bool ? NEW(w, REG_PRED, "setp.ne.s32", item[i].v, lit(REG_32, 0)) : item[i].v;
@@ -388,7 +439,7 @@ static Opnd *totals_of(KernelWriter *w, const Partials *all, unsigned axes) {
 // result in every thread.
 static unsigned first_axes(const KernelWriter *w, const GpuNode *leaf, unsigned meet) {
     if (w->k->buffer[leaf->leaf->write->tensor].space == GPU_REGISTER) return 0;
-    return (meet | leaf->single) & gpu_used_axes(w->k);
+    return (meet | leaf->single) & (gpu_used_axes(w->k) | cluster_axis(w->k));
 }
 
 // The value that the reduction adds to: a constant (gpu_fresh.c), or in memory.
@@ -443,7 +494,7 @@ static void finish_on(KernelWriter *w, const GpuNode *n, Partials *all, unsigned
 void reduce_emit(KernelWriter *w, const GpuNode *n) {
     Partials all = {.meet = n->meet};
     memory_sync(w);
-    for (int a = GPU_THREAD_X; a < GPU_AXES; a++)
+    for (int a = GPU_CLUSTER; a < GPU_AXES; a++)
         if (n->meet >> a & 1) vec_push(w->arena, &all.inner, w->g->hw + a);
     for (int i = 0; i < n->child.n; i++) find_inner(w, &all, n->child.at[i]);
     for_elements(w, n, &results, redirect, &all);

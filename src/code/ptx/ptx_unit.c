@@ -31,7 +31,8 @@ static void thread_digits(KernelWriter *w) {
 }
 
 static void hardware_indices(KernelWriter *w) {
-    static const char *const name[] = {"ctaid.x", "ctaid.y", "ctaid.z", "tid.x", "tid.y", "tid.z"};
+    static const char *const name[] = {"ctaid.x", "ctaid.y", "ctaid.z", "cluster_ctarank",
+                                       "tid.x",   "tid.y",   "tid.z"};
     bool digits = gpu_has_digits(w->k);
     w->out = &w->scope.at[0]->head;
     for (int a = 0; a < GPU_AXES; a++) {
@@ -44,6 +45,11 @@ static void hardware_indices(KernelWriter *w) {
         w->index[id] = reg_new(w, REG_32);
         line(w, "mov.u32 %%r%d, %%%s;", w->index[id].reg, name[a]);
     }
+    // The blocks of a cluster follow each other along x.
+    int64_t cluster = w->k->size[GPU_CLUSTER];
+    Opnd *x = &w->index[w->g->hw + GPU_BLOCK_X];
+    if (cluster > 1 && !x->literal)
+        *x = by_power(w, "shr.u32", "div.u32", *x, cluster, __builtin_ctzll((uint64_t)cluster));
     if (digits) thread_digits(w);
     w->out = &w->scope.at[0]->body;
 }
@@ -91,7 +97,7 @@ static void writer_open(KernelWriter *w) {
 // assembler would spill.
 static int least_blocks(const GpuMachine *m, const GpuKernel *k, int nbuffers) {
     enum { THREADS = 256 };
-    bool staged = false, alone = k->size[0] * k->size[1] * k->size[2] <= m->processors;
+    bool staged = false, alone = gpu_blocks(k) <= m->processors;
     for (int i = 0; i < nbuffers; i++) staged |= k->buffer[i].stages > 1;
     bool large = staged && gpu_threads(k) >= THREADS;
     if (alone) return large ? 0 : 1;
@@ -115,6 +121,8 @@ static void print_entry(const KernelWriter *w, Text *out) {
     for (int i = 0; i < w->t->nargs; i++) text_printf(out, "\t.param .u64 arg%d,\n", i);
     text_add(out, "\t.param .u64 scratch,\n\t.param .u64 status\n)\n");
     text_printf(out, ".maxntid %u, %u, %u\n", block[0], block[1], block[2]);
+    if (w->k->size[GPU_CLUSTER] > 1)
+        text_printf(out, ".reqnctapercluster %d, 1, 1\n", (int)w->k->size[GPU_CLUSTER]);
     int least = least_blocks(w->g->machine, w->k, w->t->buffers.n);
     if (least) text_printf(out, ".minnctapersm %d\n", least);
     text_add(out, "{\n");
@@ -158,6 +166,7 @@ static bool kernel_write(PtxModule *u, KernelWriter *w, PtxLaunch *launch) {
     u->checks |= w->checks;
     *launch = (PtxLaunch){.name = w->k->name, .shared = (unsigned)w->shared};
     for (int a = 0; a < 3; a++) launch->grid[a] = (unsigned)w->k->size[a];
+    launch->grid[0] *= (unsigned)w->k->size[GPU_CLUSTER];
     block_shape(w->k, launch->block);
     return !w->failed;
 }
@@ -171,8 +180,20 @@ static Numbers *lines_of(GpuProgram *g) {
     return all;
 }
 
+static bool clusters_fit(const GpuProgram *g, int sm, DiagList *diags) {
+    for (int i = 0; i < g->kernel.n && sm < 90; i++) {
+        const GpuKernel *k = g->kernel.at[i];
+        if (k->size[GPU_CLUSTER] == 1) continue;
+        diag_report(diags, gpu_range(g->tree, k->nest), DIAG_GPU_CLUSTER_TARGET, sm);
+        return false;
+    }
+    return true;
+}
+
 bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList *diags) {
     Arena *arena = g->arena;
+    int sm = options->sm ? options->sm : 80;
+    if (!clusters_fit(g, sm, diags)) return false;
     PtxLaunch *launch = arena_new_n(arena, PtxLaunch, g->kernel.n);
     PtxModule u = {.kernels.arena = arena};
     Numbers *lines = options->lines ? lines_of(g) : NULL;
@@ -190,7 +211,6 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
         if (!kernel_write(&u, &w, &launch[i])) return false;
     }
     Text text = {.arena = arena};
-    int sm = options->sm ? options->sm : 80;
     // The first version that supports the target.
     const char *version = sm < 90 ? "7.0" : sm < 100 ? "7.8" : "8.6";
     text_printf(&text, ".version %s\n.target sm_%d\n.address_size 64\n", version, sm);

@@ -20,7 +20,8 @@ static const Schedule *parsed(Lab *lab, const char *text) {
 static bool same(GpuLab *g, Lab *lab, const Program *p, const char *schedule, PtxCode *code) {
     const Schedule *s = schedule ? parsed(lab, schedule) : NULL;
     Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    PtxOptions o = {.machine = &gpu_machine_h200};
+    PtxOptions o = {.sm = schedule && strstr(schedule, ":cluster") ? 90 : 80,
+                    .machine = &gpu_machine_h200};
     if (!CHECK(t != NULL) || !CHECK(ptx_make(&lab->arena, t, "k", &o, code, &lab->diags))) {
         fprintf(stderr, "%s\n", lab_errors(lab));
         return false;
@@ -90,6 +91,64 @@ TEST(groups_in_k) {
                     "    copy B at k/8 place shared stages 2 by async\n";
     try_matmul(s, 32, 64, 64);
     try_matmul(s, 35, 72, 100);
+}
+
+// The blocks of a cluster divide k; with a post-operation, in f64, with groups of threads, and with
+// a tail.
+TEST(clusters_divide_k) {
+    const char *s = "C: m/16:grid.y n/32:grid.x k/32:cluster k/8 m/2:thread.y k n/4:thread.x m n\n"
+                    "    copy A at k/8 place shared stages 3 by async\n"
+                    "    copy B at k/8 place shared stages 3 by async\n";
+    try_matmul(s, 32, 64, 64);
+    try_matmul(s, 35, 70, 101);
+    try_matmul(s, 16, 32, 256);
+    try_matmul("C: m/8:grid.y n/32:grid.x k/20:cluster k/5:thread.z m:thread.y n:thread.x k\n", 20,
+               40, 61);
+    try_matmul("C: k/11:cluster m n k\n", 5, 6, 33);
+    try_program("program p(M, K) { input A: f64[M, K] output O: f64[M]\n"
+                "O: for i in 0:M, k in 0:K  O[i] +=! A[i, k]\n"
+                "O.1: for i in 0:M post  O[i] = relu(O[i]) }",
+                (int64_t[]){7, 300}, "O: i:grid.x k/100:cluster k:thread.x\n");
+}
+
+// Blocks of a cluster that write different elements do not meet.
+TEST(clusters_of_independent_blocks) {
+    try_matmul("C: m/16:grid.y n/8:cluster k m:thread.y n:thread.x\n", 20, 40, 9);
+    try_program("program p(M, N) { input A: f32[M, N] output O: f32[M, N]\n"
+                "O: for i in 0:M, j in 0:N  O[i, j] = A[i, j]*2.0 }",
+                (int64_t[]){6, 50}, "O: i:grid.x j/10:cluster j:thread.x\n");
+}
+
+static void refuse_cluster(const char *text, const char *schedule, int sm, const char *why) {
+    Lab lab;
+    PtxCode code;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, text, (int64_t[]){40, 40});
+    Tree *t = CHECK(p) ? tree_lower(&lab.arena, p, parsed(&lab, schedule), &lab.diags) : NULL;
+    PtxOptions o = {.sm = sm, .machine = &gpu_machine_h200};
+    CHECK(t && !ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags));
+    if (!CHECK(strstr(lab_errors(&lab), why))) printf("%s\n", lab_errors(&lab));
+    lab_end(&lab);
+}
+
+TEST(impossible_clusters_are_refused) {
+    const char *sum = "program p(M, K) { input A: f32[M, K] output O: f32[M]\n"
+                      "O: for i in 0:M, k in 0:K  O[i] +=! A[i, k] }";
+    refuse_cluster(sum, "O: i:grid.x k/20:cluster k\n", 80, "need --target sm_90");
+    refuse_cluster(sum, "O: i:grid.x k/4:cluster k\n", 90, "at most 8 blocks");
+    refuse_cluster("program p(M, K) { input A: f32[M, K] output O: f32[M, 7]\n"
+                   "O: for i in 0:M, k in 0:K  O[i, k%7] max=! A[i, k] }",
+                   "O: i:grid.x k/10:cluster k\n", 90, "depend on each other");
+    refuse_cluster("program p(M, K) { input A: f32[M, K] output O: f32[M] temp T: f32[M, K]\n"
+                   "T: for i in 0:M, k in 0:K  T[i, k] = A[i, k]*2.0\n"
+                   "O: for i in 0:M, k in 0:K  O[i] +=! T[i, 39 - k] }",
+                   "T: i:grid.x k/10:cluster k\nO: i:grid.x k\n", 90,
+                   "need each other's values of 'T'");
+    refuse_cluster("program p(M, K) { input A: f32[M, K] output O: f32[M] temp T: f32[M, K]\n"
+                   "T: for i in 0:M, k in 0:K  T[i, k] = A[i, k]*2.0\n"
+                   "O: for i in 0:M, k in 0:K  O[i] +=! T[i, 39 - k] }",
+                   "T: i:grid.x k/20:cluster k\n    at i\nO: i:grid.x k/20:cluster k\n", 90,
+                   "at most one loop");
 }
 
 // Any bits of a lane belong to any loop, and groups of warps divide each staged tile.

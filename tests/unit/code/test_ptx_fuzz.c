@@ -111,6 +111,80 @@ TEST(ptx_random) { run_all(pair_random, 300, try_pair); }
 TEST(ptx_lanes) { run_all(pair_lanes, 100, try_pair); }
 TEST(ptx_composed) { run_all(pair_composed, 100, try_pair); }
 
+// --- Clusters ------------------------------------------------------------------------------------
+
+// Sums, products and maxima of every kind, with and without a statement behind them; the blocks of
+// a cluster divide the reduction, or a loop over results.
+static uint64_t choose(uint64_t *state, uint64_t n) { return check_random(state) % n; }
+
+static const Program *cluster_program(Lab *lab, uint64_t *state, int64_t *sizes) {
+    static const char *const types[] = {"f32", "f64", "i32", "i8", "u16", "f16", "i64", "bool"};
+    static const char *const ops[] = {"+=!", "max=!", "min=!", "+="};
+    const char *type = types[choose(state, 8)], *op = ops[choose(state, 4)];
+    bool matrix = choose(state, 2), post = choose(state, 2);
+    Text text = {.arena = &lab->arena};
+    text_printf(&text, "program p(M, N, K) {\n  input A: %s[M, K]\n  input B: %s[K, N]\n", type,
+                type);
+    text_printf(&text, "  output C: %s[M, N]\n  C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] %s ",
+                type, op);
+    text_add(&text, matrix ? "A[m, k]*B[k, n]\n" : "B[(k + m)%K, n]\n");
+    if (post)
+        text_printf(&text, "  C.1: for m in 0:M, n in 0:N post  C[m, n] = max(C[m, n], A[m, 0])\n");
+    text_add(&text, "}\n");
+    for (int i = 0; i < 3; i++) sizes[i] = 1 + (int64_t)choose(state, i < 2 ? 40 : 70);
+    return lab_program(lab, text_str(&text), sizes);
+}
+
+static const char *cluster_schedule(Lab *lab, const int64_t *sizes, uint64_t *state) {
+    static const char *const inner[] = {
+        "n:thread.x m k", "k n:thread.x m",          "k/3:thread.y n:thread.x m k",
+        "m n k",          "n/4:lane k/2:lane m n k", "k/5:warp n:lane m k"};
+    Text text = {.arena = &lab->arena};
+    int64_t blocks = 1 + (int64_t)choose(state, 8);
+    bool results = choose(state, 6) == 0; // the cluster divides m
+    int64_t step = (sizes[results ? 0 : 2] + blocks - 1) / blocks;
+    text_printf(&text, "C: n/%d:grid.x ", 1 + (int)choose(state, 16));
+    if (!results && choose(state, 2)) text_printf(&text, "m/%d:grid.y ", 1 + (int)choose(state, 9));
+    text_printf(&text, "%s/%d:cluster ", results ? "m" : "k", (int)step);
+    if (choose(state, 2)) text_printf(&text, "k/%d ", 1 + (int)choose(state, 8));
+    text_add(&text, inner[choose(state, 6)]);
+    return text_str(&text);
+}
+
+static const Schedule *cluster_parsed(Lab *lab, const char *text) {
+    Source *source = arena_new(&lab->arena, Source);
+    *source = (Source){.name = "s.lws", .text = text, .len = (uint32_t)strlen(text)};
+    return schedule_parse(&lab->arena, &lab->names, source, &lab->diags);
+}
+
+static bool try_cluster(uint64_t seed) {
+    Lab lab;
+    lab_begin(&lab);
+    uint64_t state = seed;
+    int64_t sizes[3];
+    const Program *p = cluster_program(&lab, &state, sizes);
+    const char *text = CHECK(p) ? cluster_schedule(&lab, sizes, &state) : NULL;
+    const Schedule *s = text ? cluster_parsed(&lab, text) : NULL;
+    Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
+    const char *what = t ? difference(&lab, p, t, seed) : NULL;
+    if (!CHECK(!what))
+        printf("seed %llu: %s\n%s\n%s\n", (unsigned long long)seed, what, lab_text(&lab, p), text);
+    lab_end(&lab);
+    return !what;
+}
+
+TEST(ptx_clusters) {
+    if (!CHECK(gpulab_open(&lab_gpu))) return;
+    int64_t n = check_long_rounds(100);
+    declined = 0;
+    bool ok = true;
+    for (int64_t i = 0; i < n && ok; i++)
+        ok = try_cluster((uint64_t)i + (uint64_t)check_first_seed());
+    printf("%lld clusters, %lld declined\n", (long long)n, (long long)declined);
+    CHECK(declined * 2 <= n);
+    gpulab_close(&lab_gpu);
+}
+
 // --- ptxas ---------------------------------------------------------------------------------------
 
 // The text of a random pair, or of a chosen Schedule, which does not spill.

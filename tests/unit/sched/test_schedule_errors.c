@@ -33,7 +33,8 @@ static const Case cases[] = {
     {"C: m n k\n    prefetch B at k distance 1 level 9\n",
      "2:38: error: '9' is not a number from 1 to 4 that fits"},
     {"C: m | n | k\n", "1:10: error: an order has at most one '|'"},
-    {"C: m:x\n", "1:6: error: no mark 'x': expected p, u, v, any, warp, lane, grid.x to thread.z"},
+    {"C: m:x\n",
+     "1:6: error: no mark 'x': expected p, u, v, any, warp, lane, cluster, grid.x to thread.z"},
     {"C: m\n    fly\n", "2:5: error: no option 'fly'"},
     {"C: m\n    align 3\n", "2:11: error: an alignment must be a power of two"},
     {"T: m\n    swizzle 16\n", "2:13: error: expected '32', '64' or '128', found '16'"},
@@ -156,7 +157,8 @@ TEST(schedules_ask_what_was_meant) {
          "error: statement 'sums' reads 'twice' and has no loop 'rov/2'\nnote: did you mean "
          "'row'?\n");
     says(names, "sums: row:parallle\n",
-         "error: no mark 'parallle': expected p, u, v, any, warp, lane, grid.x to thread.z\n"
+         "error: no mark 'parallle': expected p, u, v, any, warp, lane, cluster, grid.x to "
+         "thread.z\n"
          "note: did you mean 'parallel'?\n");
     says(names, "q: row\n",
          "error: no statement 'q' in the program\nnote: there are 'twice' and 'sums'\n");
