@@ -313,8 +313,9 @@ static void first_accesses(Gen *g, const PNode *n, FirstAccess how, uint8_t *fir
         if (truth < 0) how = flag && how == FIRST_CONSTANT ? FIRST_FLAGGED : FIRST_OTHER;
     } else if (n->form.real) {
         how = FIRST_OTHER; // it may have no iteration
-    } else if (!n->form.replay) {
+    } else {
         if (gen_limits(g, n, &lo, &hi, NULL)) how = FIRST_OTHER;
+        if (n->form.replay) hi = min_i64(lo + 1, hi); // all copies access the same elements
         if (n->simd.vector) step = n->simd.lanes;
     }
     for (int64_t v = lo; v < hi; v += step) {
