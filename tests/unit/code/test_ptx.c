@@ -135,7 +135,8 @@ TEST(impossible_clusters_are_refused) {
     const char *sum = "program p(M, K) { input A: f32[M, K] output O: f32[M]\n"
                       "O: for i in 0:M, k in 0:K  O[i] +=! A[i, k] }";
     refuse_cluster(sum, "O: i:grid.x k/20:cluster k\n", 80, "need --target sm_90");
-    refuse_cluster(sum, "O: i:grid.x k/4:cluster k\n", 90, "at most 8 blocks");
+    refuse_cluster(sum, "O: i:grid.x k/4:cluster k\n", 90,
+                   "the loop marked 'cluster' has 10 iterations; a cluster has at most 8 blocks");
     refuse_cluster("program p(M, K) { input A: f32[M, K] output O: f32[M, 7]\n"
                    "O: for i in 0:M, k in 0:K  O[i, k%7] max=! A[i, k] }",
                    "O: i:grid.x k/10:cluster k\n", 90, "depend on each other");
@@ -143,7 +144,7 @@ TEST(impossible_clusters_are_refused) {
                    "T: for i in 0:M, k in 0:K  T[i, k] = A[i, k]*2.0\n"
                    "O: for i in 0:M, k in 0:K  O[i] +=! T[i, 39 - k] }",
                    "T: i:grid.x k/10:cluster k\nO: i:grid.x k\n", 90,
-                   "need each other's values of 'T'");
+                   "the blocks of a cluster need each other's values of 'T'");
     refuse_cluster("program p(M, K) { input A: f32[M, K] output O: f32[M] temp T: f32[M, K]\n"
                    "T: for i in 0:M, k in 0:K  T[i, k] = A[i, k]*2.0\n"
                    "O: for i in 0:M, k in 0:K  O[i] +=! T[i, 39 - k] }",
