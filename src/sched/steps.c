@@ -379,8 +379,9 @@ static bool share_forwards(const StepPair *p, void *user) {
     bool carried;
     DiagId why;
     DepWitness w;
-    int at = loops_in_order(p, s->n, &carried, &why, &w);
-    if (!carried) s->n = at;
+    int with = (int)min_i64(s->n, p->a->plan.n); // it may have fewer loops than are open
+    int at = loops_in_order(p, with, &carried, &why, &w);
+    if (!carried && at < with) s->n = at;
     bool writes = p->writes && p->b->info->facts->initialises;
     if (writes) s->n = (int)min_i64(s->n, p->b->plan.init_at);
     return true;
