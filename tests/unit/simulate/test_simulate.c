@@ -137,8 +137,8 @@ static const char *const lines[] = {
     "pass schedule reqs=#contraction unit=SRAM move=DMA outer=#out inner=#in\npass initialize",
     "pass schedule reqs=#contraction unit=SRAM move=DMA keep=yes outer=#out\npass initialize",
     "pass schedule unit=SRAM move=DMA keep=yes outer=#out inner=#in",
-    "pass schedule unit=SRAM move=DMA inner=#in\npass partition reqs=#in unit=CORE outer=#core\n"
-    "pass schedule reqs=#in unit=PAD move=MOVE",
+    ("pass schedule unit=SRAM move=DMA inner=#in\npass partition reqs=#in unit=CORE outer=#core\n"
+     "pass schedule reqs=#in unit=PAD move=MOVE"),
     "pass partition reqs=#in unit=CORE outer=#core\npass schedule reqs=#in unit=PAD move=BUS",
     "pass partition reqs=#in unit=CORE outer=#core\npass cache reqs=#core unit=PAD move=MOVE",
     "pass locate reqs=#in blocks=CORE\npass locate buffers=PAD",
