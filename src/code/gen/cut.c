@@ -404,12 +404,18 @@ static int64_t common_step(const Cuts *c, const Cut *cut) {
     return common;
 }
 
+// The sum has this value in lane 0.
+static void know_sum(Gen *g, const Cuts *c, const Cut *cut, int64_t sum) {
+    int64_t span = cut->k * ((c->loop->simd.vector ? c->loop->simd.lanes : 1) - 1);
+    gen_know(g, cut->sum, sum + min_i64(span, 0), sum + max_i64(span, 0));
+}
+
 // Is the body one segment for each of these values?
 static bool all_straight(Gen *g, const Cuts *c, const Peeled *p) {
     int known = g->here.known.n;
     bool straight = true;
     for (int i = 0; i < p->n && straight; i++) {
-        gen_know(g, p->cut->sum, p->from + i * p->by, p->from + i * p->by);
+        know_sum(g, c, p->cut, p->from + i * p->by);
         straight = gen_is_straight(g, c->loop);
         g->here.known.n = known;
     }
@@ -424,7 +430,7 @@ static Peeled find_peeled(Gen *g, const Cuts *c, bool up) {
     int lanes = c->loop->simd.vector ? c->loop->simd.lanes : 1;
     int64_t min, max, step = common_step(c, cut);
     counters_range(g, cut->sum, &min, &max);
-    if (cut->most != INT64_MAX) min = max_i64(min, -cut->most);
+    if (cut->most != INT64_MAX) min = max_i64(min, -cut->most - (up ? cut->k * (lanes - 1) : 0));
     max = min_i64(max, -cut->least - (up ? 0 : cut->k * (lanes - 1)) - 1);
     min = ceil_div(min, step) * step;
     max = floor_div(max, step) * step;
@@ -448,7 +454,7 @@ static void peel(Gen *g, PNode *n, const Cuts *c, const Lanes *lanes, const Peel
         gen_counters(g, p->cut->sum);
         gen_move(g, GEN_B, gen_const(sum));
         gen_branch(g, p->by > 0 ? GEN_GT : GEN_LT, GEN_A, GEN_B, &next);
-        gen_know(g, p->cut->sum, sum, sum);
+        know_sum(g, c, p->cut, sum);
         gen_iteration(g, n, 1, c->stride, lanes, &top);
         g->here.known.n = known;
         asm_bind(&g->a, &next);

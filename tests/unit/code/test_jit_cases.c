@@ -711,6 +711,16 @@ TEST(triangles_are_cut) {
         {FEW(19, "18 - j - k >= 0"), "R: j k", EXACT},
     };
     RUN(few);
+#define PEELED(COND) /* few values of the condition's sum, which differs from lane to lane */      \
+    "program f { input A: f32[2, 2051] inout O: f32[2]\n"                                          \
+    "O: for i in 0:2, k in 0:2051  O[i] += select(index(" COND ") >= i64(0), A[i, k], 1.0) }"
+    static const Case peeled[] = {
+        {PEELED("2*i - k - 1"), "O: i k:v", EXACT},  {PEELED("2*i - k + 60"), "O: i k:v", EXACT},
+        {PEELED("k - 2*i - 1"), "O: i k:v", EXACT},  {PEELED("k - 2*i - 60"), "O: i k:v", EXACT},
+        {PEELED("3*k - i - 5"), "O: i k:v", EXACT},  {PEELED("i - 3*k + 200"), "O: i k:v", EXACT},
+        {PEELED("k + i - 2000"), "O: i k:v", EXACT}, {PEELED("2000 - k - i"), "O: i k:v", EXACT},
+    };
+    RUN(peeled);
 }
 
 // --- Elements and their registers ----------------------------------------------------------------
