@@ -2,14 +2,15 @@
 """Times kernels on a GPU against torch: its eager operations (cuBLAS, cuDNN) and torch.compile.
 
     bench/gpu.py [--build DIR] [--device cuda:0] [--only NAME,..] [--group NAME,..] [--check]
-                 [--tuned SECONDS] [--variants DIR]
+                 [--tuned SECONDS] [--variants DIR] [--eager]
 
 Ours and the peers run in one process on the same tensors. Each becomes a CUDA graph of many runs;
 the graphs alternate, and the ratio is the median of pairs. A result is compared with torch's before
 it is timed. With --tuned each program is tuned for so long first, and the table has the times of
 both Schedules, when the search had found 95 % of its final speed, and how many candidates it tried
-per second. With --variants, files DIR/NAME*.lws (NAME: the row's, other characters than letters and
-digits as _) are further Schedules of a row, timed beside the chosen one. Without torch, or without a GPU, only --check works: it runs every program at a small
+per second. With --variants, files DIR/NAME.*.lws (NAME: the row's, other characters than letters and
+digits as _) are further Schedules of a row, timed beside the chosen one. With --eager the only peer
+is eager torch: torch.compile takes seconds per row. Without torch, or without a GPU, only --check works: it runs every program at a small
 size on the emulator and compares it with the interpreter. Prints a table for
 docs/performance-gpu.md.
 """
@@ -383,9 +384,9 @@ def variants(folder, row):
     """Further Schedules of a row: name -> text."""
     name = re.sub(r"[^A-Za-z0-9]", "_", row.name)
     found = {}
-    for path in sorted(glob.glob(os.path.join(folder, name + "*.lws"))) if folder else []:
+    for path in sorted(glob.glob(os.path.join(folder, name + ".*.lws"))) if folder else []:
         with open(path, "rb") as file:
-            found[os.path.basename(path)[len(name):-len(".lws")].strip("._") or "variant"] = file.read()
+            found[os.path.basename(path)[len(name):-len(".lws")].strip(".")] = file.read()
     return found
 
 
@@ -442,15 +443,22 @@ class Timed:
     def times(single):
         return max(1, min(200, int(3000 / max(single, 1))))
 
-    def peers(self):
-        peers = {"torch": lambda: self.function(*self.ins)}
+    def compiled(self):
+        """The function by torch.compile; None: this machine has no compiler for torch."""
         try:
             self.torch._dynamo.reset()  # otherwise it stops compiling after eight programs
             compiled = self.torch.compile(self.function)
             compiled(*self.ins)
-            peers["torch.compile"] = lambda: compiled(*self.ins)
-        except Exception as why:  # no compiler for torch on this machine
+            return compiled
+        except Exception as why:
             print(f"note: torch.compile of {self.row.name}: {str(why).splitlines()[0]}", file=sys.stderr)
+            return None
+
+    def peers(self, eager):
+        peers = {"torch": lambda: self.function(*self.ins)}
+        compiled = None if eager else self.compiled()
+        if compiled:
+            peers["torch.compile"] = lambda: compiled(*self.ins)
         single = once(self.torch, graph(self.torch, self.stream, peers["torch"], 1))
         return {n: sampler(self.torch, self.stream, p, self.times(single)) for n, p in peers.items()}
 
@@ -478,7 +486,7 @@ def time_one(torch, library, row, o):
             samplers[name] = timed.ours(text)
         except RuntimeError as why:
             print(f"note: {row.name}, {name}: {str(why).splitlines()[0]}", file=sys.stderr)
-    peers = timed.peers()
+    peers = timed.peers(o.eager)
     samplers.update(peers)
     median, ratio = sample(samplers)
     best = min(peers, key=lambda n: median[n])
@@ -505,6 +513,7 @@ def main():
     parser.add_argument("--group", default="", help="rows of these groups: gemm, odd, tc, layers, rows, programs")
     parser.add_argument("--tuned", type=float, default=0, metavar="SECONDS", help="tune each row, too")
     parser.add_argument("--variants", metavar="DIR", help="further Schedules")
+    parser.add_argument("--eager", action="store_true", help="leave torch.compile out")
     parser.add_argument("--check", action="store_true", help="compare on the emulator; needs no GPU")
     o = parser.parse_args()
     only, groups = ([x for x in list_.split(",") if x] for list_ in (o.only, o.group))

@@ -242,6 +242,7 @@ typedef struct Exchange {
     Opnd slot, row; // numbers of this thread's slot, and of the first slot of its row
     int64_t step;   // distance in slots between neighbours of a row
     Opnd writes;    // predicate: this thread writes; of class REG_16: all threads write
+    bool by_warp;   // one row of a slot per thread: the first warp combines it
 } Exchange;
 
 static void combine_rows(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e, Opnd row,
@@ -254,6 +255,35 @@ static void combine_rows(KernelWriter *w, PtxReduceItem *item, int n, const Exch
             item[k].v = i ? combine(w, item[k].op, item[k].type, item[k].v, part) : part;
         }
     }
+}
+
+// The first warp combines all slots, 32 at a time, and leaves the result in slot 0. (If every
+// thread combined them, as in combine_rows, a block of 392 threads would load 392 * 392 slots.)
+static void combine_by_warp(KernelWriter *w, PtxReduceItem *item, int n, const Exchange *e,
+                            Opnd base, int64_t at, int unit) {
+    int64_t size = (int64_t)e->slots * unit;
+    int end = label_new(w), whole = e->slots / 32;
+    branch(w, NEW(w, REG_PRED, "setp.lt.s32", e->slot, lit(REG_32, 32)), false, end);
+    Opnd own = NEW(w, REG_32, "mad.lo.s32", e->slot, lit(REG_32, (uint64_t)unit), base);
+    Opnd in = NEW(w, REG_PRED, "setp.lt.s32", e->slot, lit(REG_32, (uint64_t)(e->slots % 32)));
+    Opnd last = NEW(w, REG_32, "add.s32", own, lit(REG_32, (uint64_t)(whole * 32 * unit)));
+    last = NEW(w, REG_32, "selp.b32", last, own, in); // lanes behind the last slot load their first
+    for (int k = 0; k < n; k++) {
+        PtxReduceItem *i = &item[k];
+        RegClass class = (RegClass)i->v.class;
+        Opnd v = shared_load(w, class, own, at + k * size);
+        for (int d = 1; d < whole; d++)
+            v = combine(w, i->op, i->type, v,
+                        shared_load(w, class, own, at + k * size + d * 32 * unit));
+        Opnd sum = combine(w, i->op, i->type, v, shared_load(w, class, last, at + k * size));
+        v = NEW(w, class, class == REG_64 ? "selp.b64" : "selp.b32", sum, v, in);
+        v = shuffle_sum(w, i, v, 1, 32, ~0u);
+        shared_store(w, own, at + k * size, v);
+    }
+    label_put(w, end);
+    line(w, "bar.sync 0;");
+    for (int k = 0; k < n; k++)
+        item[k].v = shared_load(w, (RegClass)item[k].v.class, base, at + k * size);
 }
 
 // Combines in the same order with less code: a loop over the slots of a row.
@@ -286,7 +316,9 @@ static void exchange_some(KernelWriter *w, PtxReduceItem *item, int n, const Exc
     for (int k = 0; k < n; k++) shared_store(w, own, at + k * size, item[k].v);
     label_put(w, end);
     line(w, "bar.sync 0;");
-    if ((int64_t)n * e->per_row > MOST_PARTS)
+    if (e->by_warp)
+        combine_by_warp(w, item, n, e, base, at, unit);
+    else if ((int64_t)n * e->per_row > MOST_PARTS)
         combine_in_loop(w, item, n, e, row, at, unit);
     else
         combine_rows(w, item, n, e, row, at, unit);
@@ -310,16 +342,26 @@ static void exchange(KernelWriter *w, PtxReduceItem *item, int n, const Exchange
     }
 }
 
-static void reduce_warps(KernelWriter *w, PtxReduceItem *item, int n, Opnd id) {
-    int64_t x = w->k->size[GPU_THREAD_X];
-    Exchange e = {.step = 1, .per_row = (int)(x / 32), .slots = gpu_threads(w->k) / 32};
+// Rows of so many threads: warps combine theirs by shuffles, and exchange one value each.
+static void reduce_warps(KernelWriter *w, PtxReduceItem *item, int n, int64_t row) {
+    Opnd id = linear_thread(w);
+    Exchange e = {.step = 1, .per_row = (int)(row / 32), .slots = gpu_threads(w->k) / 32};
     for (int k = 0; k < n; k++) item[k].v = shuffle_sum(w, &item[k], item[k].v, 1, 32, ~0u);
     if (e.per_row == 1) return;
     e.slot = NEW(w, REG_32, "shr.u32", id, lit(REG_32, 5));
     Opnd lane = NEW(w, REG_32, "and.b32", id, lit(REG_32, 31));
     e.writes = NEW(w, REG_PRED, "setp.eq.s32", lane, lit(REG_32, 0));
-    Opnd number = NEW(w, REG_32, "div.u32", id, lit(REG_32, (uint64_t)x));
+    Opnd number = NEW(w, REG_32, "div.u32", id, lit(REG_32, (uint64_t)row));
     e.row = NEW(w, REG_32, "mul.lo.s32", number, lit(REG_32, (uint64_t)e.per_row));
+    exchange(w, item, n, &e);
+}
+
+// Combines all threads of the block, more than a warp and no whole number of warps.
+static void reduce_block(KernelWriter *w, PtxReduceItem *item, int n) {
+    int threads = gpu_threads(w->k);
+    Opnd id = linear_thread(w), writes = {.class = REG_16};
+    Exchange e = {.slots = threads, .slot = id, .row = lit(REG_32, 0), .writes = writes};
+    e.by_warp = true;
     exchange(w, item, n, &e);
 }
 
@@ -351,9 +393,15 @@ static void reduce_axis(KernelWriter *w, PtxReduceItem *item, int n, GpuAxis a) 
 
 static void all_reduce(KernelWriter *w, PtxReduceItem *item, int n, unsigned axes) {
     axes &= gpu_used_axes(w->k);
-    int64_t x = w->k->size[GPU_THREAD_X];
-    if (axes == 1u << GPU_THREAD_X && x > 32 && x % 32 == 0 && !gpu_has_digits(w->k)) {
-        reduce_warps(w, item, n, linear_thread(w));
+    bool whole = axes == gpu_used_axes(w->k);
+    bool x_only = axes == 1u << GPU_THREAD_X && !gpu_has_digits(w->k);
+    int64_t row = whole ? gpu_threads(w->k) : x_only ? w->k->size[GPU_THREAD_X] : 0;
+    if (row > 32 && row % 32 == 0) {
+        reduce_warps(w, item, n, row);
+        return;
+    }
+    if (whole && row > 32) {
+        reduce_block(w, item, n);
         return;
     }
     for (int i = 0; i < GPU_AXES - GPU_THREAD_X; i++)

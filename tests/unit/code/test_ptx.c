@@ -288,6 +288,19 @@ TEST(kernels_have_no_bank_conflicts) {
     }
 }
 
+// The sum of a block of 392 threads: each stores a word and loads the result, and one warp loads
+// all words. Warps of a whole block exchange one word each.
+TEST(threads_of_a_block_combine_in_few_wavefronts) {
+    const char *text = "program p(M, N, K) { input X: f32[M, N, K] output S: f32[M]\n"
+                       "  S: for m in 0:M, n in 0:N, k in 0:K  S[m] +=! X[m, n, k] }";
+    const char *axes = "S: m:grid.x n/2 n:thread.y k/4:thread.x k\n";
+    DeviceCounts c = counts_of(text, (int64_t[]){3, 8, 784}, axes);
+    CHECK_INT_EQ(c.shared_wavefronts, 3 * (13 + 13 + 1 + 13));
+    CHECK_INT_EQ(c.shared_wavefronts, c.shared_ideal);
+    c = counts_of(text, (int64_t[]){3, 8, 768}, axes);
+    CHECK_INT_EQ(c.shared_wavefronts, 3 * (12 + 12 * 12));
+}
+
 // The estimate of a kernel of one thread does not assume the blocks of the kernel behind it.
 TEST(cycles_are_those_of_each_kernel) {
     const char *text = "program p(N) { input X: f32[N] output R: f32[] output Y: f32[N]\n"
