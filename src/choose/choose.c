@@ -117,7 +117,7 @@ static bool lanes_compute_atom(const Chooser *c, const Term *t, bool inner) {
     case ATOM_READ:
         inner |= t->coef != 1;
         return access_is_linear(a->read) &&
-               (!inner || type_info[c->p->tensors.at[a->read->tensor].type].bits <= 32);
+               (!inner || type_info[c->p->tensors.at[a->read->tensor].type].bytes <= 4);
     case ATOM_DIV:
     case ATOM_MOD:
         if (!affine_is_const(a->b) || a->b->constant <= 0) return false;

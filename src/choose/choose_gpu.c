@@ -118,62 +118,59 @@ bool gpu_product(const Gpu *g, const Stmt *s, Contraction *c) {
 static bool find_contraction(const Gpu *g, const Stmt *s, Contraction *c) {
     if (!gpu_product(g, s, c)) return false;
     // Tails of a small tile cost more than its copies save.
-    bool ragged = (c->M < 64 && c->M % 16) || (c->N < 64 && c->N % 16);
-    return c->M >= 16 && c->N >= 16 && c->K >= 16 && !ragged;
+    int64_t least = g->cost->tile_least, most = g->cost->ragged_least;
+    bool ragged = (c->M < most && c->M % least) || (c->N < most && c->N % least);
+    return c->M >= least && c->N >= least && c->K >= least && !ragged;
 }
-
-enum { LONG_SUM = 128 * TILE_DEPTH };
-
-// Rows and columns of a block and of a thread.
-typedef struct GpuTile {
-    int bm, bn, tm, tn;
-} GpuTile;
-static const GpuTile tiles[] = {
-    {128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 4, 8}, {64, 64, 4, 4},
-    {32, 64, 4, 4},   {32, 32, 4, 4},  {16, 32, 4, 4},
-};
 
 static int64_t blocks_of(const GpuTile *t, const Contraction *c, int64_t batch) {
     return ceil_div(c->M, t->bm) * ceil_div(c->N, t->bn) * batch;
 }
 
-// Vectors along k take more registers: the largest tile would spill.
+static bool is_no_larger(const GpuTile *t, const Contraction *c) {
+    return t->bm < 2 * c->M && t->bn < 2 * c->N;
+}
+
 static const GpuTile *pick_tile(const Gpu *g, const Contraction *c, int64_t batch, bool along_k) {
-    int count = (int)(sizeof tiles / sizeof *tiles);
-    bool wide = type_info[c->type].bits == 64; // of two registers each
-    // Of long sums, one block per processor with all of its threads copies less.
-    static const GpuTile widest = {128, 256, 8, 8};
-    if (!wide && !along_k && c->K >= LONG_SUM && c->M > 64 && c->N > 128 &&
-        blocks_of(&widest, c, batch) >= 3 * g->m->processors)
-        return &widest;
-    for (int i = wide ? 2 : along_k; i < count; i++)
-        if (tiles[i].bm < 2 * c->M && tiles[i].bn < 2 * c->N &&
-            blocks_of(&tiles[i], c, batch) >= g->m->processors - 4)
-            return &tiles[i];
-    for (int i = count - 1; i > 0; i--) // too small for all processors
-        if (blocks_of(&tiles[i], c, batch) * 4 >= g->m->processors) return &tiles[i];
-    // Long sums of few results: more blocks, each with more groups in k.
-    static const GpuTile tiny = {8, 16, 2, 4};
-    const GpuTile *last = &tiles[count - 1];
-    bool few = blocks_of(last, c, batch) * 2 < g->m->processors && c->K >= 512;
-    return few && along_k ? &tiny : last;
+    const GpuCost *cost = g->cost;
+    bool wide = type_info[c->type].bytes > GPU_WORD; // of two registers each
+    const GpuTile *widest = &gpu_tile[GPU_TILE_WIDEST], *last = &gpu_tile[GPU_TILE_SMALLEST];
+    if (!wide && !along_k && c->K >= cost->long_sum && is_no_larger(widest, c) &&
+        blocks_of(widest, c, batch) >= cost->widest_blocks * g->m->processors)
+        return widest;
+    const GpuTile *first = &gpu_tile[wide      ? GPU_TILE_SQUARE
+                                     : along_k ? GPU_TILE_WIDE
+                                               : GPU_TILE_LARGE];
+    for (const GpuTile *t = first; t <= last; t++)
+        if (is_no_larger(t, c) &&
+            blocks_of(t, c, batch) >= g->m->processors - cost->idle_processors)
+            return t;
+    for (const GpuTile *t = last; t > &gpu_tile[GPU_TILE_LARGE]; t--) // too few for all processors
+        if (blocks_of(t, c, batch) * cost->few_blocks >= g->m->processors) return t;
+    bool few = blocks_of(last, c, batch) * cost->tiny_blocks < g->m->processors &&
+               c->K >= cost->tiny_steps;
+    return few && along_k ? &gpu_tile[GPU_TILE_TINY] : last;
 }
 
 // Groups of threads that divide k: a processor with few threads waits for its loads.
 static int groups_of(const Gpu *g, const GpuTile *t, const Contraction *c, int64_t blocks,
                      bool along_k) {
-    int most = along_k && t->tm * t->tn == 32 ? 512 : 256;
-    int64_t least = along_k ? 4 * TILE_DEPTH : TILE_DEPTH; // of k, for each of half the groups
+    const GpuCost *cost = g->cost;
+    bool roomy = along_k && t->tm * t->tn == cost->dots_results;
+    int most = roomy ? cost->dots_threads : cost->group_threads;
+    int64_t least = cost->tile_depth * (along_k ? cost->dots_group : 1); // for half the groups each
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
-    if (blocks > 2 * g->m->processors - 16 && threads >= 128) return 1; // two for each processor
-    int limit = threads < 32 ? 16 : 8;
+    if (blocks > cost->full_blocks * g->m->processors - cost->full_idle &&
+        threads >= cost->full_threads)
+        return 1;
+    int limit = threads < GPU_WARP ? cost->groups_tiny : cost->groups;
     while (groups < limit && threads * groups * 2 <= most && c->K >= groups * least) groups *= 2;
     return groups;
 }
 
 // Padding keeps rows of whole words in different banks, a swizzle those of narrower elements.
 const char *gpu_swizzle_word(const Gpu *g, int tensor) {
-    return type_info[g->p->tensors.at[tensor].type].bytes < 4 ? " swizzle 128" : "";
+    return type_info[g->p->tensors.at[tensor].type].bytes < GPU_WORD ? " swizzle 128" : "";
 }
 
 static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t depth, int64_t stages,
@@ -181,7 +178,7 @@ static void copy_line(Gpu *g, const Access *a, const Stmt *s, int k, int64_t dep
     const Tensor *t = &g->p->tensors.at[a->tensor];
     text_printf(&g->out, "    copy %s at %s/%lld%s place shared%s", t->name, s->iter[k].name,
                 (long long)depth, layout, gpu_swizzle_word(g, a->tensor));
-    if (a->tensor != s->write->tensor && type_info[t->type].bytes >= 4) {
+    if (a->tensor != s->write->tensor && type_info[t->type].bytes >= GPU_WORD) {
         if (stages > 1) text_printf(&g->out, " stages %lld", (long long)stages);
         text_add(&g->out, " by async");
     }
@@ -203,9 +200,13 @@ static void write_blocks(Gpu *g, const Stmt *s, const Contraction *c, const GpuT
         if (s->iter[i].reduction && i != c->k) gpu_loop(g, s, i, 1, NULL);
 }
 
-// Warps of 4 x 8 threads with 4 or 8 x 4 results each, whose lanes share loads as in write_lanes.
+// The threads of a warp. Their columns are vectors: WARP_VECTORS elements.
+enum { WARP_ROWS = 4, WARP_COLUMNS = 8, WARP_VECTORS = WARP_COLUMNS * GPU_VECTOR };
+
+// Warps whose threads have one vector of columns, and whose lanes share loads as in write_lanes.
 static bool dots_in_lanes(const GpuTile *t) {
-    return t->tm >= 4 && t->tn == 4 && t->bm % (4 * t->tm) == 0 && t->bn % 32 == 0;
+    return t->tm >= GPU_VECTOR && t->tn == GPU_VECTOR && t->bm % (WARP_ROWS * t->tm) == 0 &&
+           t->bn % WARP_VECTORS == 0;
 }
 
 static void write_dot_threads(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t,
@@ -219,13 +220,13 @@ static void write_dot_threads(Gpu *g, const Stmt *s, const Contraction *c, const
         text_printf(&g->out, " %s%%%d:thread.x", n, t->tn);
         return;
     }
-    if (t->bm > 4 * t->tm) gpu_loop(g, s, c->m, 4 * t->tm, "warp");
-    if (t->bn > 32) gpu_loop(g, s, c->n, 32, "warp");
+    if (t->bm > WARP_ROWS * t->tm) gpu_loop(g, s, c->m, WARP_ROWS * t->tm, "warp");
+    if (t->bn > WARP_VECTORS) gpu_loop(g, s, c->n, WARP_VECTORS, "warp");
     gpu_loop(g, s, c->k, 1, NULL);
-    gpu_loop(g, s, c->m, 2 * t->tm, "lane");
-    text_printf(&g->out, " %s%%8:lane", n);
+    gpu_loop(g, s, c->m, WARP_ROWS / 2 * t->tm, "lane");
+    text_printf(&g->out, " %s%%%d:lane", n, WARP_COLUMNS);
     gpu_loop(g, s, c->m, t->tm, "lane");
-    text_printf(&g->out, " %s%%4:lane", n);
+    text_printf(&g->out, " %s%%%d:lane", n, WARP_COLUMNS / 2);
 }
 
 // The largest depth up to `most` that divides K: the last tile is as full as the others. 0: none.
@@ -235,28 +236,34 @@ static int64_t exact_depth(int64_t K, int64_t unit, int64_t least, int64_t most)
     return 0;
 }
 
+// The depth of a staged tile that this number of groups divides.
+static int64_t usual_depth(const GpuCost *cost, int groups) {
+    return groups * (groups >= cost->many_groups ? cost->tile_depth / 2 : cost->tile_depth);
+}
+
 // The depth of a staged tile that groups of threads divide, perhaps fewer of them.
-static int64_t dots_depth(const Contraction *c, int *groups) {
-    bool full = c->K % (*groups * (*groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH)) == 0;
-    for (int g = *groups; !full && g >= 4; g--)
-        if (c->K % (g * TILE_DEPTH) == 0) {
+static int64_t dots_depth(const GpuCost *cost, const Contraction *c, int *groups) {
+    bool full = c->K % usual_depth(cost, *groups) == 0;
+    for (int g = *groups; !full && g >= cost->exact_groups; g--)
+        if (c->K % (g * cost->tile_depth) == 0) {
             *groups = g;
-            return g * TILE_DEPTH;
+            return g * cost->tile_depth;
         }
     for (int g = *groups; g >= 2 && 2 * g >= *groups; g /= 2) {
-        int64_t usual = g * (g >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH);
-        int64_t depth = c->K % usual ? exact_depth(c->K, 4 * g, 8 * g, 32 * g) : usual;
+        int64_t depth = usual_depth(cost, g);
+        if (c->K % depth)
+            depth = exact_depth(c->K, GPU_VECTOR * g, cost->group_least * g, cost->group_most * g);
         if (!depth) continue;
         *groups = g;
         return depth;
     }
-    return min_i64(*groups * (*groups >= 8 ? TILE_DEPTH / 2 : TILE_DEPTH), c->K);
+    return min_i64(usual_depth(cost, *groups), c->K);
 }
 
 // As many stages of both operands, at most `most`, as shared memory has room for, with rows padded.
 static int64_t fitting_stages(const Gpu *g, const Contraction *c, const GpuTile *t, int64_t depth,
                               int64_t most) {
-    enum { PAD = 4 };
+    enum { PAD = GPU_VECTOR };
     int64_t bytes = (t->bm + t->bn + PAD) * (depth + PAD) * type_info[c->type].bytes;
     return max_i64(min_i64(most, gpu_buffer_shared(g->m) / bytes), 1);
 }
@@ -264,17 +271,17 @@ static int64_t fitting_stages(const Gpu *g, const Contraction *c, const GpuTile 
 // Both operands run along k: vectors along it, and the columns of a thread lie apart. Groups of
 // threads divide each staged tile.
 static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
-    // Of long sums, two blocks of many threads per processor and deep tiles wait less.
-    static const GpuTile many = {64, 128, 8, 4};
-    bool deep = t->bm == many.bm && t->bn == many.bn && groups == 1 && c->K >= 512;
-    if (deep) t = &many;
-    int64_t depth = deep ? 2 * TILE_DEPTH : dots_depth(c, &groups);
+    const GpuCost *cost = g->cost;
+    bool deep = t == &gpu_tile[GPU_TILE_WIDE] && groups == 1 && c->K >= cost->deep_steps;
+    if (deep) t = &gpu_tile[GPU_TILE_WIDE_MANY];
+    int64_t depth = deep ? 2 * cost->tile_depth : dots_depth(cost, c, &groups);
     gpu_loop(g, s, c->k, depth, NULL);
     write_dot_threads(g, s, c, t, groups > 1 ? ceil_div(depth, groups) : 0);
     gpu_loop(g, s, c->m, 1, NULL);
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
-    int64_t stages = fitting_stages(g, c, t, depth, min_i64(ceil_div(c->K, depth), STAGES));
+    int64_t stages =
+        fitting_stages(g, c, t, depth, min_i64(ceil_div(c->K, depth), cost->tile_stages));
     copy_line(g, c->a, s, c->k, depth, stages, "");
     copy_line(g, c->b, s, c->k, depth, stages, "");
 }
@@ -282,13 +289,16 @@ static void write_dots(Gpu *g, const Stmt *s, const Contraction *c, const GpuTil
 // The depth of a staged tile. Groups of warps divide each; small tiles are deep, so that a group
 // has enough to do between barriers. The largest ones of long sums are shallow, with one more under
 // way.
-static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
-    if (t->bm == 128 && t->bn == 128 && *groups == 1 && c->K >= LONG_SUM / 2) return TILE_DEPTH / 2;
-    int64_t depth = t->tm * t->tn > 32 ? TILE_DEPTH : 64;
-    if (*groups == 2 && depth == TILE_DEPTH && c->K % (2 * TILE_DEPTH) == 0) return 2 * depth;
-    while (depth > TILE_DEPTH && c->K % depth && c->K < 4 * depth) depth /= 2;
+static int64_t tile_depth(const GpuCost *cost, const GpuTile *t, const Contraction *c,
+                          int *groups) {
+    int64_t usual = cost->tile_depth;
+    if (t == &gpu_tile[GPU_TILE_LARGE] && *groups == 1 && c->K >= cost->shallow_steps)
+        return usual / 2;
+    int64_t depth = t->tm * t->tn > cost->small_results ? usual : cost->small_depth;
+    if (*groups == 2 && depth == usual && c->K % (2 * usual) == 0) return 2 * depth;
+    while (depth > usual && c->K % depth && c->K < cost->small_stages * depth) depth /= 2;
     depth = min_i64(depth, c->K);
-    while (*groups > 1 && depth % (4 * *groups)) *groups /= 2;
+    while (*groups > 1 && depth % (GPU_VECTOR * *groups)) *groups /= 2;
     return depth;
 }
 
@@ -296,33 +306,36 @@ static int64_t tile_depth(const GpuTile *t, const Contraction *c, int *groups) {
 // operands for each k, and holds those of two k only.
 static bool transposes(const Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t) {
     const Tensor *a = &g->p->tensors.at[c->a->tensor];
-    return t->tm == 8 && c->a->rank == 2 && type_info[a->type].bytes == 4 &&
-           c->a->tensor < g->p->ninputs && gpu_contiguous(g, s, c->a) == c->k;
+    return t->tm == g->cost->transposed_rows && c->a->rank == 2 &&
+           type_info[a->type].bytes == GPU_WORD && c->a->tensor < g->p->ninputs &&
+           gpu_contiguous(g, s, c->a) == c->k;
 }
 
 // Warps of 4 x 8 lanes. Rows have bits 1 and 4 of the lane, columns bits 0, 2 and 3: then the lanes
 // that share an operand are neighbours, and a vector load of either takes two wavefronts.
 static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
-    int64_t depth = tile_depth(t, c, &groups), steps = ceil_div(c->K, depth);
+    const GpuCost *cost = g->cost;
+    int64_t depth = tile_depth(cost, t, c, &groups), steps = ceil_div(c->K, depth);
     bool transposed = transposes(g, s, c, t);
     gpu_loop(g, s, c->k, depth, NULL);
     if (groups > 1) gpu_loop(g, s, c->k, depth / groups, "warp");
-    gpu_loop(g, s, c->m, 4 * t->tm, "warp");
-    gpu_loop(g, s, c->n, 8 * t->tn, "warp");
+    gpu_loop(g, s, c->m, WARP_ROWS * t->tm, "warp");
+    gpu_loop(g, s, c->n, WARP_COLUMNS * t->tn, "warp");
     gpu_loop(g, s, c->k, 1, NULL);
-    int rows = groups == 1 && t->tm > 4 ? t->tm / 2 : t->tm; // that lie together
-    if (rows < t->tm) gpu_loop(g, s, c->m, 4 * rows, NULL);
-    if (t->tn > 4) gpu_loop(g, s, c->n, 32, NULL);
-    gpu_loop(g, s, c->m, 2 * rows, "lane");
-    gpu_loop(g, s, c->n, 8, "lane");
+    int rows = groups == 1 && t->tm > GPU_VECTOR ? t->tm / 2 : t->tm; // adjacent ones of a thread
+    if (rows < t->tm) gpu_loop(g, s, c->m, WARP_ROWS * rows, NULL);
+    if (t->tn > GPU_VECTOR) gpu_loop(g, s, c->n, WARP_VECTORS, NULL);
+    gpu_loop(g, s, c->m, WARP_ROWS / 2 * rows, "lane");
+    gpu_loop(g, s, c->n, 2 * GPU_VECTOR, "lane");
     gpu_loop(g, s, c->m, rows, "lane");
-    gpu_loop(g, s, c->n, 4, "lane");
+    gpu_loop(g, s, c->n, GPU_VECTOR, "lane");
     gpu_loop(g, s, c->m, 1, NULL);
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
     const char *m = s->iter[c->m].name, *k = s->iter[c->k].name;
-    bool more = depth < TILE_DEPTH || (depth == TILE_DEPTH && (groups > 1 || t->bn == 256));
-    int64_t stages = fitting_stages(g, c, t, depth, min_i64(steps, STAGES + more));
+    bool more = depth < cost->tile_depth ||
+                (depth == cost->tile_depth && (groups > 1 || t == &gpu_tile[GPU_TILE_WIDEST]));
+    int64_t stages = fitting_stages(g, c, t, depth, min_i64(steps, cost->tile_stages + more));
     copy_line(g, c->a, s, c->k, depth, stages,
               transposed ? arena_printf(g->arena, " layout (%s %s)", k, m) : "");
     copy_line(g, c->b, s, c->k, depth, stages, "");
@@ -342,13 +355,13 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
     for (int i = 0; i < s->niters; i++) {
         if (s->iter[i].reduction || i == c->m || i == c->n) continue;
         batch *= iter_extent(&s->iter[i]);
-        if (first < 0 && iter_extent(&s->iter[i]) <= 65535) first = i;
+        if (first < 0 && iter_extent(&s->iter[i]) <= GPU_MAX_GRID_YZ) first = i;
     }
     bool along_k = gpu_contiguous(g, s, c->b) == c->k;
     const GpuTile *t = pick_tile(g, c, first >= 0 ? batch : 1, along_k);
     int groups = groups_of(g, t, c, blocks_of(t, c, first >= 0 ? batch : 1), along_k);
     // Blocks of many threads have no registers for two products.
-    bool many = t->bm / t->tm * (t->bn / t->tn) * groups >= 512;
+    bool many = t->bm / t->tm * (t->bn / t->tn) * groups >= g->cost->spilling_block;
     write_blocks(g, s, c, t, first, many && next_is_product(g, s));
     if (along_k)
         write_dots(g, s, c, t, groups);
@@ -360,12 +373,13 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
 
 // Many small products of two matrices that share a batch: a block has both whole.
 static bool try_small(Gpu *g, int i) {
-    enum { ROWS = 4, COLUMNS = 2, SIDE = 64, BYTES = 48 << 10 };
+    const GpuCost *cost = g->cost;
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
     Contraction c;
     int batch = -1;
-    if (!gpu_product(g, s, &c) || c.M > SIDE || c.N > SIDE || c.M < ROWS || c.N < COLUMNS)
+    if (!gpu_product(g, s, &c) || c.M > cost->product_side || c.N > cost->product_side ||
+        c.M < cost->product_rows || c.N < cost->product_columns)
         return false;
     for (int k = 0; k < s->niters; k++) {
         if (k == c.m || k == c.n || k == c.k) continue;
@@ -373,17 +387,17 @@ static bool try_small(Gpu *g, int i) {
         batch = k;
     }
     int64_t blocks = batch < 0 ? 0 : iter_extent(&s->iter[batch]);
-    if (blocks < g->m->processors / 2 || blocks > INT32_MAX) return false;
+    if (blocks < g->m->processors / cost->product_blocks || blocks > INT32_MAX) return false;
     if (!access_uses_iter(c.a, batch) || !access_uses_iter(c.b, batch)) return false;
-    if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > BYTES) return false;
-    int columns = c.N % COLUMNS ? 1 : COLUMNS;
+    if ((c.M + c.N) * c.K * type_info[s->value->type].bytes > cost->product_bytes) return false;
+    int columns = c.N % cost->product_columns ? 1 : cost->product_columns;
     gpu_label(g, s, "");
     gpu_loop(g, s, batch, 1, "grid.x");
     if (columns > 1)
         text_printf(&g->out, " %s%%%d:thread.y", s->iter[c.n].name, columns);
     else
         gpu_loop(g, s, c.n, 1, "thread.y");
-    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.m].name, ROWS);
+    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c.m].name, cost->product_rows);
     gpu_loop(g, s, c.k, 1, NULL);
     gpu_loop(g, s, c.m, 1, NULL);
     if (columns > 1) gpu_loop(g, s, c.n, 1, NULL);
@@ -391,7 +405,7 @@ static bool try_small(Gpu *g, int i) {
     const Access *both[] = {c.a, c.b};
     for (int k = 0; k < 2; k++) {
         const Tensor *t = &g->p->tensors.at[both[k]->tensor];
-        bool async = both[k]->tensor < g->p->ninputs && type_info[t->type].bytes >= 4;
+        bool async = both[k]->tensor < g->p->ninputs && type_info[t->type].bytes >= GPU_WORD;
         text_printf(&g->out, "    copy %s at %s place shared%s%s\n", t->name, s->iter[batch].name,
                     gpu_swizzle_word(g, both[k]->tensor), async ? " by async" : "");
     }
@@ -402,7 +416,7 @@ static bool try_small(Gpu *g, int i) {
 
 // Writes along one iterator, reads along another: tiles go through shared memory.
 static bool try_transpose(Gpu *g, int i) {
-    enum { TILE = 32, ROWS = 4 };
+    int side = g->cost->transpose_side;
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
     int v = gpu_contiguous(g, s, s->write), u = -1, other = -1;
@@ -417,31 +431,31 @@ static bool try_transpose(Gpu *g, int i) {
     }
     if (!from || stmt_read_of(f, from->tensor) != from || from->tensor == s->write->tensor)
         return false;
-    if (iter_extent(&s->iter[u]) < TILE || iter_extent(&s->iter[v]) < TILE) return false;
+    if (iter_extent(&s->iter[u]) < side || iter_extent(&s->iter[v]) < side) return false;
     for (int k = 0; k < s->niters; k++) {
         if (k == u || k == v) continue;
-        if (other >= 0 || iter_extent(&s->iter[k]) > 65535) return false;
+        if (other >= 0 || iter_extent(&s->iter[k]) > GPU_MAX_GRID_YZ) return false;
         other = k;
     }
     gpu_label(g, s, "");
     if (other >= 0) gpu_loop(g, s, other, 1, "grid.z");
-    gpu_loop(g, s, u, TILE, "grid.y");
-    gpu_loop(g, s, v, TILE, "grid.x");
-    gpu_loop(g, s, u, ROWS, "thread.y");
+    gpu_loop(g, s, u, side, "grid.y");
+    gpu_loop(g, s, v, side, "grid.x");
+    gpu_loop(g, s, u, g->cost->transpose_rows, "thread.y");
     gpu_loop(g, s, v, 1, "thread.x");
     gpu_loop(g, s, u, 1, NULL);
     text_printf(&g->out, "\n    copy %s at %s/%d place shared%s\n",
-                g->p->tensors.at[from->tensor].name, s->iter[v].name, TILE,
+                g->p->tensors.at[from->tensor].name, s->iter[v].name, side,
                 gpu_swizzle_word(g, from->tensor));
     return true;
 }
 
 // --- Rows of tables ------------------------------------------------------------------------------
 
-// Rows that indices choose: each thread has four vectors of different rows under way. Results
+// Rows that indices choose: each thread loads vectors of several rows at the same time. Results
 // bypass the cache, where they would evict rows that are needed again.
 static bool try_gather(Gpu *g, int i) {
-    enum { VECTOR = 4, THREADS = 256, MOST_ROWS_OF_THREAD = 4 };
+    int64_t each = g->cost->gather_rows; // of a thread
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
     int w = gpu_contiguous(g, s, s->write), table = -1;
@@ -450,15 +464,16 @@ static bool try_gather(Gpu *g, int i) {
         return false;
     for (int r = 0; r < f->nvalue; r++)
         if (f->read[r]->has_read) table = gpu_contiguous(g, s, f->read[r]);
-    int64_t lanes = iter_extent(&s->iter[w]) / VECTOR, rows = lanes ? THREADS / lanes : 0;
-    if (table != w || iter_extent(&s->iter[w]) % VECTOR || rows < 1 ||
-        iter_extent(&s->iter[0]) < rows * MOST_ROWS_OF_THREAD * g->m->processors)
+    int64_t lanes = iter_extent(&s->iter[w]) / GPU_VECTOR;
+    int64_t rows = lanes ? g->cost->gather_threads / lanes : 0;
+    if (table != w || iter_extent(&s->iter[w]) % GPU_VECTOR || rows < 1 ||
+        iter_extent(&s->iter[0]) < rows * each * g->m->processors)
         return false;
     gpu_label(g, s, "");
-    gpu_loop(g, s, 0, rows * MOST_ROWS_OF_THREAD, "grid.x");
+    gpu_loop(g, s, 0, rows * each, "grid.x");
     gpu_loop(g, s, 0, rows, NULL);
     gpu_loop(g, s, 0, 1, "thread.y");
-    gpu_loop(g, s, w, VECTOR, "thread.x");
+    gpu_loop(g, s, w, GPU_VECTOR, "thread.x");
     gpu_loop(g, s, w, 1, NULL);
     text_add(&g->out, "\n    nontemporal\n");
     return true;
@@ -467,7 +482,7 @@ static bool try_gather(Gpu *g, int i) {
 // --- The rest ------------------------------------------------------------------------------------
 
 static void write_plain(Gpu *g, const Stmt *s) {
-    int last = s->write->has_read ? -1 : gpu_contiguous(g, s, s->write);
+    int last = s->write->has_read ? -1 : gpu_contiguous(g, s, s->write), at_once = g->cost->at_once;
     gpu_label(g, s, "");
     for (int i = 0; i < s->niters; i++)
         if (!s->iter[i].reduction && i != last) gpu_loop(g, s, i, 1, NULL);
@@ -477,7 +492,7 @@ static void write_plain(Gpu *g, const Stmt *s) {
         if (s->iter[i].reduction) inner = i;
     for (int i = 0; i < s->niters; i++) {
         if (!s->iter[i].reduction) continue;
-        if (i == inner && iter_extent(&s->iter[i]) > 2 * AT_ONCE) gpu_loop(g, s, i, AT_ONCE, NULL);
+        if (i == inner && iter_extent(&s->iter[i]) > 2 * at_once) gpu_loop(g, s, i, at_once, NULL);
         gpu_loop(g, s, i, 1, NULL);
     }
     text_char(&g->out, '\n');
@@ -546,6 +561,7 @@ static Gpu gpu_open(Arena *arena, const Program *p, const GpuMachine *m,
     ProgramFacts *f = program_facts(arena, p);
     Gpu g = {.arena = arena,
              .m = m,
+             .cost = &gpu_cost,
              .p = p,
              .f = f,
              .stride = stride,

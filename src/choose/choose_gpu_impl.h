@@ -9,20 +9,10 @@
 #ifndef LW_CHOOSE_CHOOSE_GPU_IMPL_H
 #define LW_CHOOSE_CHOOSE_GPU_IMPL_H
 
+#include "machine/gpu_cost.h"
 #include "machine/gpu_machine.h"
 #include "program/stmt_facts.h"
 #include "sched/schedule.h"
-
-enum {
-    MANY_THREADS = 32768,  // enough to fill the processors
-    LONG_ROW = 64,         // values whose reduction is worth several threads
-    ROW_THREADS = 256,     // at most, per row
-    MANY_VALUES = 1 << 16, // a reduction that needs several blocks
-    TILE_DEPTH = 16,       // of a contraction, per stage
-    STAGES = 3,
-    MOST_IN_THREAD = 64, // iterations of a thread where a kernel of its own divides them
-    AT_ONCE = 8,         // values of a reduction that one thread loads before it uses the first
-};
 
 // A kernel of sums over several dimensions: the classes of the two that threads divide, the threads
 // along each, neighbours along x that a thread has, and blocks.
@@ -34,6 +24,7 @@ typedef struct GpuVolume {
 typedef struct Gpu {
     Arena *arena;
     const GpuMachine *m;
+    const GpuCost *cost;
     const Program *p;
     const ProgramFacts *f;
     const int64_t *const *stride; // of arguments

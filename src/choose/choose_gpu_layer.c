@@ -3,11 +3,9 @@
 //     H[b, o] += I[b, n]*W[o, n]   H[b, o] = max(H[b, o] + B[o], 0)   O[b, p] += H[b, o]*V[p, o]
 //
 // Each launch costs more than such a product. A block computes one row of all of them, and keeps
-// what only they use in shared memory: 8 lanes divide each sum, and each result has its own.
+// what only they use in shared memory: a few lanes divide each sum, and each result has its own.
 #include "base/checked.h"
 #include "choose/choose_gpu_impl.h"
-
-enum { LANES = 8, VECTOR = 4, MOST_RESULTS = 128, MOST_WEIGHTS = 1 << 14 };
 
 // A product of three iterators, both factors along k. `row` is the class of its rows; -1: any.
 static bool is_layer(const Gpu *g, int i, int row, Contraction *c) {
@@ -15,9 +13,11 @@ static bool is_layer(const Gpu *g, int i, int row, Contraction *c) {
     const Stmt *s = f->s;
     if (!f->injective || s->serial || s->niters != 3 || !gpu_product(g, s, c)) return false;
     if (gpu_contiguous(g, s, c->a) != c->k || gpu_contiguous(g, s, c->b) != c->k) return false;
-    return (row < 0 || f->class[c->m] == row) && c->N <= MOST_RESULTS &&
-           c->N * c->K <= MOST_WEIGHTS && 2 * c->M >= g->m->processors &&
-           c->M <= 8 * g->m->processors;
+    const GpuCost *cost = g->cost;
+    return (row < 0 || f->class[c->m] == row) && c->N <= cost->layer_results &&
+           c->N * c->K <= cost->layer_weights &&
+           cost->layer_rows_least * c->M >= g->m->processors &&
+           c->M <= cost->layer_rows_most * g->m->processors;
 }
 
 // An element-wise statement on the rows: its iterators, or false.
@@ -29,14 +29,15 @@ static bool is_between(const Gpu *g, int i, int row, int *rows, int *inner) {
         return false;
     *rows = f->class[0] == row ? 0 : 1;
     *inner = 1 - *rows;
-    return f->class[*rows] == row && iter_extent(&s->iter[*inner]) <= MOST_RESULTS;
+    return f->class[*rows] == row && iter_extent(&s->iter[*inner]) <= g->cost->layer_results;
 }
 
 static void write_layer(Gpu *g, const Stmt *s, const Contraction *c) {
+    int values = g->cost->layer_lanes * GPU_VECTOR;
     gpu_label(g, s, "");
     gpu_loop(g, s, c->m, 1, "grid.z"); // no axis of rows: those have other threads
-    if (c->K > LANES * VECTOR) gpu_loop(g, s, c->k, LANES * VECTOR, NULL);
-    gpu_loop(g, s, c->k, VECTOR, "thread.x");
+    if (c->K > values) gpu_loop(g, s, c->k, values, NULL);
+    gpu_loop(g, s, c->k, GPU_VECTOR, "thread.x");
     gpu_loop(g, s, c->n, 1, "thread.y");
     gpu_loop(g, s, c->k, 1, NULL);
     text_char(&g->out, '\n');

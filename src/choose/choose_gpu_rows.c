@@ -33,9 +33,9 @@ static int read_along(const Gpu *g, int i) {
     return along;
 }
 
-static int row_threads(int64_t n) {
-    int threads = 32;
-    while (threads < ROW_THREADS && threads * 16 < n) threads *= 2;
+static int row_threads(const GpuCost *cost, int64_t n) {
+    int threads = GPU_WARP;
+    while (threads < cost->row_threads && threads * cost->row_values < n) threads *= 2;
     return threads;
 }
 
@@ -57,13 +57,14 @@ static bool is_row(const GpuRows *rows, int iter) {
 // threads combine.
 static int rows_of_block(const Gpu *g, const Stmt *s, const GpuRows *rows, int64_t count, int64_t n,
                          int *threads) {
-    enum { THREADS = 128 };
+    const GpuCost *cost = g->cost;
     int64_t last = rows->n ? iter_extent(&s->iter[rows->iter[rows->n - 1]]) : 1;
-    int few = 8, each = 1;
-    while (few < *threads && 16 * few <= n && n % (8 * few) == 0) few *= 2;
-    if (n % (4 * few) || n > 16 * few) return 1;
-    while (2 * each * few <= THREADS && last % (2 * each) == 0 &&
-           count / (2 * each) >= 4 * g->m->processors)
+    int few = cost->rows_lanes, each = 1;
+    while (few < *threads && cost->row_values * few <= n && n % (2 * GPU_VECTOR * few) == 0)
+        few *= 2;
+    if (n % (GPU_VECTOR * few) || n > cost->row_values * few) return 1;
+    while (2 * each * few <= cost->rows_threads && last % (2 * each) == 0 &&
+           count / (2 * each) >= cost->rows_blocks * g->m->processors)
         each *= 2;
     if (each > 1) *threads = few;
     return each;
@@ -97,10 +98,10 @@ static void write_rows(Gpu *g, const Stmt *s, const GpuRows *rows, int each) {
 // Blocks of short rows have several of them.
 static void write_row(Gpu *g, const Stmt *s, const GpuRows *rows, int inner) {
     write_rows(g, s, rows, g->row_each);
-    if (inner >= 0) gpu_loop(g, s, inner, 4 * g->row_threads, NULL);
+    if (inner >= 0) gpu_loop(g, s, inner, GPU_VECTOR * g->row_threads, NULL);
     if (g->row_each > 1) gpu_loop(g, s, rows->iter[rows->n - 1], 1, "thread.y");
     if (inner >= 0) {
-        gpu_loop(g, s, inner, 4, "thread.x");
+        gpu_loop(g, s, inner, GPU_VECTOR, "thread.x");
         gpu_loop(g, s, inner, 1, NULL);
     }
     text_char(&g->out, '\n');
@@ -127,7 +128,7 @@ static bool find_rows(const Stmt *s, GpuRows *rows, int64_t *count) {
         *count *= n;
     }
     for (int i = 0; i + 1 < rows->n; i++)
-        if (iter_extent(&s->iter[rows->iter[i]]) > 65535) return false;
+        if (iter_extent(&s->iter[rows->iter[i]]) > GPU_MAX_GRID_YZ) return false;
     return true;
 }
 
@@ -208,10 +209,11 @@ bool gpu_try_row(Gpu *g, int i) {
     if (inner < 0 || !s->iter[inner].reduction || read_along(g, i) != inner) return false;
     if (!rows_are_alone(f, &rows, inner)) return false;
     int64_t n = iter_extent(&s->iter[inner]);
-    if (n < LONG_ROW || (count < g->m->processors / 2 && n >= MANY_VALUES)) return false;
+    if (n < g->cost->long_row || (count < g->m->processors / 2 && n >= g->cost->many_values))
+        return false;
     begin_rows(g, i, &rows);
     g->row_inner = n;
-    g->row_threads = row_threads(n);
+    g->row_threads = row_threads(g->cost, n);
     g->row_each = rows_of_block(g, s, &rows, count, n, &g->row_threads);
     write_row(g, s, &rows, inner);
     return true;
@@ -223,6 +225,7 @@ bool gpu_try_row(Gpu *g, int i) {
 bool gpu_try_partial(Gpu *g, int i) {
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
+    const GpuCost *cost = g->cost;
     int64_t results = gpu_iterations(s, false), longest = 0;
     int k = -1;
     if (!f->reduces || !f->injective || s->nconstraints || f->snapshot) return false;
@@ -231,23 +234,26 @@ bool gpu_try_partial(Gpu *g, int i) {
             longest = iter_extent(&s->iter[r]);
             k = r;
         }
-    if (results >= MANY_THREADS || longest < 4 * LONG_ROW || results * longest < MANY_VALUES)
+    if (results >= cost->many_threads || longest < cost->part_row * cost->long_row ||
+        results * longest < cost->many_values)
         return false;
     bool along = read_along(g, i) == k;
-    int64_t parts = along ? 8 * g->m->processors : ceil_div(8 * (int64_t)MANY_THREADS, results);
-    int64_t chunk = max_i64(ceil_div(longest, parts), along ? 1024 : 16);
-    int64_t unit = !along ? 16 : chunk > 16 * ROW_THREADS ? 16 * ROW_THREADS : 4 * ROW_THREADS;
+    int64_t parts = along ? cost->part_blocks * g->m->processors
+                          : ceil_div(cost->part_threads * (int64_t)cost->many_threads, results);
+    int64_t chunk = max_i64(ceil_div(longest, parts), along ? cost->part_values : cost->part_apart);
+    int vector = GPU_VECTOR * cost->row_threads, several = cost->part_vectors * vector;
+    int64_t unit = !along ? cost->part_apart : chunk > several ? several : vector;
     chunk = ceil_div(chunk, unit) * unit;
-    bool several = gpu_iterations(s, true) > longest;
-    if (along && several && results >= ceil_div(longest, chunk)) return false; // a block for each
+    bool nested = gpu_iterations(s, true) > longest; // a reduction along another iterator, too
+    if (along && nested && results >= ceil_div(longest, chunk)) return false; // a block for each
     const char *name = s->iter[k].name;
     gpu_label(g, s, "");
     for (int r = 0; r < s->niters; r++)
         if (r != k && !s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
     if (along && results == 1)
-        text_printf(&g->out, " %s.p/%d:thread.x", name, AT_ONCE);
-    else if (ceil_div(longest, chunk) > 2 * AT_ONCE)
-        text_printf(&g->out, " %s.p/%d", name, AT_ONCE);
+        text_printf(&g->out, " %s.p/%d:thread.x", name, cost->at_once);
+    else if (ceil_div(longest, chunk) > 2 * cost->at_once)
+        text_printf(&g->out, " %s.p/%d", name, cost->at_once);
     text_printf(&g->out, " %s.p\n    privatise %s/%lld\n", name, name, (long long)chunk);
     gpu_label(g, s, ".part");
     text_printf(&g->out, " %s.p%s", s->iter[k].name, along ? ":grid.x" : "");
@@ -255,12 +261,12 @@ bool gpu_try_partial(Gpu *g, int i) {
         if (r != k && !s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
     for (int r = 0; r < s->niters; r++)
         if (r != k && s->iter[r].reduction) gpu_loop(g, s, r, 1, NULL);
-    if (along) { // four vectors of a thread are under way at a time
-        if (chunk > 16 * ROW_THREADS) gpu_loop(g, s, k, 16 * ROW_THREADS, NULL);
-        gpu_loop(g, s, k, 4 * ROW_THREADS, NULL);
-        gpu_loop(g, s, k, 4, "thread.x");
-    } else if (chunk > AT_ONCE)
-        gpu_loop(g, s, k, AT_ONCE, NULL);
+    if (along) {
+        if (chunk > several) gpu_loop(g, s, k, several, NULL);
+        gpu_loop(g, s, k, vector, NULL);
+        gpu_loop(g, s, k, GPU_VECTOR, "thread.x");
+    } else if (chunk > cost->at_once)
+        gpu_loop(g, s, k, cost->at_once, NULL);
     gpu_loop(g, s, k, 1, NULL);
     text_char(&g->out, '\n');
     return true;
@@ -269,18 +275,17 @@ bool gpu_try_partial(Gpu *g, int i) {
 // --- Sums over several dimensions ----------------------------------------------------------------
 
 // Threads along x: they divide it, if one of the larger divisors fits.
-static int64_t threads_along(int64_t n) {
-    enum { LEAST = 32, MOST = 256 };
-    for (int64_t d = min_i64(n, MOST); d >= LEAST; d--)
+static int64_t threads_along(const GpuCost *cost, int64_t n) {
+    for (int64_t d = min_i64(n, cost->volume_along); d >= GPU_WARP; d--)
         if (n % d == 0) return d;
-    return min_i64(n, 64);
+    return min_i64(n, cost->volume_ragged);
 }
 
 // Few results, each the sum over several dimensions (statistics of channels): a block per result,
 // whose threads divide the dimension of contiguous values and the longest of the others. Statements
 // that follow on the same values are in the same kernel.
 bool gpu_try_volume(Gpu *g, int i) {
-    enum { THREADS = 256 };
+    const GpuCost *cost = g->cost;
     const StmtFacts *f = &g->f->stmt[i];
     const Stmt *s = f->s;
     int x = read_along(g, i), y = -1;
@@ -293,11 +298,13 @@ bool gpu_try_volume(Gpu *g, int i) {
             (y < 0 || iter_extent(&s->iter[r]) > iter_extent(&s->iter[y])))
             y = r;
     int64_t values = gpu_iterations(s, true);
-    if (y < 0 || count >= MANY_THREADS || values < LONG_ROW || !rows_are_alone(f, &rows, x))
+    if (y < 0 || count >= cost->many_threads || values < cost->long_row ||
+        !rows_are_alone(f, &rows, x))
         return false;
-    int64_t threads = count < 16 * g->m->processors ? 2 * THREADS : THREADS; // that few blocks have
-    int64_t each = iter_extent(&s->iter[x]) % 4 == 0 ? 4 : 1;
-    int64_t tx = threads_along(iter_extent(&s->iter[x]) / each);
+    bool few = count < cost->volume_blocks * g->m->processors;
+    int64_t threads = few ? 2 * cost->volume_threads : cost->volume_threads;
+    int64_t each = iter_extent(&s->iter[x]) % GPU_VECTOR == 0 ? GPU_VECTOR : 1;
+    int64_t tx = threads_along(cost, iter_extent(&s->iter[x]) / each);
     int64_t ty = min_i64(iter_extent(&s->iter[y]), threads / tx);
     begin_rows(g, i, &rows);
     g->volume = (GpuVolume){f->class[x], f -> class[y], tx, ty, each, count};
@@ -323,7 +330,7 @@ static bool reads_columns(const Gpu *g, int i, int w) {
 // Rows of contiguous results, each the sum of some values (of a table, say): a block per row, whose
 // threads have four neighbours and divide the sum.
 bool gpu_try_columns(Gpu *g, int i) {
-    enum { LEAST = 16, NEIGHBOURS = 4, MOST_LANES = 64, THREADS = 512 };
+    const GpuCost *cost = g->cost;
     // Other axes than those of rows, whose kernels have other threads.
     static const char *const axis[] = {"grid.y", "grid.z"};
     const StmtFacts *f = &g->f->stmt[i];
@@ -335,18 +342,19 @@ bool gpu_try_columns(Gpu *g, int i) {
     for (int r = 0; r < s->niters; r++)
         if (s->iter[r].reduction && (k < 0 || iter_extent(&s->iter[r]) > iter_extent(&s->iter[k])))
             k = r;
-    int64_t lanes = iter_extent(&s->iter[w]) / NEIGHBOURS;
-    if (k < 0 || iter_extent(&s->iter[k]) < LEAST || count >= MANY_THREADS || rows.n < 2 ||
-        rows.iter[rows.n - 1] != w || iter_extent(&s->iter[w]) % NEIGHBOURS || lanes > MOST_LANES ||
-        lanes < 8 || !reads_columns(g, i, w))
+    int64_t lanes = iter_extent(&s->iter[w]) / GPU_VECTOR;
+    if (k < 0 || iter_extent(&s->iter[k]) < cost->column_values || count >= cost->many_threads ||
+        rows.n < 2 || rows.iter[rows.n - 1] != w || iter_extent(&s->iter[w]) % GPU_VECTOR ||
+        lanes > cost->column_most || lanes < cost->column_least || !reads_columns(g, i, w))
         return false;
-    int64_t each = max_i64(ceil_div(iter_extent(&s->iter[k]) * lanes, THREADS), 2);
+    int64_t each = max_i64(ceil_div(iter_extent(&s->iter[k]) * lanes, cost->column_threads),
+                           cost->column_steps);
     gpu_label(g, s, "");
     for (int r = 0; r + 1 < rows.n; r++) gpu_loop(g, s, rows.iter[r], 1, axis[rows.n - 2 - r]);
     for (int r = 0; r < s->niters; r++)
         if (s->iter[r].reduction && r != k) gpu_loop(g, s, r, 1, NULL);
     gpu_loop(g, s, k, each, "thread.y");
-    gpu_loop(g, s, w, NEIGHBOURS, "thread.x");
+    gpu_loop(g, s, w, GPU_VECTOR, "thread.x");
     gpu_loop(g, s, k, 1, NULL);
     gpu_loop(g, s, w, 1, NULL);
     text_char(&g->out, '\n');

@@ -9,18 +9,15 @@
 #include "base/checked.h"
 #include "choose/choose_gpu_impl.h"
 
-enum { ROWS = 32, LEAST = 16 };
-
-// A block has x by 8 by 4 threads, and stages so many rows of K and of V at a time.
-typedef struct ScoreTile {
-    int x, scores, score_stages, values, value_stages;
-} ScoreTile;
-static const ScoreTile score_tiles[] = {{8, 128, 2, 16, 3}, {8, 64, 2, 32, 2}, {8, 32, 2, 16, 2}};
+enum {
+    PARTS = 4,       // of the columns of a tile, along z
+    THREAD_ROWS = 4, // results of a thread along the rows of a block
+};
 
 typedef struct ScoreRows {
     Contraction first, last;
     int batch, row, column; // classes; batch -1: none
-    const ScoreTile *tile;
+    const GpuScoreTile *tile;
     int first_stmt;
 } ScoreRows;
 
@@ -29,7 +26,8 @@ static int batch_of(const Stmt *s, const Contraction *c) {
     int batch = -1;
     for (int k = 0; k < s->niters; k++) {
         if (k == c->m || k == c->n || k == c->k) continue;
-        if (s->iter[k].reduction || batch >= 0 || iter_extent(&s->iter[k]) > 65535) return -2;
+        if (s->iter[k].reduction || batch >= 0 || iter_extent(&s->iter[k]) > GPU_MAX_GRID_YZ)
+            return -2;
         batch = k;
     }
     return batch;
@@ -54,12 +52,13 @@ static bool begins(const Gpu *g, int i, ScoreRows *r) {
     Contraction *c = &r->first;
     if (!f->injective || f->s->serial || !gpu_product(g, f->s, c)) return false;
     int batch = batch_of(f->s, c);
-    if (batch < -1 || type_info[c->type].bytes != 4) return false;
+    if (batch < -1 || type_info[c->type].bytes != GPU_WORD) return false;
     r->batch = batch < 0 ? -1 : f->class[batch];
     r->row = f->class[c->m];
     r->column = f->class[c->n];
     bool temporary = f->s->write->tensor >= g->p->ninputs + g->p->noutputs;
-    return temporary && c->M >= ROWS && c->N >= LEAST && c->K >= LEAST &&
+    int least = g->cost->score_least;
+    return temporary && c->M >= g->cost->score_rows && c->N >= least && c->K >= least &&
            gpu_contiguous(g, f->s, c->a) == c->k && gpu_contiguous(g, f->s, c->b) == c->k &&
            is_staged(g, i, c->a, c->type) && is_staged(g, i, c->b, c->type);
 }
@@ -84,22 +83,23 @@ static bool ends(const Gpu *g, int i, ScoreRows *r) {
     int batch = batch_of(f->s, c), scores = g->f->stmt[r->first_stmt].s->write->tensor;
     if (batch < -1 || (batch < 0) != (r->batch < 0)) return false;
     return c->a->tensor == scores && f->class[c->m] == r->row && f->class[c->k] == r->column &&
-           (batch < 0 || f->class[batch] == r->batch) && c->N >= LEAST &&
+           (batch < 0 || f->class[batch] == r->batch) && c->N >= g->cost->score_least &&
            gpu_contiguous(g, f->s, c->b) == c->n &&
            is_staged(g, r->first_stmt, c->b, r->first.type);
 }
 
 // The first tile that shared memory has room for, beside all scores of the rows; NULL: none.
-static const ScoreTile *tile_of(const GpuMachine *m, const ScoreRows *r) {
-    enum { PAD = 4, MOST = 1 << 16 };
+static const GpuScoreTile *tile_of(const Gpu *g, const ScoreRows *r) {
+    enum { PAD = GPU_VECTOR };
+    int rows = g->cost->score_rows, most = g->cost->score_most;
     const Contraction *a = &r->first, *b = &r->last;
-    if (a->N > MOST || a->K > MOST || b->N > MOST) return NULL;
-    for (size_t i = 0; i < sizeof score_tiles / sizeof *score_tiles; i++) {
-        const ScoreTile *t = &score_tiles[i];
-        int64_t words = ROWS * (a->N + PAD) + ROWS * (a->K + PAD) +
+    if (a->N > most || a->K > most || b->N > most) return NULL;
+    for (int i = 0; i < gpu_score_tiles; i++) {
+        const GpuScoreTile *t = &gpu_score_tile[i];
+        int64_t words = rows * (a->N + PAD) + rows * (a->K + PAD) +
                         t->score_stages * t->scores * (a->K + PAD) +
                         t->value_stages * t->values * (b->N + PAD);
-        if (4 * words <= gpu_buffer_shared(m)) return t;
+        if (GPU_WORD * words <= gpu_buffer_shared(g->m)) return t;
     }
     return NULL;
 }
@@ -107,7 +107,7 @@ static const ScoreTile *tile_of(const GpuMachine *m, const ScoreRows *r) {
 static void write_head(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
     gpu_label(g, f->s, "");
     if (r->batch >= 0) gpu_loop(g, f->s, of_class(f, r->batch), 1, "grid.y");
-    gpu_loop(g, f->s, of_class(f, r->row), ROWS, "grid.x");
+    gpu_loop(g, f->s, of_class(f, r->row), g->cost->score_rows, "grid.x");
 }
 
 static void write_copy(Gpu *g, const Stmt *s, const Access *a, int iter, int size, int stages) {
@@ -119,44 +119,45 @@ static void write_copy(Gpu *g, const Stmt *s, const Access *a, int iter, int siz
 
 static void write_first(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
     const Contraction *c = &r->first;
-    const ScoreTile *t = r->tile;
+    const GpuScoreTile *t = r->tile;
     const Stmt *s = f->s;
     write_head(g, f, r);
     gpu_loop(g, s, c->n, t->scores, NULL);
-    gpu_loop(g, s, c->n, t->scores / 4, "thread.z");
-    gpu_loop(g, s, c->m, 4, "thread.y");
+    gpu_loop(g, s, c->n, t->scores / PARTS, "thread.z");
+    gpu_loop(g, s, c->m, THREAD_ROWS, "thread.y");
     gpu_loop(g, s, c->k, 1, NULL);
-    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->scores / 4 / t->x);
+    text_printf(&g->out, " %s%%%d:thread.x", s->iter[c->n].name, t->scores / PARTS / t->x);
     gpu_loop(g, s, c->m, 1, NULL);
     gpu_loop(g, s, c->n, 1, NULL);
     text_add(&g->out, "\n    place shared\n");
-    write_copy(g, s, c->a, c->m, ROWS, 1);
+    write_copy(g, s, c->a, c->m, g->cost->score_rows, 1);
     write_copy(g, s, c->b, c->n, t->scores, t->score_stages);
 }
 
 static void write_inside(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
     int row = of_class(f, r->row), column = of_class(f, r->column);
     write_head(g, f, r);
-    if (column >= 0) gpu_loop(g, f->s, column, 4 * r->tile->x, NULL);
-    if (column >= 0) gpu_loop(g, f->s, column, 4, "thread.x");
-    gpu_loop(g, f->s, row, 4, "thread.y");
+    if (column >= 0) gpu_loop(g, f->s, column, GPU_VECTOR * r->tile->x, NULL);
+    if (column >= 0) gpu_loop(g, f->s, column, GPU_VECTOR, "thread.x");
+    gpu_loop(g, f->s, row, THREAD_ROWS, "thread.y");
     gpu_loop(g, f->s, row, 1, "thread.z");
     if (column >= 0) gpu_loop(g, f->s, column, 1, NULL);
     bool sums = column >= 0 && f->s->iter[column].reduction;
-    text_printf(&g->out, "\n    unroll %d\n", sums ? 32 : 16);
+    text_printf(&g->out, "\n    unroll %d\n",
+                sums ? g->cost->score_unroll_sums : g->cost->score_unroll);
 }
 
 static void write_last(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
     const Contraction *c = &r->last;
-    const ScoreTile *t = r->tile;
+    const GpuScoreTile *t = r->tile;
     const Stmt *s = f->s;
     write_head(g, f, r);
     gpu_loop(g, s, c->k, t->values, NULL);
-    gpu_loop(g, s, c->k, t->values / 4, "thread.z");
-    gpu_loop(g, s, c->m, 4, "thread.y");
+    gpu_loop(g, s, c->k, t->values / PARTS, "thread.z");
+    gpu_loop(g, s, c->m, THREAD_ROWS, "thread.y");
     gpu_loop(g, s, c->k, 1, NULL);
-    if (c->N > 4 * t->x) gpu_loop(g, s, c->n, 4 * t->x, NULL);
-    gpu_loop(g, s, c->n, 4, "thread.x");
+    if (c->N > GPU_VECTOR * t->x) gpu_loop(g, s, c->n, GPU_VECTOR * t->x, NULL);
+    gpu_loop(g, s, c->n, GPU_VECTOR, "thread.x");
     gpu_loop(g, s, c->m, 1, NULL);
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
@@ -167,7 +168,7 @@ static void write_last(Gpu *g, const StmtFacts *f, const ScoreRows *r) {
 static bool fills(const Gpu *g, const ScoreRows *r) {
     const StmtFacts *f = &g->f->stmt[r->first_stmt];
     int64_t batch = r->batch < 0 ? 1 : iter_extent(&f->s->iter[of_class(f, r->batch)]);
-    return batch * ceil_div(r->first.M, ROWS) >= g->m->processors;
+    return batch * ceil_div(r->first.M, g->cost->score_rows) >= g->m->processors;
 }
 
 // Do the statements from `first` to before `end` reduce scores?
@@ -187,7 +188,7 @@ int gpu_try_scores(Gpu *g, int i) {
     bool again = end < g->p->stmts.n && end > i + 1 && ends(g, end, &r);
     if (!again) r.last = (Contraction){0};
     if (!again && !reduces_scores(g, &r, end)) return 0;
-    r.tile = tile_of(g->m, &r);
+    r.tile = tile_of(g, &r);
     if (!r.tile || !fills(g, &r) || stmt_last_reader(g->f, i) >= end + again) return 0;
     write_first(g, &g->f->stmt[i], &r);
     for (int k = i + 1; k < end; k++) write_inside(g, &g->f->stmt[k], &r);

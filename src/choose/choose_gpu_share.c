@@ -93,7 +93,7 @@ static bool is_plain(const SchedStmt *s) {
 static bool shares_too_little(const Order *a, const Order *b) {
     int64_t shared = threads_shared(a, b);
     int64_t alone = max_i64(threads_alone(a), threads_alone(b));
-    return shared < MANY_THREADS && alone / shared >= MOST_IN_THREAD;
+    return shared < gpu_cost.many_threads && alone / shared >= gpu_cost.most_in_thread;
 }
 
 static const Stmt *stmt_of(const Program *p, Name label) {

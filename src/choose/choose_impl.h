@@ -169,7 +169,8 @@ static inline bool shares(const ChooseStmt *n, int i) {
 // How many times as fast operations on vectors of `width` lanes are, compared with whole ones.
 static inline double speed_of(const Machine *m, const ChooseStmt *n, int64_t width) {
     const Family *f = m->family;
-    bool half = f && m->vector_bytes == 64 && width < n->lanes && f->work[1][WORK_FLOAT] > 0;
+    bool half = f && m->vector_bytes == LIMIT_VECTOR_BYTES && width < n->lanes &&
+                f->work[1][WORK_FLOAT] > 0;
     return half ? f->work[0][WORK_FLOAT] / f->work[1][WORK_FLOAT] : 1;
 }
 

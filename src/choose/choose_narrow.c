@@ -99,7 +99,7 @@ static bool take_words(const Chooser *c, ChooseStmt *n) {
 
 const ChooseStmt *choose_types(const Chooser *c, ChooseStmt *n, bool words) {
     bool narrow = false;
-    for (int r = 1; r < n->nrefs; r++) narrow |= type_info[type_of(c, n, r)].bits < 32;
+    for (int r = 1; r < n->nrefs; r++) narrow |= type_info[type_of(c, n, r)].bytes < 4;
     if (c->o->plain || !narrow) return NULL;
     ChooseStmt was = *n;
     ChooseRef *ref = arena_copy(c->arena, n->ref, MAX_REFS * sizeof *ref);

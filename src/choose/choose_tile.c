@@ -69,18 +69,20 @@ static bool is_straight(const Chooser *c, const ChooseStmt *n, const ChooseTile 
 
 // The processor, where half a vector holds all lanes: some have twice the rates for these.
 static const Family *half_family(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
-    bool half = m->vector_bytes == 64 && t->group < 0 && n->extent[t->v] <= n->lanes / 2;
+    bool half =
+        m->vector_bytes == LIMIT_VECTOR_BYTES && t->group < 0 && n->extent[t->v] <= n->lanes / 2;
     return half && t->collapse < 0 ? m->family : NULL;
 }
 
 static bool is_wide(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
-    return m->vector_bytes == 64 && (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
+    return m->vector_bytes == LIMIT_VECTOR_BYTES &&
+           (t->group >= 0 || n->extent[t->v] > n->lanes / 2);
 }
 
 // Loads per cycle: full 64-byte vectors are slower.
 static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
     const Family *f = half_family(m, n, t);
-    if (f) return fmax(m->load_ports, fmin(f->loads, f->load_bytes / 32));
+    if (f) return fmax(m->load_ports, fmin(f->loads, f->load_bytes / (LIMIT_VECTOR_BYTES / 2)));
     return is_wide(m, n, t) ? n->cost->full_load_rate : m->load_ports;
 }
 

@@ -56,7 +56,7 @@ static double group_cycles(const Chooser *c, const ChooseStmt *n, const ChooseRe
     bool store = r == n->ref;
     int64_t pitch = llabs(r->stride[b->lane]), bytes = r->bytes > 4 ? 8 : 4;
     int64_t width = min_i64(b->width, INT64_C(1) << rounds(n->extent[b->lane]));
-    bool full = width * bytes == 64;
+    bool full = width * bytes == LIMIT_VECTOR_BYTES;
     double rate = fmax(c->m->family ? c->m->family->work[full][WORK_SHUFFLE] : 1, 1);
     double access = access_cycles(c, n, r, width);
     bool separated = columns == pitch && !is_transposed(c->m, pitch, b->width, (int)bytes);

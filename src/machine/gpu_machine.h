@@ -4,6 +4,16 @@
 
 #include <stdint.h>
 
+// What all GPUs have in common.
+enum {
+    GPU_WARP = 32,           // threads
+    GPU_MAX_THREADS = 1024,  // of a block
+    GPU_MAX_GRID_YZ = 65535, // blocks along y and z
+    GPU_MAX_CLUSTER = 8,     // blocks
+    GPU_WORD = 4,            // bytes of a register and of a bank of shared memory
+    GPU_VECTOR = 4,          // words that one instruction loads or stores
+};
+
 typedef struct GpuMachine {
     int processors; // SMs
     double ghz;     // at most

@@ -21,8 +21,9 @@ enum {
     LIMIT_OTHER_REGISTERS = 4, // vector registers that a tile leaves to operands and scratch values
 
     // Lanes
-    LIMIT_LANES = 16,     // of the widest vector, of 4 bytes each
-    LIMIT_NEAR = 4,       // elements from lane to lane, at most, to be picked from whole vectors
+    LIMIT_VECTOR_BYTES = 64, // of the widest vector
+    LIMIT_LANES = 16,        // of it, of 4 bytes each
+    LIMIT_NEAR = 4,          // elements from lane to lane, at most, to be picked from whole vectors
     LIMIT_COMB = 8,       // columns, at most, that are separated by shuffles (micro/deinterleave.c)
     LIMIT_COMB_HALF = 4,  // likewise where vectors have less than 64 bytes
     LIMIT_NO_COMB = 7,    // a transpose takes fewer shuffles for this many columns

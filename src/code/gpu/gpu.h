@@ -44,8 +44,6 @@ typedef enum GpuAxis {
     GPU_AXES = GPU_LANE_0 + 6
 } GpuAxis;
 
-enum { GPU_WARP = 32, GPU_MAX_THREADS = 1024, GPU_MAX_GRID_YZ = 65535, GPU_MAX_CLUSTER = 8 };
-
 typedef enum GpuSpace {
     GPU_GLOBAL,   // an argument, or scratch memory of the device
     GPU_SHARED,   // one per block

@@ -2,6 +2,8 @@
 // column, and the rules that the choice, the bound and the generator share agree with each other.
 #include "unit/check.h"
 
+#include "machine/gpu_cost.h"
+#include "machine/gpu_machine.h"
 #include "machine/limits.h"
 #include "machine/machine_cost.h"
 
@@ -46,25 +48,55 @@ static int all_rows(Row *row) {
     return n;
 }
 
-TEST(every_cost_has_a_value_a_unit_a_source_and_a_sentence) {
+static bool is_source(const char *word) {
     static const char *const sources[] = {"TIMED", "COUNTED", "VENDOR", "SET"};
+    for (size_t k = 0; k < sizeof sources / sizeof *sources; k++)
+        if (!strcmp(word, sources[k])) return true;
+    return false;
+}
+
+static bool is_sentence(const char *text) {
+    return isupper((unsigned char)*text) && text[strlen(text) - 1] == '.';
+}
+
+TEST(every_cost_has_a_value_a_unit_a_source_and_a_sentence) {
     static Row row[512];
     int n = all_rows(row);
     CHECK(n > 100);
     for (int i = 0; i < n; i++) {
-        const char *text = row[i].text;
-        bool known = false;
-        for (size_t k = 0; k < sizeof sources / sizeof *sources; k++)
-            known |= !strcmp(row[i].source, sources[k]);
-        CHECK(known);
-        CHECK(*row[i].unit);
-        CHECK(isupper((unsigned char)*text) && text[strlen(text) - 1] == '.');
+        CHECK(is_source(row[i].source) && *row[i].unit && is_sentence(row[i].text));
         for (int k = 0; k < COLUMNS; k++) {
             CHECK(isfinite(row[i].value[k]) && row[i].value[k] >= 0);
             CHECK(row[i].value[k] == row[i].read[k]);
         }
         for (int k = 0; k < i; k++) CHECK(strcmp(row[i].text, row[k].text));
     }
+}
+
+TEST(every_cost_of_gpus_has_a_value_a_unit_a_source_and_a_sentence) {
+    static const struct {
+        const char *unit, *source, *text;
+        int value;
+    } row[] = {
+#define GPU_COST(name, value, unit, source, text) {unit, #source, text, value},
+#include "machine/gpu_cost.def"
+    };
+    int n = (int)(sizeof row / sizeof *row);
+    CHECK(n > 50);
+    for (int i = 0; i < n; i++) {
+        CHECK(is_source(row[i].source) && *row[i].unit && row[i].value > 0);
+        CHECK(is_sentence(row[i].text));
+    }
+}
+
+TEST(tiles_of_gpus_are_divided_evenly_among_the_threads_of_a_block) {
+    for (int i = 0; i < GPU_TILES; i++) {
+        const GpuTile *t = &gpu_tile[i];
+        CHECK(t->bm % t->tm == 0 && t->bn % t->tn == 0);
+        CHECK(t->bm / t->tm * (t->bn / t->tn) <= GPU_MAX_THREADS);
+    }
+    for (int i = 0; i < gpu_score_tiles; i++)
+        CHECK(gpu_score_tile[i].scores % gpu_cost.score_rows == 0);
 }
 
 TEST(a_family_has_the_costs_of_its_gathers) {
