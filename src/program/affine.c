@@ -194,7 +194,8 @@ static void sum_init(Sum *s, int64_t constant) {
 // --- Constructors ------------------------------------------------------------------------------
 
 const Affine *affine_const(Exprs *x, int64_t c) {
-    const Affine **known = c >= -1 && c <= 2 ? &x->small[c + 1] : NULL;
+    enum { SMALL = sizeof x->small / sizeof *x->small };
+    const Affine **known = c >= -1 && c < SMALL - 1 ? &x->small[c + 1] : NULL;
     if (known && *known) return *known;
     Sum s;
     sum_init(&s, c);
@@ -213,7 +214,8 @@ static const Affine *of_atom(Exprs *x, Atom key) {
 }
 
 const Affine *affine_iter(Exprs *x, int index) {
-    const Affine **known = index < 8 ? &x->iter[index] : NULL;
+    enum { FIRST = sizeof x->iter / sizeof *x->iter };
+    const Affine **known = index < FIRST ? &x->iter[index] : NULL;
     if (known && *known) return *known;
     const Affine *a = of_atom(x, (Atom){.kind = ATOM_ITER, .index = index});
     if (known) *known = a;

@@ -80,8 +80,8 @@ struct Exprs {
     Arena *arena;
     Set affines, atoms, accesses, exprs;
     int natoms;
-    const Affine *iter[8], *param[16],
-        *small[4];  // the most frequent ones: i0, p0, constants -1 ... 2
+    const Affine *iter[64], *param[16],
+        *small[64]; // the most frequent ones: i0, p0, constants -1 ... 62
     bool overflow;  // some affine constructor overflowed since this was last cleared
     bool too_large; // some node went beyond a limit of affine.h since this was last cleared
 };

@@ -141,28 +141,107 @@ void for_elements(KernelWriter *w, const GpuNode *n, const ElementUse *use, Leaf
     for (int i = 0; i < n->child.n; i++) visit_elements(w, n->child.at[i], l.changes, fn, user);
 }
 
-static void want_access(void *user, const Access *a, bool guarded) {
-    if (!guarded) memory_want(user, a);
+// --- First uses ----------------------------------------------------------------------------------
+
+// The accesses below a node, each a bit. Those behind the 63rd share a bit, and every loop is
+// assumed to change their elements.
+enum { SHARED_BIT = 63 };
+
+typedef struct UseTree UseTree;
+struct UseTree {
+    const GpuNode *node;
+    uint64_t below;   // the accesses below
+    uint64_t changed; // an unrolled loop: those whose element it changes
+    VEC(UseTree *) child;
+    VEC(const Access *) access; // of a leaf
+    int first;                  // the bit of the first
+};
+
+typedef struct UseSearch {
+    KernelWriter *w;
+    bool (*is_relevant)(const KernelWriter *w, const Access *a);
+    UseTree *leaf;
+    VEC(UseTree *) path; // surrounding unrolled loops
+    int n;
+} UseSearch;
+
+static uint64_t use_bit(int i) { return UINT64_C(1) << (i < SHARED_BIT ? i : SHARED_BIT); }
+
+static void add_use(void *user, const Access *a, bool guarded) {
+    UseSearch *s = user;
+    if (guarded || !s->is_relevant(s->w, a)) return;
+    uint64_t bit = use_bit(s->n++);
+    vec_push(s->w->arena, &s->leaf->access, a);
+    s->leaf->below |= bit;
+    for (int i = 0; i < s->path.n; i++) {
+        UseTree *loop = s->path.at[i];
+        if (bit == use_bit(SHARED_BIT) || access_uses_iter(a, loop->node->id)) loop->changed |= bit;
+    }
 }
 
-static void want_leaf(KernelWriter *w, const GpuNode *n, void *user) {
-    (void)user;
-    if (n->vector > 1 || leaf_skipped(w, n->leaf)) return;
-    expr_visit_accesses(n->leaf->value, want_access, w);
-    if (n->leaf->op != REDUCE_ASSIGN) want_access(w, n->leaf->write, false);
+static UseTree *use_tree(UseSearch *s, const GpuNode *n, bool updates) {
+    UseTree *u = arena_new(s->w->arena, UseTree);
+    u->node = n;
+    if (n->kind == GPU_LEAF) {
+        const Leaf *leaf = n->leaf;
+        u->first = s->n;
+        s->leaf = u;
+        if (n->vector > 1 || leaf_skipped(s->w, leaf)) return u;
+        if (!updates || leaf->op != REDUCE_ASSIGN) expr_visit_accesses(leaf->value, add_use, s);
+        if (!updates && leaf->op != REDUCE_ASSIGN) add_use(s, leaf->write, false);
+        return u;
+    }
+    bool unrolled = n->kind == GPU_LOOP && n->unroll;
+    if (unrolled) vec_push(s->w->arena, &s->path, u);
+    for (int i = 0; i < n->child.n; i++) {
+        UseTree *c = use_tree(s, n->child.at[i], updates);
+        vec_push(s->w->arena, &u->child, c);
+        u->below |= c->below;
+    }
+    if (unrolled) s->path.n--;
+    return u;
 }
 
-static void fetch_access(void *user, const Access *a, bool guarded) {
-    KernelWriter *w = user;
-    const GpuBuffer *b = &w->k->buffer[a->tensor];
-    if (guarded || a->has_read || b->space != GPU_SHARED) return;
+typedef void UseVisit(KernelWriter *w, const Access *a);
+
+// Visits the instances below in their order, and of each the accesses in `live`: a later iteration
+// of a loop that does not change an access's element uses it again, and is left out.
+static void first_uses(KernelWriter *w, const UseTree *u, uint64_t live, UseVisit *fn) {
+    const GpuNode *n = u->node;
+    live &= u->below;
+    if (n->kind == GPU_LEAF && live) {
+        w->leaf = n->leaf;
+        for (int i = 0; i < u->access.n; i++)
+            if (live & use_bit(u->first + i)) fn(w, u->access.at[i]);
+        w->leaf = NULL;
+    }
+    bool unrolled = n->kind == GPU_LOOP && n->unroll;
+    for (int64_t t = 0; live && t < (unrolled ? n->extent : 1); t++) {
+        if (unrolled) index_set(w, n->id, t);
+        for (int i = 0; i < u->child.n; i++) first_uses(w, u->child.at[i], live, fn);
+        live &= u->changed;
+    }
+}
+
+static bool is_any(const KernelWriter *w, const Access *a) {
+    (void)w;
+    (void)a;
+    return true;
+}
+
+// Announces the elements that the straight-line code below reads.
+static void want_below(KernelWriter *w, const GpuNode *n) {
+    UseSearch s = {.w = w, .is_relevant = is_any};
+    wanted_clear(w);
+    first_uses(w, use_tree(&s, n, false), UINT64_MAX, memory_want);
+}
+
+static bool is_shared(const KernelWriter *w, const Access *a) {
+    return !a->has_read && w->k->buffer[a->tensor].space == GPU_SHARED;
+}
+
+static void fetch(KernelWriter *w, const Access *a) {
     if (!access_plan(w, a)->hard) element_load(w, a);
-}
-
-static void fetch_leaf(KernelWriter *w, const GpuNode *n, void *user) {
-    (void)user;
-    if (n->vector == 1 && !leaf_skipped(w, n->leaf) && n->leaf->op != REDUCE_ASSIGN)
-        expr_visit_accesses(n->leaf->value, fetch_access, w);
 }
 
 static int64_t leaves_below(const GpuNode *n) {
@@ -187,14 +266,13 @@ static void leaf_now(KernelWriter *w, const GpuNode *n) {
     } else if (leaf->op == REDUCE_ADD && e->kind == EXPR_OP && e->op == OP_MUL &&
                type_is_float(t)) {
         Opnd a = expr_value(w, e->arg[0]), b = expr_value(w, e->arg[1]);
-        Opnd old = element_load(w, leaf->write);
-        const AccessPlan *p = access_plan(w, leaf->write);
-        Held *l = p->hard ? NULL : loc_find(w, leaf->write->tensor, p->rest, plan_constant(w, p));
         const char *op = type_compute(t) == TYPE_F64 ? "fma.rn.f64" : "fma.rn.f32";
-        if (l && l->pinned && !type_is_storage(t)) {
+        Held *l = type_is_storage(t) ? NULL : element_pinned(w, leaf->write);
+        if (l) {
             INS(w, op, l->value, a, b, l->value);
             l->dirty = true;
         } else {
+            Opnd old = element_load(w, leaf->write);
             element_store(w, leaf->write, NEW(w, old.class, op, a, b, old));
         }
     } else {
@@ -258,19 +336,22 @@ static void stage_emit(KernelWriter *w, const GpuNode *n) {
     late_emit(w);
 }
 
+// Loads the operands in shared memory that an iteration of the loop reads.
+static void fetch_iteration(KernelWriter *w, const UseTree *loop, int64_t t) {
+    index_set(w, loop->node->id, t);
+    for (int i = 0; i < loop->child.n; i++) first_uses(w, loop->child.at[i], UINT64_MAX, fetch);
+}
+
 static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
-    bool fetch = w->straight && !w->fetching && n->extent > 1 && leaves_below(n) / n->extent >= 8;
+    bool ahead = w->straight && !w->fetching && n->extent > 1 && leaves_below(n) / n->extent >= 8;
     bool before = w->fetching;
-    w->fetching |= fetch;
+    UseSearch s = {.w = w, .is_relevant = is_shared};
+    const UseTree *operands = ahead ? use_tree(&s, n, true) : NULL;
+    w->fetching |= ahead;
     for (int64_t t = 0; t < n->extent; t++) {
-        if (fetch && t + 1 < n->extent) {
-            for (int64_t ahead = t == 0 ? 0 : t + 1; ahead <= t + 1; ahead++) {
-                index_set(w, n->id, ahead);
-                for (int i = 0; i < n->child.n; i++)
-                    for_instances(w, n->child.at[i], fetch_leaf, NULL);
-            }
-        }
-        if (fetch && t == 0) late_emit(w);
+        if (ahead && t == 0) fetch_iteration(w, operands, 0);
+        if (ahead && t + 1 < n->extent) fetch_iteration(w, operands, t + 1);
+        if (ahead && t == 0) late_emit(w);
         index_set(w, n->id, t);
         children_emit(w, n);
     }
@@ -417,8 +498,7 @@ void body_emit(KernelWriter *w, const GpuNode *n) {
     mark(w, n);
     bool straight = !w->straight && n->kind <= GPU_LOOP && is_straight(w, n);
     if (straight) {
-        wanted_clear(w);
-        for_instances(w, n, want_leaf, NULL);
+        want_below(w, n);
         w->straight = true;
     }
     guarded(w, n);

@@ -29,6 +29,9 @@ typedef struct IdleSearch {
     VEC(int) path;       // pairs of the surrounding nodes
     KnownGuard *answer;  // by the hash of the guard
     bool *matters;       // per id: an unrolled loop whose iterations may differ
+    bool last;           // of the other loops, see the last iteration
+    const GpuNode *leaf; // the last one that may_run was asked about, and its answer
+    bool may;
 } IdleSearch;
 
 bool guard_is_idle(const KernelWriter *w, const GpuNode *n, const Affine *a) {
@@ -76,13 +79,16 @@ static bool holds(IdleSearch *d, const Affine *guard) {
 static void see_leaf(IdleSearch *d, const GpuNode *n) {
     KernelWriter *w = d->w;
     if (leaf_skipped(w, n->leaf)) return;
-    bool may = may_run(w, n);
+    if (d->leaf != n) {
+        d->leaf = n;
+        d->may = may_run(w, n);
+    }
     for (int i = 0; i < d->path.n; i++) {
         int k = d->path.at[i];
         if (d->refuted.at[k]) continue;
         const Affine *a = affine_fixed(w, d->pair.at[k].guard);
         if (holds(d, a)) continue; // of this instance
-        d->refuted.at[k] = !may || !d->keeps(w, n, a, d->user);
+        d->refuted.at[k] = !d->may || !d->keeps(w, n, a, d->user);
     }
 }
 
@@ -123,8 +129,10 @@ static void see_instances(IdleSearch *d, const GpuNode *n) {
         if (d->pair.at[k].node == n && !d->refuted.at[k]) vec_push(w->arena, &d->path, k);
     if (n->kind == GPU_LEAF && d->path.n) see_leaf(d, n);
     bool unrolled = n->kind == GPU_LOOP && n->unroll;
-    int64_t times = unrolled && d->matters[n->id] ? n->extent : 1;
-    for (int64_t t = 0; t < times; t++) {
+    bool all = unrolled && d->matters[n->id];
+    int64_t first = unrolled && !all && d->last ? n->extent - 1 : 0;
+    int64_t end = all ? n->extent : first + 1;
+    for (int64_t t = first; t < end; t++) {
         if (unrolled) index_set(w, n->id, t);
         for (int i = 0; i < n->child.n; i++) see_instances(d, n->child.at[i]);
     }
@@ -137,8 +145,11 @@ void idle_find(KernelWriter *w, const GpuNode *root, KeepsGuard *keeps, void *us
     if (!d.pair.n) return;
     d.answer = arena_new_n(w->arena, KnownGuard, ANSWERS);
     d.matters = arena_new_n(w->arena, bool, w->g->nids);
-    // The first instances alone refute most guards.
+    // The first and the last instances alone refute most guards.
     for (int i = 0; i < root->child.n; i++) see_instances(&d, root->child.at[i]);
+    d.last = true;
+    for (int i = 0; i < root->child.n; i++) see_instances(&d, root->child.at[i]);
+    d.last = false;
     for (int i = 0; i < root->child.n; i++) find_loops(&d, root->child.at[i]);
     for (int i = 0; i < root->child.n; i++) see_instances(&d, root->child.at[i]);
     for (int k = 0; k < d.pair.n; k++)

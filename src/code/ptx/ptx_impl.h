@@ -21,6 +21,7 @@ typedef struct Opnd {
 typedef struct AccessPlan {
     const Access *access;
     bool hard;          // the address has run-time checks or subscripts that are read from memory
+    bool varies;        // each value of an unrolled loop needs a plan of its own
     int row;            // hard: of a row whose address is computed once (ptx_row.c), or -1
     const Affine *soft; // of a row: bytes from its start, in terms of indices in registers
     const Affine *rest; // in bytes, in terms of indices that are in registers
@@ -45,6 +46,18 @@ typedef struct Held {
     int promoted; // its number in the loop that keeps it in a register
 } Held;
 
+// The elements of a list by buffer, rest and constant.
+typedef struct HeldTable {
+    struct HeldSlot {
+        const Affine *rest;
+        int64_t constant;
+        int buffer;
+        int number, stamp; // in the list; the slot is free unless the stamp is the table's
+    } * slot;
+    int cap, stamp;
+} HeldTable;
+typedef struct HeldSlot HeldSlot;
+
 // A row of a table: subscripts that are checked or read from memory choose it (ptx_row.c).
 typedef struct TableRow {
     int buffer;
@@ -62,8 +75,14 @@ typedef struct IdleGuard {
     const Affine *guard;
 } IdleGuard;
 
+// Text in pieces, so that long texts can be joined without copying them.
+typedef struct PtxPiece PtxPiece;
+typedef struct PtxText {
+    PtxPiece *first, *last;
+} PtxText;
+
 typedef struct Scope {
-    Text head, body; // the index arithmetic of the scope, then its instructions
+    PtxText head, body; // the index arithmetic of the scope, then its instructions
 } Scope;
 
 typedef struct KnownAffine {
@@ -85,7 +104,7 @@ typedef struct AskedGuard {
     Opnd pred;
 } AskedGuard;
 
-enum { RECENT_PLANS = 64 };
+enum { RECENT_PLANS = 512 };
 
 typedef struct KernelWriter {
     Arena *arena;
@@ -99,7 +118,7 @@ typedef struct KernelWriter {
     int nregs[REG_CLASSES];
     int nlabels;
     VEC(Scope *) scope;
-    Text *out; // instructions are printed here
+    PtxText *out; // instructions are printed here
     // Indices
     int *depth;           // per id: the scope that defines it; -1: none does
     Opnd *index;          // per id: its register
@@ -110,11 +129,11 @@ typedef struct KernelWriter {
     int *known_table, known_cap;
     FixedAffine *fixed_table;
     // Memory
-    Opnd *base; // per buffer: its address
+    Opnd *base;  // per buffer: its address
+    bool *empty; // per buffer: it has no elements
     VEC(Held) loc;
-    int *loc_table, loc_cap;
     VEC(Held) wanted; // elements that the straight-line code will read
-    int *wanted_table, wanted_cap;
+    HeldTable loc_table, wanted_table;
     Numbers plan_of;
     VEC(AccessPlan) plans;
     int recent_plan[RECENT_PLANS];
@@ -154,7 +173,12 @@ Opnd ins_new(KernelWriter *w, RegClass class, const char *op, int n, const Opnd 
 #define NEW(w, class, op, ...)                                                                     \
     ins_new(w, class, op, (int)(sizeof((Opnd[]){__VA_ARGS__}) / sizeof(Opnd)),                     \
             (Opnd[]){__VA_ARGS__})
-enum { MOST_LINE = 320 };                // bytes of an instruction
+enum { MOST_LINE = 320 };                       // bytes of an instruction
+char *out_room(KernelWriter *w);                // has room for a line
+void out_end(KernelWriter *w, char *to);        // the line ends before `to`
+void ptx_text_join(PtxText *to, PtxText *from); // moves what is in `from` to the end
+size_t ptx_text_size(const PtxText *p);         // in bytes
+void ptx_text_print(Text *out, const PtxText *p);
 char *put_text(char *to, const char *s); // the pieces of a line, see ptx_text.c
 char *put_int(char *to, int64_t i);
 char *put_register(char *to, Opnd o);
@@ -190,6 +214,7 @@ void check_fail(KernelWriter *w, Opnd bad);
 const AccessPlan *access_plan(KernelWriter *w, const Access *a);
 int64_t plan_constant(const KernelWriter *w, const AccessPlan *p);
 Opnd element_load(KernelWriter *w, const Access *a);
+Held *element_pinned(KernelWriter *w, const Access *a); // NULL: it is not pinned
 void element_store(KernelWriter *w, const Access *a, Opnd value);
 int alignment_of(const KernelWriter *w, int buffer, const Affine *rest);
 Opnd element_at(KernelWriter *w, int buffer, Opnd address, int64_t disp);

@@ -11,7 +11,6 @@
 
 void scope_open(KernelWriter *w) {
     Scope *s = arena_new(w->arena, Scope);
-    s->head.arena = s->body.arena = w->arena;
     vec_push(w->arena, &w->scope, s);
     w->out = &s->body;
 }
@@ -34,8 +33,8 @@ void scope_close(KernelWriter *w) {
     Scope *s = vec_pop(&w->scope);
     Scope *up = vec_last(&w->scope);
     w->out = &up->body;
-    text_add_n(w->out, text_str(&s->head), s->head.len);
-    text_add_n(w->out, text_str(&s->body), s->body.len);
+    ptx_text_join(w->out, &s->head);
+    ptx_text_join(w->out, &s->body);
     known_drop(w, w->scope.n);
 }
 
@@ -197,14 +196,14 @@ void check_fail(KernelWriter *w, Opnd bad) {
     int code = KERNEL_BAD_INDEX + (w->leaf && w->leaf->stmt > 0 ? w->leaf->stmt : 0);
     w->checks = true;
     if (w->status.reg < 0) {
-        Text *out = w->out;
+        PtxText *out = w->out;
         w->out = &w->scope.at[0]->head;
         w->status = reg_new(w, REG_64);
         line(w, "ld.param.u64 %%d%d, [status];", w->status.reg);
         line(w, "cvta.to.global.u64 %%d%d, %%d%d;", w->status.reg, w->status.reg);
         w->out = out;
     }
-    text_printf(w->out, "\t@%%p%d red.global.max.u32 [%%d%d], %d;\n", bad.reg, w->status.reg, code);
+    line(w, "@%%p%d red.global.max.u32 [%%d%d], %d;", bad.reg, w->status.reg, code);
 }
 
 static Opnd product_checked(KernelWriter *w, Opnd a, Opnd b, Opnd *bad) {
@@ -313,7 +312,7 @@ Opnd affine_value(KernelWriter *w, const Affine *a, bool wide) {
     if (affine_is_const(a)) return lit(wide ? REG_64 : REG_32, (uint64_t)a->constant);
     KnownAffine *k = known_find(w, a, wide, false);
     if (k) return k->value;
-    Text *out = w->out;
+    PtxText *out = w->out;
     w->out = &w->scope.at[depth]->head;
     Opnd narrow = {0};
     bool from = wide && fits_32(w, a);
@@ -338,7 +337,7 @@ Opnd affine_plus(KernelWriter *w, const Affine *key, Opnd base, const Affine *re
     KnownAffine *k = known_find(w, key, wide, false);
     if (k) return k->value;
     int depth = affine_depth(w, rest);
-    Text *out = w->out;
+    PtxText *out = w->out;
     Opnd r = affine_value(w, rest, false);
     w->out = &w->scope.at[depth]->head;
     if (wide) r = widened(w, r);

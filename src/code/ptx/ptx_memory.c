@@ -107,29 +107,33 @@ static int *recent_plan(KernelWriter *w, const Access *a) {
     return &w->recent_plan[((uintptr_t)a >> 4 ^ (uintptr_t)a >> 10) % RECENT_PLANS];
 }
 
+static const AccessPlan *plan_for_now(KernelWriter *w, const Access *a) {
+    return access_plan(w, access_substitute(w->x, a, w->fixed, NULL, NULL, NULL));
+}
+
 const AccessPlan *access_plan(KernelWriter *w, const Access *a) {
     int *recent = recent_plan(w, a);
     if (*recent && w->plans.at[*recent - 1].access == a) return &w->plans.at[*recent - 1];
     int known = numbers_get(&w->plan_of, a);
+    if (known >= 0 && w->plans.at[known].varies) return plan_for_now(w, a);
     if (known >= 0) *recent = known + 1;
     if (known >= 0) return &w->plans.at[known];
     const GpuBuffer *b = place_of(w, a->tensor);
     AccessPlan p = {.access = a, .hard = a->has_read || access_checks(w, a), .row = -1};
     bool row = p.hard && row_plan(w, a, &p);
     if (row && p.row < 0) // its row is another one for each value of an unrolled loop
-        return access_plan(w, access_substitute(w->x, a, w->fixed, NULL, NULL, NULL));
+        return plan_for_now(w, a);
     if (!p.hard) {
         const Affine *sum = own_part(w, b);
         for (int d = 0; d < a->rank; d++)
             sum = affine_add(w->x, sum, affine_scale(w->x, a->sub[d], b->stride[d]));
         divide_terms(w, &p, sum);
         p.align = alignment_of(w, a->tensor, p.rest);
-        if (mentions_unrolled(w, p.rest)) // e.g. (16*i + t)/4, for the current i
-            return access_plan(w, access_substitute(w->x, a, w->fixed, NULL, NULL, NULL));
+        p.varies = mentions_unrolled(w, p.rest); // e.g. (16*i + t)/4
     }
     numbers_put(&w->plan_of, a, w->plans.n);
     vec_push(w->arena, &w->plans, p);
-    return &vec_last(&w->plans);
+    return p.varies ? plan_for_now(w, a) : &vec_last(&w->plans);
 }
 
 int64_t plan_constant(const KernelWriter *w, const AccessPlan *p) {
@@ -140,67 +144,73 @@ int64_t plan_constant(const KernelWriter *w, const AccessPlan *p) {
 
 // --- Tables of known elements ------------------------------------------------------------------
 
-static uint64_t loc_hash(int buffer, const Affine *rest, int64_t constant) {
-    return hash_mix(hash_mix((uint64_t)buffer, (uint64_t)(uintptr_t)rest), (uint64_t)constant);
+static HeldSlot *table_slot(const HeldTable *t, int buffer, const Affine *rest, int64_t constant) {
+    uint64_t h = (uint64_t)(uintptr_t)rest + (uint64_t)buffer;
+    uint64_t mask = (uint64_t)t->cap - 1;
+    for (uint64_t i = hash_mix(h, (uint64_t)constant);; i++) {
+        HeldSlot *s = &t->slot[i & mask];
+        if (s->stamp != t->stamp) return s;
+        if (s->constant == constant && s->rest == rest && s->buffer == buffer) return s;
+    }
 }
 
-static int table_slot(const int *table, int cap, const Held *all, int buffer, const Affine *rest,
-                      int64_t constant) {
-    int mask = cap - 1, at = (int)(loc_hash(buffer, rest, constant) & (uint64_t)mask);
-    for (; table[at]; at = (at + 1) & mask) {
-        const Held *l = &all[table[at] - 1];
-        if (l->buffer == buffer && l->rest == rest && l->constant == constant) break;
-    }
-    return at;
+static int table_find(const HeldTable *t, int buffer, const Affine *rest, int64_t constant) {
+    const HeldSlot *s = table_slot(t, buffer, rest, constant);
+    return s->stamp == t->stamp ? s->number : -1;
 }
 
-static void table_rebuild(KernelWriter *w, int **table, int *cap, const Held *all, int n) {
-    if (2 * (n + 2) > *cap) {
-        while (2 * (n + 2) > *cap) *cap = *cap ? 2 * *cap : 256;
-        *table = arena_new_n(w->arena, int, *cap);
-    }
-    for (int i = 0; i < *cap; i++) (*table)[i] = 0;
-    for (int i = 0; i < n; i++)
-        (*table)[table_slot(*table, *cap, all, all[i].buffer, all[i].rest, all[i].constant)] =
-            i + 1;
+static void table_put(HeldTable *t, const Held *l, int number) {
+    *table_slot(t, l->buffer, l->rest, l->constant) = (HeldSlot){.rest = l->rest,
+                                                                 .constant = l->constant,
+                                                                 .buffer = l->buffer,
+                                                                 .number = number,
+                                                                 .stamp = t->stamp};
 }
+
+// Makes the table describe `n` elements, with room for more.
+static void table_rebuild(KernelWriter *w, HeldTable *t, const Held *all, int n) {
+    t->stamp++;
+    if (2 * (n + 2) > t->cap) {
+        while (2 * (n + 2) > t->cap) t->cap = t->cap ? 2 * t->cap : 256;
+        t->slot = arena_new_n(w->arena, HeldSlot, t->cap);
+    }
+    for (int i = 0; i < n; i++) table_put(t, &all[i], i);
+}
+
+static void locs_rebuild(KernelWriter *w) { table_rebuild(w, &w->loc_table, w->loc.at, w->loc.n); }
 
 Held *loc_find(KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
-    if (!w->loc_cap) return NULL;
-    int at = table_slot(w->loc_table, w->loc_cap, w->loc.at, buffer, rest, constant);
-    return w->loc_table[at] ? &w->loc.at[w->loc_table[at] - 1] : NULL;
+    if (!w->loc.n) return NULL;
+    int number = table_find(&w->loc_table, buffer, rest, constant);
+    return number >= 0 ? &w->loc.at[number] : NULL;
 }
 
 Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
-    if (2 * (w->loc.n + 2) > w->loc_cap)
-        table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, w->loc.n);
-    int at = table_slot(w->loc_table, w->loc_cap, w->loc.at, buffer, rest, constant);
+    if (2 * (w->loc.n + 2) > w->loc_table.cap) locs_rebuild(w);
     vec_push(w->arena, &w->loc, ((Held){.buffer = buffer, .rest = rest, .constant = constant}));
-    w->loc_table[at] = w->loc.n;
-    return &vec_last(&w->loc);
+    Held *l = &vec_last(&w->loc);
+    table_put(&w->loc_table, l, w->loc.n - 1);
+    return l;
+}
+
+static bool is_wanted(const KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
+    return w->wanted.n && table_find(&w->wanted_table, buffer, rest, constant) >= 0;
 }
 
 void memory_want(KernelWriter *w, const Access *a) {
     const AccessPlan *p = access_plan(w, a);
     if ((p->hard && p->row < 0) || place_of(w, a->tensor)->space == GPU_REGISTER) return;
     int64_t c = plan_constant(w, p);
-    if (2 * (w->wanted.n + 2) > w->wanted_cap)
-        table_rebuild(w, &w->wanted_table, &w->wanted_cap, w->wanted.at, w->wanted.n);
-    int at = table_slot(w->wanted_table, w->wanted_cap, w->wanted.at, a->tensor, p->rest, c);
-    if (w->wanted_table[at]) return;
+    if (is_wanted(w, a->tensor, p->rest, c)) return;
+    if (2 * (w->wanted.n + 2) > w->wanted_table.cap)
+        table_rebuild(w, &w->wanted_table, w->wanted.at, w->wanted.n);
     vec_push(w->arena, &w->wanted, ((Held){.buffer = a->tensor, .rest = p->rest, .constant = c}));
-    w->wanted_table[at] = w->wanted.n;
+    table_put(&w->wanted_table, &vec_last(&w->wanted), w->wanted.n - 1);
 }
 
 void wanted_clear(KernelWriter *w) {
     w->wanted.n = 0;
-    for (int i = 0; i < w->wanted_cap; i++) w->wanted_table[i] = 0;
-}
-
-static bool is_wanted(const KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
-    if (!w->wanted.n) return false;
-    return w->wanted_table[table_slot(w->wanted_table, w->wanted_cap, w->wanted.at, buffer, rest,
-                                      constant)] != 0;
+    w->wanted_table.stamp++;
 }
 
 // --- Addresses ---------------------------------------------------------------------------------
@@ -213,7 +223,7 @@ const char *space_name(const KernelWriter *w, int buffer) {
 Opnd base_of(KernelWriter *w, int buffer) {
     Opnd *b = &w->base[buffer];
     if (b->reg >= 0) return *b;
-    Text *out = w->out;
+    PtxText *out = w->out;
     w->out = &w->scope.at[0]->head;
     switch (place_of(w, buffer)->space) {
     case GPU_SHARED:
@@ -331,7 +341,7 @@ static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, 
                         bool load, int buffer) {
     const GpuBuffer *b = place_of(w, buffer);
     bool nc = load && b->space == GPU_GLOBAL && !b->written && buffer < w->t->nargs;
-    char text[MOST_LINE], *to = put_text(text, load ? "\tld." : "\tst.");
+    char *to = put_text(out_room(w), load ? "\tld." : "\tst.");
     to = put_text(to, space_name(w, buffer));
     to = put_text(to, nc ? ".nc" : !load && streams(b) ? ".cs" : "");
     to = put_text(to, n == 4 ? ".v4." : n == 2 ? ".v2." : ".");
@@ -339,8 +349,7 @@ static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, 
     to = load ? put_list(to, n, regs) : put_address(to, address, disp);
     to = put_text(to, ", ");
     to = load ? put_address(to, address, disp) : put_list(to, n, regs);
-    to = put_text(to, ";\n");
-    text_add_n(w->out, text, (size_t)(to - text));
+    out_end(w, put_text(to, ";\n"));
 }
 
 // The number of elements to load at once, starting at constant `*first`.
@@ -383,7 +392,7 @@ void memory_settle(KernelWriter *w, int buffer, const Affine *rest, bool write) 
     for (int i = 0; i < w->loc.n; i++)
         if (!w->loc.at[i].dead) w->loc.at[n++] = w->loc.at[i];
     w->loc.n = n;
-    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
+    locs_rebuild(w);
 }
 
 static Opnd register_element(KernelWriter *w, const Access *a) {
@@ -444,21 +453,22 @@ static Opnd hard_address(KernelWriter *w, const Access *a) {
     return NEW(w, REG_32, "add.s32", offset, base);
 }
 
-static bool is_empty(const KernelWriter *w, const Access *a) {
-    const Buffer *b = &w->t->buffers.at[a->tensor];
-    for (int d = 0; d < b->rank; d++)
-        if (b->size[d] == 0) return true;
-    return false;
-}
-
 static void fail_always(KernelWriter *w) {
     Opnd yes = NEW(w, REG_PRED, "setp.eq.s32", moved(w, lit(REG_32, 0)), lit(REG_32, 0));
     check_fail(w, yes);
 }
 
+Held *element_pinned(KernelWriter *w, const Access *a) {
+    if (w->empty[a->tensor]) return NULL;
+    if (place_of(w, a->tensor)->space == GPU_REGISTER) register_element(w, a);
+    const AccessPlan *p = access_plan(w, a);
+    Held *l = p->hard ? NULL : loc_find(w, a->tensor, p->rest, plan_constant(w, p));
+    return l && l->pinned ? l : NULL;
+}
+
 Opnd element_load(KernelWriter *w, const Access *a) {
     Type t = type_of_buffer(w, a->tensor);
-    if (is_empty(w, a)) {
+    if (w->empty[a->tensor]) {
         fail_always(w);
         return moved(w, lit_value(t, (Value){.i = 0}));
     }
@@ -496,7 +506,7 @@ static bool store_one(KernelWriter *w, Held *l) {
 }
 
 void element_store(KernelWriter *w, const Access *a, Opnd value) {
-    if (is_empty(w, a)) {
+    if (w->empty[a->tensor]) {
         fail_always(w);
         return;
     }
@@ -587,7 +597,7 @@ static void flush(KernelWriter *w, bool keeps) {
     }
     if (n == w->loc.n && !stored) return;
     w->loc.n = n;
-    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
+    locs_rebuild(w);
 }
 
 void memory_flush(KernelWriter *w) { flush(w, false); }
@@ -614,13 +624,13 @@ void memory_forget(KernelWriter *w, int from) {
         if (w->loc.at[i].pinned) w->loc.at[n++] = w->loc.at[i];
     if (n == w->loc.n) return;
     w->loc.n = n;
-    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, n);
+    locs_rebuild(w);
 }
 
 void loc_drop(KernelWriter *w, Held *l) {
     *l = vec_last(&w->loc);
     w->loc.n--;
-    table_rebuild(w, &w->loc_table, &w->loc_cap, w->loc.at, w->loc.n);
+    locs_rebuild(w);
 }
 
 void plans_clear(KernelWriter *w) {

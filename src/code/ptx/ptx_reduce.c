@@ -25,6 +25,9 @@ typedef struct Partials {
     VEC(int) inner;
     Opnd *total;          // per Partial: the combined result of all threads
     unsigned meet, first; // `first`: the axes whose thread 0 stores the elements now being finished
+    const GpuNode *leaf;  // the last one whose guards were weakened by at_best
+    const Affine **best;  // these guards
+    bool exact;           // none of them is weaker than the leaf's own
 } Partials;
 
 static void find_inner(KernelWriter *w, Partials *all, const GpuNode *n) {
@@ -67,6 +70,18 @@ static const Affine *at_best(KernelWriter *w, const Partials *all, const GpuNode
     return a;
 }
 
+static const Affine *const *best_of(KernelWriter *w, Partials *all, const GpuNode *leaf) {
+    if (all->leaf == leaf) return all->best;
+    all->leaf = leaf;
+    all->best = arena_new_n(w->arena, const Affine *, leaf->where.n);
+    all->exact = true;
+    for (int i = 0; i < leaf->where.n; i++) {
+        const Affine *a = all->best[i] = at_best(w, all, leaf, leaf->where.at[i]);
+        all->exact &= a && (a == leaf->where.at[i] || affine_is_const(a));
+    }
+    return all->best;
+}
+
 static bool has_guard(const GpuNode *n, const Affine *a) {
     for (int i = 0; i < n->guard.n; i++)
         if (n->guard.at[i] == a) return true;
@@ -82,16 +97,12 @@ static void add_guard(KernelWriter *w, GpuNode *n, const Affine *a) {
 // The guards under which the element of this instance of the leaf exists, with the values of
 // unrolled loops substituted. Guards weakened by at_best may admit elements outside the buffer, so
 // bounds of the subscripts are added then.
-static const GpuNode *selecting(KernelWriter *w, const Partials *all, const GpuNode *leaf) {
+static const GpuNode *selecting(KernelWriter *w, Partials *all, const GpuNode *leaf) {
     GpuNode *n = arena_new(w->arena, GpuNode);
     const Access *to = leaf->leaf->write;
-    bool exact = true;
-    for (int i = 0; i < leaf->where.n; i++) {
-        const Affine *a = at_best(w, all, leaf, leaf->where.at[i]);
-        exact &= a && (a == leaf->where.at[i] || affine_is_const(a));
-        add_guard(w, n, a);
-    }
-    for (int d = 0; d < to->rank && !exact; d++) {
+    const Affine *const *best = best_of(w, all, leaf);
+    for (int i = 0; i < leaf->where.n; i++) add_guard(w, n, best[i]);
+    for (int d = 0; d < to->rank && !all->exact; d++) {
         int64_t last = w->t->buffers.at[to->tensor].size[d] - 1;
         add_guard(w, n, to->sub[d]);
         add_guard(w, n, affine_add_const(w->x, affine_scale(w->x, to->sub[d], -1), last));
@@ -129,10 +140,9 @@ static Answer exists(KernelWriter *w, const Partial *q, Opnd *pred) {
 static void redirect(KernelWriter *w, const GpuNode *n, void *user) {
     Partials *all = user;
     if (!n->meet || n->leaf->op == REDUCE_ASSIGN || leaf_skipped(w, n->leaf)) return;
-    for (int i = 0; i < n->where.n; i++) {
-        const Affine *best = at_best(w, all, n, n->where.at[i]);
-        if (best && guard_known(w, best) == ANSWER_NO) return;
-    }
+    const Affine *const *best = best_of(w, all, n);
+    for (int i = 0; i < n->where.n; i++)
+        if (best[i] && guard_known(w, best[i]) == ANSWER_NO) return;
     const Access *a = n->leaf->write;
     const AccessPlan *p = access_plan(w, a);
     if (p->hard) bug("a reduction over threads into a computed element");

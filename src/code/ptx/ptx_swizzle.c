@@ -52,7 +52,7 @@ static Opnd xored(KernelWriter *w, Swizzle z, int buffer, Opnd base, const Affin
     KnownAffine *k = known_find(w, key, false, false);
     if (k) return k->value;
     int depth = affine_depth(w, rest);
-    Text *out = w->out;
+    PtxText *out = w->out;
     Opnd from = bits ? xored(w, z, buffer, base, rest, 0) : base;
     w->out = &w->scope.at[depth]->head;
     Opnd v = bits ? NEW(w, REG_32, "xor.b32", from, lit(REG_32, bits))

@@ -1,6 +1,8 @@
 // Prints operands and instructions.
 #include "code/ptx/ptx_impl.h"
 
+#include "base/bug.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,10 +36,51 @@ Opnd lit_value(Type t, Value v) {
     return lit(c == TYPE_BOOL ? REG_PRED : REG_32, (uint32_t)v.i);
 }
 
+// --- Pieces of a text ----------------------------------------------------------------------------
+
+struct PtxPiece {
+    PtxPiece *next;
+    size_t size, room;
+    char s[];
+};
+
+char *out_room(KernelWriter *w) {
+    enum { SMALL = 1 << 10, LARGE = 1 << 14 };
+    PtxText *out = w->out;
+    if (!out->last || out->last->room - out->last->size < MOST_LINE) {
+        size_t room = out->last ? LARGE : SMALL;
+        PtxPiece *p = arena_raw(w->arena, sizeof *p + room);
+        *p = (PtxPiece){.room = room};
+        ptx_text_join(out, &(PtxText){p, p});
+    }
+    return out->last->s + out->last->size;
+}
+
+void out_end(KernelWriter *w, char *to) { w->out->last->size = (size_t)(to - w->out->last->s); }
+
+void ptx_text_join(PtxText *to, PtxText *from) {
+    if (!from->first) return;
+    if (to->last)
+        to->last->next = from->first;
+    else
+        to->first = from->first;
+    to->last = from->last;
+    *from = (PtxText){0};
+}
+
+size_t ptx_text_size(const PtxText *p) {
+    size_t sum = 0;
+    for (const PtxPiece *i = p->first; i; i = i->next) sum += i->size;
+    return sum;
+}
+
+void ptx_text_print(Text *out, const PtxText *p) {
+    for (const PtxPiece *i = p->first; i; i = i->next) text_add_n(out, i->s, i->size);
+}
+
 // --- Pieces of a line ----------------------------------------------------------------------------
 //
-// A line is put together in an array, and added to the text at once. Each function returns the end
-// of what it wrote.
+// Each function returns the end of what it wrote.
 
 char *put_text(char *to, const char *s) {
     while (*s) *to++ = *s++;
@@ -85,16 +128,16 @@ static char *put_operand(char *to, Opnd o, LiteralForm form) {
 }
 
 void ins(KernelWriter *w, const char *op, int n, const Opnd *args) {
-    char text[MOST_LINE], *to = text;
+    char *to = out_room(w);
     *to++ = '\t';
+    const char *name = to;
     to = put_text(to, op);
-    LiteralForm form = form_of(op, (size_t)(to - text - 1));
+    LiteralForm form = form_of(op, (size_t)(to - name));
     for (int i = 0; i < n; i++) {
         to = put_text(to, i ? ", " : " ");
         to = put_operand(to, args[i], form);
     }
-    to = put_text(to, ";\n");
-    text_add_n(w->out, text, (size_t)(to - text));
+    out_end(w, put_text(to, ";\n"));
     if (n) value_overwritten(w, args[0]);
 }
 
@@ -106,28 +149,27 @@ Opnd ins_new(KernelWriter *w, RegClass class, const char *op, int n, const Opnd 
 }
 
 void line(KernelWriter *w, const char *format, ...) {
-    char text[512];
+    char *to = out_room(w);
+    *to++ = '\t';
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    int n = vsnprintf(to, MOST_LINE - 2, format, args);
     va_end(args);
-    text_char(w->out, '\t');
-    text_add(w->out, text);
-    text_char(w->out, '\n');
+    if (n < 0 || n >= MOST_LINE - 2) bug("a line of PTX is too long");
+    to[n] = '\n';
+    out_end(w, to + n + 1);
 }
 
 int label_new(KernelWriter *w) { return w->nlabels++; }
 void label_put(KernelWriter *w, int label) {
-    char text[MOST_LINE], *to = put_text(put_int(put_text(text, "$L"), label), ":\n");
-    text_add_n(w->out, text, (size_t)(to - text));
+    out_end(w, put_text(put_int(put_text(out_room(w), "$L"), label), ":\n"));
     values_forget(w);
 }
 
 void branch(KernelWriter *w, Opnd pred, bool when, int label) {
-    char text[MOST_LINE], *to = put_text(text, when ? "\t@" : "\t@!");
+    char *to = put_text(out_room(w), when ? "\t@" : "\t@!");
     to = put_text(put_register(to, pred), " bra $L");
-    to = put_text(put_int(to, label), ";\n");
-    text_add_n(w->out, text, (size_t)(to - text));
+    out_end(w, put_text(put_int(to, label), ";\n"));
 }
 
 Opnd moved(KernelWriter *w, Opnd o) {

@@ -72,12 +72,16 @@ static void writer_open(KernelWriter *w) {
     w->env = arena_new_n(w->arena, int64_t, n);
     w->unrolled = arena_new_n(w->arena, bool, n);
     w->base = arena_new_n(w->arena, Opnd, buffers);
-    for (int i = 0; i < buffers; i++) w->base[i].reg = -1;
+    w->empty = arena_new_n(w->arena, bool, buffers);
+    for (int i = 0; i < buffers; i++) {
+        const Buffer *b = &w->t->buffers.at[i];
+        w->base[i].reg = -1;
+        for (int d = 0; d < b->rank; d++) w->empty[i] |= b->size[d] == 0;
+    }
     w->status.reg = -1;
     w->shared = w->k->shared;
     plans_clear(w);
     Scope *s = arena_new(w->arena, Scope);
-    s->head.arena = s->body.arena = w->arena;
     vec_push(w->arena, &w->scope, s);
     hardware_indices(w);
     mark_loops(w, w->k->body);
@@ -132,14 +136,15 @@ static void print_entry(const KernelWriter *w, Text *out) {
     if (w->uses_local)
         text_printf(out, "\t.local .align 16 .b8 local[%lld];\n",
                     (long long)max_i64(w->k->local, 16));
-    const Scope *s = w->scope.at[0];
-    text_add_n(out, text_str(&s->head), s->head.len);
-    text_add_n(out, text_str(&s->body), s->body.len);
-    text_add(out, "\tret;\n}\n");
 }
 
+typedef struct PtxKernel {
+    Text entry; // up to the registers
+    PtxText code;
+} PtxKernel;
+
 typedef struct PtxModule {
-    Text kernels;
+    PtxKernel *kernel;
     bool shared, swizzles, checks;
 } PtxModule;
 
@@ -156,11 +161,14 @@ static bool too_long(const KernelWriter *w) {
     return true;
 }
 
-static bool kernel_write(PtxModule *u, KernelWriter *w, PtxLaunch *launch) {
+static bool kernel_write(PtxModule *u, KernelWriter *w, PtxKernel *out, PtxLaunch *launch) {
     writer_open(w);
     body_grid(w);
     if (too_long(w)) return false;
-    print_entry(w, &u->kernels);
+    out->entry.arena = w->arena;
+    print_entry(w, &out->entry);
+    ptx_text_join(&out->code, &w->scope.at[0]->head);
+    ptx_text_join(&out->code, &w->scope.at[0]->body);
     u->shared |= w->uses_shared;
     u->swizzles |= w->swizzles;
     u->checks |= w->checks;
@@ -190,12 +198,31 @@ static bool clusters_fit(const GpuProgram *g, int sm, DiagList *diags) {
     return true;
 }
 
+static Text module_text(Arena *arena, const PtxModule *u, int nkernels, int sm) {
+    enum { HEADER = 256, END = 16 };
+    size_t size = HEADER;
+    for (int i = 0; i < nkernels; i++)
+        size += u->kernel[i].entry.len + ptx_text_size(&u->kernel[i].code) + END;
+    Text text = {.arena = arena, .s = arena_raw(arena, size), .cap = size};
+    // The first version that supports the target.
+    const char *version = sm < 90 ? "7.0" : sm < 100 ? "7.8" : "8.6";
+    text_printf(&text, ".version %s\n.target sm_%d\n.address_size 64\n", version, sm);
+    if (u->shared)
+        text_printf(&text, "\n.extern .shared .align %d .b8 smem[];\n", u->swizzles ? 128 : 16);
+    for (int i = 0; i < nkernels; i++) {
+        text_add(&text, text_str(&u->kernel[i].entry));
+        ptx_text_print(&text, &u->kernel[i].code);
+        text_add(&text, "\tret;\n}\n");
+    }
+    return text;
+}
+
 bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList *diags) {
     Arena *arena = g->arena;
     int sm = options->sm ? options->sm : 80;
     if (!clusters_fit(g, sm, diags)) return false;
     PtxLaunch *launch = arena_new_n(arena, PtxLaunch, g->kernel.n);
-    PtxModule u = {.kernels.arena = arena};
+    PtxModule u = {.kernel = arena_new_n(arena, PtxKernel, g->kernel.n)};
     Numbers *lines = options->lines ? lines_of(g) : NULL;
     for (int i = 0; i < g->kernel.n; i++) {
         KernelWriter w = {.arena = arena,
@@ -208,15 +235,9 @@ bool ptx_print(GpuProgram *g, const PtxOptions *options, PtxCode *out, DiagList 
                           .accumulate = options->accumulate,
                           .skip_post = options->skip_post,
                           .line_of = lines};
-        if (!kernel_write(&u, &w, &launch[i])) return false;
+        if (!kernel_write(&u, &w, &u.kernel[i], &launch[i])) return false;
     }
-    Text text = {.arena = arena};
-    // The first version that supports the target.
-    const char *version = sm < 90 ? "7.0" : sm < 100 ? "7.8" : "8.6";
-    text_printf(&text, ".version %s\n.target sm_%d\n.address_size 64\n", version, sm);
-    if (u.shared)
-        text_printf(&text, "\n.extern .shared .align %d .b8 smem[];\n", u.swizzles ? 128 : 16);
-    text_add_n(&text, text_str(&u.kernels), u.kernels.len);
+    Text text = module_text(arena, &u, g->kernel.n, sm);
     *out = (PtxCode){.name = g->name,
                      .text = text_str(&text),
                      .size = text.len,

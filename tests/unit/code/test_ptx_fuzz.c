@@ -98,7 +98,7 @@ static void run_all(PairProgram *make, int64_t rounds, Trial *trial) {
     printf("%lld pairs, %lld declined; %lld buffers are swizzled, %lld staged\n", (long long)n,
            (long long)declined, (long long)swizzled, (long long)staged);
     CHECK(trial != try_pair || n < 150 || (swizzled && staged));
-    CHECK(declined * 20 <= n); // functions that GPUs do not have
+    CHECK(declined * 20 <= n || n < 100); // too many lanes, say
     gpulab_close(&lab_gpu);
 }
 
