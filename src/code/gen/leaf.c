@@ -167,7 +167,9 @@ static int element_of(LeafGen *l, const Access *read, Type type) {
     Ref r = gen_ref(l->g, l->n, m, l->active);
     int val = seg_load(s, &r);
     if (m->type != type) val = cast_expand(s, l->g->m, type, m->type, w, val);
-    if (!l->limit || type_info[m->type].bits < 32) return val;
+    if (!l->limit || type_info[m->type].bits < 32 ||
+        seg_is_within(s, val, l->active, -l->limit, l->limit))
+        return val;
     int most[2] = {val, seg_const(s, type, w, (Value){.i = l->limit})};
     val = seg_op(s, MI_OP, OP_MIN, type, type, w, 2, most);
     int least[2] = {val, seg_const(s, type, w, (Value){.i = -l->limit})};

@@ -6,7 +6,7 @@
 // constants, from memory at a fixed address that the loop does not write, and from other invariant
 // values. An invariant value that a varying one uses is a candidate. The most costly candidates are
 // computed before the loop, in one register each, as long as enough registers remain for the body
-// and a few loads.
+// and a few loads. A check of an invariant index is made before the loop, which runs at least once.
 #include "code/micro/micro.h"
 
 #include "base/checked.h"
@@ -18,6 +18,7 @@ typedef struct Hoist {
     const Plan *p;
     const LoopBody *body;
     bool *still; // per value: it is invariant
+    bool checks; // some check is invariant
     int *cost;   // per value: cost of computing it in every iteration
     int n, val[MOST];
 } Hoist;
@@ -59,9 +60,15 @@ static int cost_of(const Hoist *h, const Micro *m) {
     }
 }
 
+// A check that is the same in every iteration, of which there is one at least.
+static bool is_still_check(const Hoist *h, const Micro *m) {
+    return m->kind == MI_CHECK && h->body->n > 0 && h->still[m->arg[0]];
+}
+
 static void find_still(Hoist *h) {
     for (int i = 0; i < h->s->micros.n; i++) {
         const Micro *m = &h->s->micros.at[i];
+        h->checks |= is_still_check(h, m);
         int cost = m->dst < 0 ? 0 : cost_of(h, m);
         bool still = cost > 0;
         for (int k = 0; k < m->nargs && still; k++) {
@@ -118,6 +125,7 @@ static void choose(Hoist *h, int room) {
     for (int i = 0; i < h->s->micros.n; i++) {
         const Micro *m = &h->s->micros.at[i];
         if (m->dst >= 0 && (h->still[m->dst] || !h->s->vals.at[m->dst].uses)) continue;
+        if (is_still_check(h, m)) continue;
         for (int k = 0; k < m->nargs; k++) consider(h, m->arg[k], room);
     }
 }
@@ -140,6 +148,7 @@ static const bool *front_of(const Hoist *h) {
         front[s->micros.n - h->n + i] = true; // moves it to its register
         needed[h->val[i]] = true;
     }
+    for (int i = 0; i < s->micros.n; i++) front[i] |= is_still_check(h, &s->micros.at[i]);
     close_over(s, needed, NULL, front);
     return front;
 }
@@ -149,8 +158,10 @@ static const bool *body_of(const Hoist *h) {
     bool *needed = arena_new_n(s->arena, bool, s->vals.n),
          *given = arena_new_n(s->arena, bool, s->vals.n),
          *body = arena_new_n(s->arena, bool, s->micros.n);
-    for (int i = 0; i < s->micros.n - h->n; i++)
-        body[i] = s->micros.at[i].dst < 0 || !h->still[s->micros.at[i].dst];
+    for (int i = 0; i < s->micros.n - h->n; i++) {
+        const Micro *m = &s->micros.at[i];
+        body[i] = m->dst < 0 ? !is_still_check(h, m) : !h->still[m->dst];
+    }
     for (int i = 0; i < h->n; i++) given[h->val[i]] = true;
     close_over(s, needed, given, body);
     return body;
@@ -178,7 +189,7 @@ int micro_hoist(Seg *s, const MicroIsa *isa, const Plan *p, const LoopBody *body
         v->pin = (int16_t)(npins + i);
         vec_push(s->arena, &s->micros, pin);
     }
-    if (!h.n) return 0;
+    if (!h.n && !h.checks) return 0;
     *left = body_of(&h);
     uint64_t held = s->held, tile = ((uint64_t)1 << npins) - 1;
     s->held = held | tile; // operations that stay in the loop use it

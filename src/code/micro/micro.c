@@ -27,7 +27,8 @@ void seg_reset(Seg *s) {
 }
 
 static int new_val(Seg *s, int def, Type type, int width) {
-    vec_push(s->arena, &s->vals, ((Val){def, 0, -1, type, (uint8_t)width}));
+    vec_push(s->arena, &s->vals,
+             ((Val){.def = def, .pin = -1, .type = type, .width = (uint8_t)width}));
     return s->vals.n - 1;
 }
 
@@ -598,13 +599,56 @@ int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last) {
     return m.dst;
 }
 
-void seg_check(Seg *s, int index, int active, int64_t size) {
-    const Val *v = &s->vals.at[index];
-    for (int i = s->micros.n - 1; i > v->def && i > s->micros.n - 32; i--) {
-        const Micro *m = &s->micros.at[i];
-        if (m->kind == MI_CHECK && m->arg[0] == index && m->op >= active && m->value.i == size)
-            return;
+// ---- Limits of integers
+
+static bool limits_of(const Seg *s, int val, int active, int depth, int64_t *min, int64_t *max);
+
+// Of an operation on two values in i32 or i64.
+static bool limits_of_op(const Seg *s, const Micro *m, int active, int depth, int64_t *min,
+                         int64_t *max) {
+    int64_t a[2], b[2], limit = type_info[m->type].bits == 32 ? INT32_MAX : INT64_MAX;
+    if (m->nargs != 2 || !limits_of(s, m->arg[0], active, depth, &a[0], &a[1]) ||
+        !limits_of(s, m->arg[1], active, depth, &b[0], &b[1]))
+        return false;
+    switch (m->op) {
+    case OP_MIN: *min = min_i64(a[0], b[0]), *max = min_i64(a[1], b[1]); return true;
+    case OP_MAX: *min = max_i64(a[0], b[0]), *max = max_i64(a[1], b[1]); return true;
+    case OP_ADD:
+        return checked_add(a[0], b[0], min) && checked_add(a[1], b[1], max) && *min >= -limit &&
+               *max <= limit;
+    default: return false;
     }
+}
+
+// False: the value may wrap, or nothing is known of it.
+static bool limits_of(const Seg *s, int val, int active, int depth, int64_t *min, int64_t *max) {
+    const Val *v = &s->vals.at[val];
+    const Micro *m = v->def < 0 ? NULL : &s->micros.at[v->def];
+    if (v->checked >= active) {
+        *min = 0, *max = v->below - 1;
+        return true;
+    }
+    if (v->type != TYPE_I32 && v->type != TYPE_I64) return false;
+    *min = v->type == TYPE_I32 ? INT32_MIN : INT64_MIN;
+    *max = v->type == TYPE_I32 ? INT32_MAX : INT64_MAX;
+    if (m && m->kind == MI_CONST) *min = *max = m->value.i;
+    if (m && m->kind == MI_OP && depth) {
+        int64_t lo, hi;
+        if (!limits_of_op(s, m, active, depth - 1, &lo, &hi)) return true;
+        *min = lo, *max = hi;
+    }
+    return true;
+}
+
+bool seg_is_within(const Seg *s, int val, int active, int64_t min, int64_t max) {
+    enum { BACK = 6 };
+    int64_t lo, hi;
+    return limits_of(s, val, active, BACK, &lo, &hi) && lo >= min && hi <= max;
+}
+
+void seg_check(Seg *s, int index, int active, int64_t size) {
+    Val *v = &s->vals.at[index];
+    if (seg_is_within(s, index, active, 0, size - 1)) return;
     Micro m = {.kind = MI_CHECK,
                .op = (uint8_t)active,
                .type = v->type,
@@ -616,6 +660,7 @@ void seg_check(Seg *s, int index, int active, int64_t size) {
                .value = {.i = size},
                .line = s->line};
     use(s, index);
+    v->checked = (uint8_t)active, v->below = size;
     vec_push(s->arena, &s->micros, m);
 }
 

@@ -139,6 +139,8 @@ typedef struct Val {
     int16_t pin; // the register in which it should end, or -1
     Type type : 8;
     uint8_t width;
+    uint8_t checked; // an earlier MI_CHECK of so many lanes showed that 0 <= it < below
+    int64_t below;
 } Val;
 
 // A reduction split to cover the latency of its operation: `n` accumulators, which are updated in
@@ -239,6 +241,9 @@ void seg_row(Seg *s, const Ref *ref);
 // which 4 bytes may be read. Includes the check of the index.
 int seg_gather(Seg *s, const Ref *ref, int distance, int64_t last);
 void seg_check(Seg *s, int index, int active, int64_t size);
+// Does an i32 or i64 lie in min..max in the first `active` lanes, by its operation and earlier
+// checks?
+bool seg_is_within(const Seg *s, int val, int active, int64_t min, int64_t max);
 // Prefetches each line of 64 bytes once; false: that line was already prefetched.
 enum { FETCH_TO_WRITE = 0 }; // instead of a level: into L1, for writing
 bool seg_prefetch(Seg *s, const Ref *ref, int level);

@@ -120,7 +120,8 @@ typedef struct Net {
 
 int regroup_value(Regroup *t, Type type, int width) {
     Seg *s = t->s;
-    vec_push(s->arena, &s->vals, ((Val){t->out.n, 0, -1, type, (uint8_t)width}));
+    Val v = {.def = t->out.n, .pin = -1, .type = type, .width = (uint8_t)width};
+    vec_push(s->arena, &s->vals, v);
     return s->vals.n - 1;
 }
 

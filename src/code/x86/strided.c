@@ -20,10 +20,11 @@ static X86Arg lane_at(const Ref *r, X86Arg mem, int i) {
     return x86_mem(mem.reg, mem.value + i * r->lane);
 }
 
-// k2 <- the lanes that exist. (A gather or scatter uses up its mask.)
+// k2 <- the lanes that exist. (A gather or scatter uses up its mask; k0 is not written, so that the
+// next one need not wait for it.)
 static void mask_of(Gen *g, const Ref *r) {
     if (r->active == r->width) {
-        x86_3(&g->a, X86_kxnorw, x86_k(2), x86_k(2), x86_k(2));
+        x86_3(&g->a, X86_kxnorw, x86_k(2), x86_k(0), x86_k(0));
     } else {
         x86_set(&g->a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
         x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
@@ -366,12 +367,6 @@ void x86_store_strided(Gen *g, const Ref *r, int reg, X86Arg mem) {
 
 // ---- Places from data
 
-// k2 <- the lanes that exist.
-static void set_gather_mask(Gen *g, const Ref *r) {
-    x86_set(&g->a, X86_RDX, (int64_t)(((uint64_t)1 << r->active) - 1));
-    x86_2(&g->a, X86_kmovd, x86_k(2), x86_r32(X86_RDX));
-}
-
 // The element of 1 or 2 bytes that each lane of dst begins with, as the type's lane.
 static void narrow_lanes(Gen *g, const Ref *r, int dst) {
     Asm *a = &g->a;
@@ -408,7 +403,7 @@ static void gather_dwords(Gen *g, const Micro *m, X86Arg mem) {
     X86Arg from = x86_vreg(m->from, r->width, g->scratch);
     X86Arg d = x86_vreg(r->type, r->width, m->dst_reg), s = x86_vreg(r->type, r->width, g->scratch);
     X86Arg limit = x86_bcast(x86_mem_label(x86_pool(g, &last, far ? 8 : 4)));
-    set_gather_mask(g, r);
+    mask_of(g, r);
     x86_3(a, X86_vpxord, x, x, x);
     x86_3(a, far ? X86_vpminsq : X86_vpminsd, from, index, limit);
     x86_2(a, far ? X86_vgatherqps : X86_vgatherdps, x86_masked(d, 2, false),
@@ -461,7 +456,7 @@ void x86_gather(Gen *g, const Micro *m) {
         x86_3(a, op, d, at, x86_vec(d.kind == X86_Y ? 32 : 16, (unsigned)g->scratch));
         return;
     }
-    set_gather_mask(g, r);
+    mask_of(g, r);
     x86_zero(g, m->dst_reg);
     x86_2(a, op, x86_masked(d, 2, false), at);
 }
