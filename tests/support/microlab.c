@@ -97,7 +97,8 @@ typedef struct Insn {
     int condition; // GenCond
     bool flag;     // checked, larger, mod, plus A
     Type type;
-    GenArg x, y; // of a micro-operation: its pointer, and the computed offset
+    GenArg x, y; // of a micro-operation: its pointer, and the computed offset,
+    int shift;   // in units of 1 << shift bytes
     int64_t k;
     int slot, end;
     const Micro *micro;
@@ -253,7 +254,8 @@ static void address(Gen *g, const Micro *m, Insn *in, AsmLabel *none) {
     in->x = gen_at(g->stack.stream[m->ref->stream]);
     if (!is_computed(m)) return;
     require(m->kind != MI_BEGIN);
-    in->y = m->ref->row >= 0 ? gen_at(g->stack.row_item[m->ref->row]) : GEN_A;
+    in->y = m->ref->row >= 0 ? gen_at(gen_row_item(g, m->ref->row)) : GEN_A;
+    in->shift = gen_row_shift(g, m->ref);
     if (m->ref->row >= 0) return;
     if (m->kind == MI_LOAD && m->nargs) put(g, (Insn){.kind = I_NONE, .micro = in->micro}, none);
     gen_row_offset(g, m->ref);
@@ -490,7 +492,8 @@ static void enter_body(Act *t, const Insn *in) {
 // ---- Micro-operations
 
 static char *place(const Act *t, const Insn *in) {
-    return (char *)(get(t, in->x) + get(t, in->y) + in->micro->ref->disp); // NOLINT
+    int64_t computed = (int64_t)((uint64_t)get(t, in->y) << in->shift);
+    return (char *)(get(t, in->x) + computed + in->micro->ref->disp); // NOLINT
 }
 
 static bool guard_holds(const Act *t, const Micro *m, int lane) {

@@ -58,7 +58,7 @@ void gen_emit(void *gen, const Micro *m) {
         return;
     }
     gen_row_offset(g, m->ref);
-    gen_move(g, gen_at(g->stack.row_item[m->slot]), GEN_A);
+    gen_move(g, gen_at(gen_row_item(g, m->slot)), GEN_A);
 }
 
 static void start_streams(Gen *g) {

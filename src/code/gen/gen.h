@@ -71,7 +71,7 @@ typedef struct Lanes {
 typedef struct GenStack {
     Item *stream;            // by stream: its pointer
     Item *counter;           // by loop: its counter
-    Item row_item[MAX_ROWS]; // by row: the offset of a computed address
+    Item row_item[MAX_ROWS]; // by place of a row: the offset of a computed address
     int env_slot;            // the KernelEnv pointer; the next slot is the instruction set's
     int status_slot;         // what the kernel returns
     int save_slots;          // ends of bounded loops, by loop
@@ -126,7 +126,8 @@ typedef struct GenStraight {
     bool replaying;      // it will be repeated with other addresses (loop.c)
     VEC(Micro) recorded; // its operations, to be repeated
     int nrows;
-    Row row[MAX_ROWS]; // computed addresses in it
+    Row row[MAX_ROWS];       // computed addresses in it
+    int row_place[MAX_ROWS]; // where each is kept: rows that are not in use together share places
 } GenStraight;
 
 struct Gen {
@@ -184,7 +185,10 @@ void gen_affine(Gen *g, const Affine *a, const int64_t *env); // the value of an
 void gen_lin(Gen *g, const Lin *l);                           // of a linear function
 void gen_counters(Gen *g, const Lin *l);                      // the same of counters alone
 void gen_index(Gen *g, const IndexOf *index);                 // of lane 0
-void gen_row_offset(Gen *g, const Ref *ref); // the computed part of an address; indices are checked
+// The computed part of an address, in units of 1 << gen_row_shift bytes; indices are checked.
+void gen_row_offset(Gen *g, const Ref *ref);
+int gen_row_shift(const Gen *g, const Ref *ref);
+Item gen_row_item(const Gen *g, int row);
 // What is known of a linear function without code.
 bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value);
 void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max);

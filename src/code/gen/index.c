@@ -182,9 +182,9 @@ static void scale(Gen *g, int64_t k) {
         gen_op(g, GEN_MUL, GEN_A, gen_const(k));
 }
 
-// A <- byte offset of an access in its buffer, of dimensions in `dims`; indices that can be wrong
-// are checked.
-static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint64_t dims,
+// A <- offset of an access in its buffer, of dimensions in `dims`, in units of 1 << shift bytes;
+// indices that can be wrong are checked.
+static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint64_t dims, int shift,
                        bool check) {
     const Buffer *b = &g->p->tree->buffers.at[access->tensor];
     bool first = true;
@@ -193,7 +193,7 @@ static void gen_offset(Gen *g, const Access *access, const int64_t *env, uint64_
         if (!first) g->isa->push(g);
         gen_affine(g, access->sub[d], env);
         if (check) g->isa->check_below(g, b->size[d]);
-        scale(g, b->stride[d] * type_info[b->type].bytes);
+        scale(g, b->stride[d] * type_info[b->type].bytes >> shift);
         if (!first) {
             g->isa->pop(g);
             gen_op(g, GEN_ADD, GEN_A, GEN_B);
@@ -220,7 +220,7 @@ static void read_index(Gen *g, const Access *access, const int64_t *env) {
         g->isa->load(g, type, g->stack.stream[m->stream], disp, false);
         return;
     }
-    gen_offset(g, access, env, UINT64_MAX, true);
+    gen_offset(g, access, env, UINT64_MAX, 0, true);
     g->isa->load(g, type, buffer_base(g, access->tensor), 0, true);
 }
 
@@ -259,8 +259,18 @@ void gen_index(Gen *g, const IndexOf *index) {
         gen_op(g, GEN_CLEAR, GEN_A, GEN_NONE);
 }
 
+// A single subscript is kept as it is if addressing modes scale it.
+int gen_row_shift(const Gen *g, const Ref *r) {
+    const Buffer *b = &g->p->tree->buffers.at[r->mem->buffer];
+    uint64_t dims = r->mem->computed;
+    if (!dims || (dims & (dims - 1)) || r->row < 0) return 0;
+    int64_t bytes = b->stride[__builtin_ctzll(dims)] * type_info[b->type].bytes;
+    return bytes == 2 || bytes == 4 || bytes == 8 ? __builtin_ctzll((uint64_t)bytes) : 0;
+}
+
 void gen_row_offset(Gen *g, const Ref *r) {
     g->here.indexing = r->mem->leaf;
-    gen_offset(g, r->mem->access, r->env, r->mem->computed, !r->mem->unchecked);
+    gen_offset(g, r->mem->access, r->env, r->mem->computed, gen_row_shift(g, r),
+               !r->mem->unchecked);
     g->here.indexing = NULL;
 }

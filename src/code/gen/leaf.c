@@ -49,6 +49,27 @@ static const bool *begin_body(Gen *g, Seg *s, MicroIsa isa) {
     return left;
 }
 
+Item gen_row_item(const Gen *g, int row) { return g->stack.row_item[g->straight.row_place[row]]; }
+
+// The first places are registers. A row has its own from the operation that computes it to its last
+// use; such operations keep their order (micro_assign).
+static void place_rows(Gen *g, const Seg *s) {
+    int last[MAX_ROWS] = {0};
+    bool busy[MAX_ROWS] = {false};
+    for (int i = 0; i < s->micros.n && g->straight.nrows; i++) {
+        const Ref *r = s->micros.at[i].ref;
+        if (r && r->row >= 0) last[r->row] = i;
+    }
+    for (int i = 0; i < s->micros.n && g->straight.nrows; i++) {
+        const Micro *m = &s->micros.at[i];
+        if (!m->ref || m->ref->row < 0) continue;
+        int row = m->ref->row, place = m->kind == MI_ROW ? 0 : g->straight.row_place[row];
+        while (m->kind == MI_ROW && busy[place]) place++;
+        g->straight.row_place[row] = place;
+        busy[place] = last[row] > i;
+    }
+}
+
 void gen_close(Gen *g) { gen_close_to(g, gen_emit); }
 
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
@@ -67,6 +88,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
     g->result.tricks[TRICK_ROWS] += s->rows;
     g->result.tricks[TRICK_TRANSPOSE] += micro_transpose(s, g->p);
     g->result.tricks[TRICK_DEINTERLEAVE] += s->deinterleaved;
+    place_rows(g, s);
     if (s->micros.n) {
         MicroIsa isa = {.registers = g->scratch,
                         .folds = g->isa->folds,

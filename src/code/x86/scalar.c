@@ -264,18 +264,21 @@ X86Arg x86_address(Gen *g, const Ref *ref, unsigned scratch) {
     Item base = g->stack.stream[ref->stream];
     if (ref_is_hard(ref) && !ref->mem->gathers) {
         bool near = ref->disp == (int32_t)ref->disp;
-        const Item *row = ref->row >= 0 ? &g->stack.row_item[ref->row] : NULL;
-        if (row && row->reg >= 0 && base.reg >= 0 && near)
-            return x86_mem_index((unsigned)base.reg, (unsigned)row->reg, 0, ref->disp);
-        if (row)
-            x86_load_item(g, X86_RAX, *row);
+        bool kept = ref->row >= 0;
+        unsigned shift = (unsigned)gen_row_shift(g, ref);
+        Item row = kept ? gen_row_item(g, ref->row) : (Item){-1, 0};
+        if (row.reg >= 0 && base.reg >= 0 && near)
+            return x86_mem_index((unsigned)base.reg, (unsigned)row.reg, shift, ref->disp);
+        if (kept)
+            x86_load_item(g, X86_RAX, row);
         else
             gen_row_offset(g, ref);
+        if (shift) x86_2(&g->a, X86_shl, x86_r64(X86_RAX), x86_imm(shift));
         if (!near) {
             x86_set(&g->a, X86_RCX, ref->disp);
             x86_2(&g->a, X86_add, x86_r64(X86_RAX), x86_r64(X86_RCX));
         }
-        if (row && base.reg >= 0)
+        if (kept && base.reg >= 0)
             return x86_mem_index((unsigned)base.reg, X86_RAX, 0, near ? ref->disp : 0);
         x86_load_item(g, X86_RCX, base);
         x86_2(&g->a, X86_add, x86_r64(X86_RCX), x86_r64(X86_RAX));

@@ -6,6 +6,10 @@ def between(float(V) A, int(N) I, float(N) f, float(M) s) -> (O) {
 }
 --- rows.lws
 O: m n:v
+--- coo.tc
+def coo(int(Z) R, int(Z) C, float(Z) v, float(N) x) -> (float(N) y) { y(R(e)) += v(e) * x(C(e)) }
+--- eight.lws
+y: e/8 e:u
 $ loopwright show between.tc --size V=50,N=32,M=40 --schedule rows.lws --isa avx512 --stage asm | grep -o '^L[01]:\|jnz\|jl L[01]\|vpmaxsd' | uniq -c
       2 jnz
       1 L0:
@@ -13,3 +17,10 @@ $ loopwright show between.tc --size V=50,N=32,M=40 --schedule rows.lws --isa avx
       1 L1:
 $ loopwright run between.tc --size V=50,N=32,M=40 --schedule rows.lws --isa avx512 --check | grep check
   check    right: {{.*}}
+$ loopwright show coo.tc --size Z=800,N=100 --schedule eight.lws --isa avx2 --stage asm | sed -n '/^L0/,/jl L0/p' | grep -o 'shl\|rsp\|vmovss dword ptr \[[a-z0-9+]*\*4\]' | sort | uniq -c
+      8 vmovss dword ptr [rbx+r11*4]
+--- stderr
+coo.tc:1:79: warning: '+=' updates the old content of 'y', which becomes an in-out argument
+  def coo(int(Z) R, int(Z) C, float(Z) v, float(N) x) -> (float(N) y) { y(R(e)) += v(e) * x(C(e)) }
+                                                                                ^~
+note: write '+=!' to start from the identity
