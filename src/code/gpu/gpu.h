@@ -134,6 +134,9 @@ GpuProgram *gpu_map(Arena *arena, const Tree *t, const char *name, const GpuMach
 void gpu_place(GpuProgram *g, GpuKernel *k);
 // gpu_barrier.c: inserts barriers into the body.
 void gpu_barriers(GpuProgram *g, GpuKernel *k);
+// The fewest barriers between n children, which a loop repeats if `cyclic`: child i and the next
+// child j need one between them if needs[i*n + j]. Sets pick[j] if there is one before child j.
+int gpu_fewest_barriers(const bool *needs, int n, bool cyclic, bool *pick);
 
 // gpu_place.c: the swizzle of a buffer in shared memory; `first`: its first dimension that is not
 // the stages.

@@ -82,7 +82,6 @@ static bool conflict(const Sync *s, const Uses *a, const Uses *b) {
 
 enum { MOST_CHILDREN = 256 };
 
-// needs[i*n + j]: a barrier must separate child i from the next child j.
 static int place_from(const bool *needs, int n, int first, bool cyclic, bool *at) {
     int count = 0;
     for (int i = 0; i < n; i++) at[i] = false;
@@ -107,17 +106,25 @@ static int place_from(const bool *needs, int n, int first, bool cyclic, bool *at
     return count;
 }
 
-static void place(Sync *s, GpuNode *n, const bool *needs, bool cyclic) {
-    int count = n->child.n, best = INT32_MAX;
-    bool at[MOST_CHILDREN], pick[MOST_CHILDREN] = {false}, any = false;
-    for (int i = 0; i < count * count; i++) any |= needs[i];
-    if (!any) return;
-    for (int first = 0; first < (cyclic ? count : 1); first++) {
-        int k = place_from(needs, count, first, cyclic, at);
+int gpu_fewest_barriers(const bool *needs, int n, bool cyclic, bool *pick) {
+    bool at[MOST_CHILDREN], any = false;
+    int best = INT32_MAX;
+    for (int i = 0; i < n * n; i++) any |= needs[i];
+    for (int i = 0; i < n; i++) pick[i] = false;
+    if (!any) return 0;
+    for (int first = 0; first < (cyclic ? n : 1); first++) {
+        int k = place_from(needs, n, first, cyclic, at);
         if (k >= best) continue;
         best = k;
-        for (int i = 0; i < count; i++) pick[i] = at[i];
+        for (int i = 0; i < n; i++) pick[i] = at[i];
     }
+    return best;
+}
+
+static void place(Sync *s, GpuNode *n, const bool *needs, bool cyclic) {
+    int count = n->child.n;
+    bool pick[MOST_CHILDREN];
+    if (!gpu_fewest_barriers(needs, count, cyclic, pick)) return;
     VEC(GpuNode *) out = {0};
     for (int i = 0; i < count; i++) {
         if (pick[i]) {

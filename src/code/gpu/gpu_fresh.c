@@ -64,7 +64,8 @@ static GpuNode *meeting_leaf(GpuNode *n, int buffer, int stmt) {
     return found;
 }
 
-// Does the statement write every element of the buffer?
+// Does the statement write every element of the tensor? Its buffer may be smaller: the part of one
+// block.
 static bool writes_all(const Map *m, const Leaf *leaf) {
     const Program *p = m->t->program;
     if (!p || leaf->stmt < 0 || leaf->stmt >= p->stmts.n) return false;
@@ -79,7 +80,7 @@ static bool writes_all(const Map *m, const Leaf *leaf) {
         int i = a->term[0].atom->index;
         const Iter *x = &s->iter[i];
         if (i >= 64 || seen >> i & 1 || x->reduction || !affine_is(x->lo, 0) ||
-            iter_extent(x) != m->t->buffers.at[leaf->write->tensor].size[d])
+            iter_extent(x) != tensor_size(&p->tensors.at[to->tensor], d))
             return false;
         seen |= UINT64_C(1) << i;
     }
