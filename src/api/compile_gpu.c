@@ -50,6 +50,7 @@ lw_status gpu_compile(Call *call, const lw_bound *b, const lw_schedule_text *tex
     if (device) m = device_as_machine(call->arena, device, NULL);
     PtxOptions own = *options;
     own.machine = m.gpu;
+    if (device && !own.sm) own.sm = device->capability < 90 ? 80 : 90; // the texts that there are
     options = &own;
     if (free && device && look_up(call, b, views, &m, out) &&
         !print_ptx(call, b, views, name, options, out, &quiet))

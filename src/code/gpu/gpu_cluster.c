@@ -81,6 +81,7 @@ bool cluster_size(Map *m, const Node *node) {
         diag_report(m->diags, range, DIAG_GPU_CLUSTER_SIZE, (long long)size, GPU_MAX_CLUSTER);
         return false;
     }
+    if (size <= 1) return true;
     l.apart = nest_independent(m, l.loop, 0);
     l.use = arena_new_n(m->arena, ClusterUse, m->t->buffers.n);
     see_node(&l, node);
@@ -90,7 +91,7 @@ bool cluster_size(Map *m, const Node *node) {
         diag_report(m->diags, range, DIAG_GPU_CLUSTER, m->t->buffers.at[i].name);
         return false;
     }
-    m->k->size[GPU_CLUSTER] = size > 1 ? size : 1;
+    m->k->size[GPU_CLUSTER] = size;
     m->g->hi[m->g->hw + GPU_CLUSTER] = m->k->size[GPU_CLUSTER] - 1;
     return true;
 }

@@ -12,6 +12,8 @@ $ loopwright show mm.tc --size M=40,N=70,K=200 --schedule mm.lws --stage ptx --t
 49
 $ loopwright run mm.tc --size M=40,N=70,K=200 --schedule mm.lws --device emulate --check | tail -1
   check    right: bit for bit, against the interpreter
+$ loopwright run mm.tc --size M=40,N=70,K=200 --schedule mm.lws --seed 1 --device emulate | grep -c checksum
+1
 $ loopwright run mm.tc --size M=40,N=70,K=250 --schedule mm.lws --device emulate --check | tail -1
   check    right: bit for bit, against the interpreter
 $ loopwright show mm.tc --size M=40,N=70,K=200 --schedule mm.lws --stage ptx --target sm_80
