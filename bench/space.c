@@ -79,7 +79,7 @@ static void time_decisions(Arena *arena, const Space *s, double *p50, double *p9
 static CpuSpace *make_space(Lab *lab, const Program *p, bool gpu) {
     CpuOptions o = {.threads = 2};
     machine_detect(&o.machine, ISA_COUNT);
-    return gpu ? gpu_space(&lab->arena, p, NULL, &lab->diags)
+    return gpu ? gpu_space(&lab->arena, p, &gpu_machine_h200, NULL, &lab->diags)
                : cpu_space(&lab->arena, p, &o, &lab->diags);
 }
 

@@ -34,6 +34,7 @@ Machine device_as_machine(Arena *arena, const DeviceInfo *i, const DeviceRates *
     g->registers = i->processor_registers;
     g->shared = i->processor_shared;
     g->reserved = i->block_shared_reserved;
+    g->cluster = gpu_machine_of(i->capability)->cluster;
     g->l2_bytes = i->l2_bytes;
     set_pipes(g, i->capability);
     if (rates) set_rates(g, rates);

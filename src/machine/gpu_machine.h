@@ -22,6 +22,7 @@ typedef struct GpuMachine {
     int registers;  // per SM
     int shared;     // bytes per SM
     int reserved;   // bytes of shared memory that every block takes beside its own
+    int cluster;    // blocks of a cluster, at most; 1: there are none
     int64_t l2_bytes;
     // Per SM and cycle.
     double fma_f32, fma_f64; // multiply-adds

@@ -7,6 +7,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "machine/gpu_machine.h"
 
 enum {
     FEW_OBJECTS = 160,   // with more, iterators get fewer levels
@@ -299,6 +300,7 @@ static void make_dim(SpaceBuild *x, int i, int iter, int level) {
     bool sized = level > 0 || o.nlevels == 1;
     o.may_unroll = sized && !o.step;
     o.may_meet = !o.reduction || !s->nconstraints;
+    o.may_cluster = o.reduction && o.may_meet && !o.step && stmt_of(x, i)->injective;
     if (level > 0) {
         tile_sizes(x, s, iter, &o);
     } else if (sized) {
@@ -627,11 +629,12 @@ static void given_numbers(SpaceBuild *x) {
 }
 
 // Registers of a thread, and code that one may run.
-static void gpu_limits(CpuHost *h) {
+static void gpu_limits(CpuHost *h, const GpuMachine *m) {
     static const int64_t limits[] = {0, 1, 16, 128};
-    enum { REGISTERS = 255, COPIES = 1024, SHARED = 227 << 10 };
+    enum { REGISTERS = 255, COPIES = 1024 };
     h->registers = REGISTERS;
-    h->shared = SHARED;
+    h->shared = gpu_block_shared(m);
+    h->cluster = m->cluster;
     h->unroll_limit = COPIES;
     h->nunroll = (int)(sizeof limits / sizeof *limits);
     memcpy(h->unroll, limits, sizeof limits);
@@ -678,7 +681,7 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     x->h->unroll_limit = max_i64(limit > 0 ? limit : 64, o->literal ? copies : 1);
     x->h->stack_limit = 16384;
     x->h->registers = max_i64(sums, copies);
-    if (x->gpu) gpu_limits(x->h);
+    if (x->gpu) gpu_limits(x->h, o->machine.gpu);
     x->b = backbone_new(arena, x->words->desc, x->h);
     plan_all(x);
     if (plan_levels(x) > MANY_OBJECTS) {

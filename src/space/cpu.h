@@ -43,6 +43,7 @@ typedef struct CpuObject {
     bool may_follow, may_inline, may_recompute; // of a computation
     bool may_parallel, may_unroll;              // of a loop
     bool may_meet;                              // of a loop on a GPU: threads that sum together
+    bool may_cluster;                           // likewise: blocks
     bool may_as_read, may_as_written, given;    // of memory
     bool may_turn;                              // of a copy: in transposed blocks
     bool may_async;                             // of a copy on a GPU: from global to shared memory
@@ -75,6 +76,7 @@ typedef struct CpuHost {
     VEC(int) copies;   // windows of possible copies
     int64_t unroll_limit, stack_limit, registers;
     int64_t shared;      // bytes of a GPU's block
+    int64_t cluster;     // blocks of a GPU's cluster, at most
     int nunroll, ngrain; // values of `given`
     int64_t unroll[8], grain[8];
 } CpuHost;

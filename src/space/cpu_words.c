@@ -25,7 +25,8 @@ static void read_marks(CpuWords *w) {
         {"SERIAL", KIND_SERIAL},     {"PARALLEL", KIND_PARALLEL}, {"UNROLL", KIND_UNROLL},
         {"VECTOR", KIND_VECTOR},     {"GRID_X", KIND_GRID_X},     {"GRID_Y", KIND_GRID_Y},
         {"GRID_Z", KIND_GRID_Z},     {"THREAD_X", KIND_THREAD_X}, {"THREAD_Y", KIND_THREAD_Y},
-        {"THREAD_Z", KIND_THREAD_Z}, {"WARP", KIND_WARP},         {"LANE", KIND_LANE}};
+        {"THREAD_Z", KIND_THREAD_Z}, {"WARP", KIND_WARP},         {"LANE", KIND_LANE},
+        {"CLUSTER", KIND_CLUSTER}};
     const ChoiceDesc *c = &w->desc->choice[w->choice[CPU_KIND]];
     require(c->nvalues <= CPU_MAX_MARKS);
     for (int i = 0; i < c->nvalues; i++)

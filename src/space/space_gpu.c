@@ -24,8 +24,10 @@ SAME(LAYOUT_AS_WRITTEN);
 SAME(LAYOUT_GIVEN);
 SAME(STORE_NONTEMPORAL);
 
-CpuSpace *gpu_space(Arena *arena, const Program *p, const Schedule *given, DiagList *diags) {
+CpuSpace *gpu_space(Arena *arena, const Program *p, const GpuMachine *m, const Schedule *given,
+                    DiagList *diags) {
     CpuOptions o = {.desc = &gpu_desc, .threads = 1, .given = given};
     o.machine.vector_bytes = 16;
+    o.machine.gpu = m;
     return cpu_space(arena, p, &o, diags);
 }

@@ -28,7 +28,7 @@ static void describe(Machine *m, int isa) {
 
 static bool make_space(Arena *arena, const Program *p, const CpuOptions *o, ProgramSpace *out,
                        DiagList *diags) {
-    const CpuSpace *cs = gpu_space(arena, p, o->given, diags);
+    const CpuSpace *cs = gpu_space(arena, p, o->machine.gpu, o->given, diags);
     if (cs) *out = (ProgramSpace){cs->space, cs->program, cs};
     return cs;
 }

@@ -75,6 +75,7 @@ int64_t nest_instances(const Node *n); // iterations of all leaves; INT64_MAX: o
 // The work of one thread in units of leaves: iterations times a weight for the code of each leaf.
 // Thread loops do not count.
 int64_t nest_own_instances(const Node *n);
+int64_t nest_copies(const Node *n); // iterations of one thread
 bool nest_allocates(const Node *n, int buffer);
 // Is every element that one iteration of this index writes accessed by that iteration alone? In an
 // unordered loop only reductions can violate this.

@@ -171,6 +171,9 @@ bool map_unrolls(Map *m, const Block *b, int at) {
     if (n <= 1) return true;
     limit = b->unroll_limit ? b->unroll_limit : own ? UNROLL_MAPPED : UNROLL_PLAIN;
     if (b->kind == KIND_UNROLL || b->kind == KIND_VECTOR) limit = max_i64(limit, 64);
+    // Blocks of a cluster combine registers only, so that no amount of code keeps a loop rolled.
+    if (b->kind == KIND_UNROLL && m->k->size[GPU_CLUSTER] > 1 && nest_copies(&b->node) <= 64)
+        return true;
     return all <= limit;
 }
 

@@ -86,6 +86,16 @@ int64_t nest_own_instances(const Node *n) {
     return sum;
 }
 
+int64_t nest_copies(const Node *n) {
+    const Block *b = as_block(n);
+    if (!b) return 1;
+    int64_t sum = 0;
+    for (int i = 0; i < b->nchildren; i++) sum += nest_copies(b->child[i]);
+    for (int i = 0; i < b->nindex && !divides(b->kind); i++)
+        if (!checked_mul(sum, max_i64(b->index[i].extent, 0), &sum)) return INT64_MAX;
+    return sum;
+}
+
 bool nest_allocates(const Node *n, int buffer) {
     const Block *b = as_block(n);
     for (int i = 0; b && i < b->nallocs; i++)

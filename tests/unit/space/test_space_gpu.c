@@ -20,7 +20,7 @@ static GpuLab gpu;
 typedef struct Totals {
     int64_t programs, full, dead, declined, apart;
     int64_t blocks, threads, shared, async, staged, parts, merged, interleaved, swizzled, warps,
-        lanes;
+        lanes, clusters;
 } Totals;
 
 static void count(const Schedule *s, Totals *t) {
@@ -34,6 +34,7 @@ static void count(const Schedule *s, Totals *t) {
             t->interleaved += x->loop[k].interleaved;
             t->warps += kind == KIND_WARP;
             t->lanes += kind == KIND_LANE;
+            t->clusters += kind == KIND_CLUSTER;
         }
         for (int k = 0; k < x->ncopies; k++) {
             t->shared += x->copy[k].storage.home == HOME_SHARED;
@@ -61,7 +62,7 @@ static const char *fault(Lab *lab, const Program *p, const Schedule *s, uint64_t
 }
 
 static bool try_candidates(Lab *lab, const Program *p, uint64_t seed, int n, Totals *t) {
-    CpuSpace *cs = gpu_space(&lab->arena, p, NULL, &lab->diags);
+    CpuSpace *cs = gpu_space(&lab->arena, p, &gpu_machine_h200, NULL, &lab->diags);
     if (!cs) { // steps have no space
         t->apart++;
         return true;
@@ -114,11 +115,11 @@ static void candidates_of(PairProgram *make, int64_t rounds) {
     printf(
         "%lld programs, %lld candidates, %lld dead ends, %lld declined; blocks %lld threads %lld "
         "shared %lld async %lld staged %lld swizzled %lld warps %lld lanes %lld parts %lld "
-        "interleaved %lld\n",
+        "interleaved %lld clusters %lld\n",
         (long long)t.programs, (long long)t.full, (long long)t.dead, (long long)t.declined,
         (long long)t.blocks, (long long)t.threads, (long long)t.shared, (long long)t.async,
         (long long)t.staged, (long long)t.swizzled, (long long)t.warps, (long long)t.lanes,
-        (long long)t.parts, (long long)t.interleaved);
+        (long long)t.parts, (long long)t.interleaved, (long long)t.clusters);
     CHECK(t.dead * 3 < t.full || !ok);
     CHECK(t.declined * 20 <= t.full || !ok); // functions that GPUs do not have
     CHECK(n < 50 || (t.blocks && t.threads && t.shared && t.swizzled && t.parts && t.lanes) || !ok);
@@ -177,7 +178,7 @@ TEST(candidates_are_what_lowering_takes) {
 // with loops of their own in other combinations.
 static bool try_neighbour(Lab *lab, const Program *p, uint64_t seed, Totals *t) {
     const Schedule *chosen = choose_gpu(&lab->arena, p, &gpu_machine_h200, NULL);
-    CpuSpace *cs = gpu_space(&lab->arena, p, chosen, &lab->diags);
+    CpuSpace *cs = gpu_space(&lab->arena, p, &gpu_machine_h200, chosen, &lab->diags);
     SpaceWork *w = space_work(&lab->arena, cs->space);
     Cand *c = space_cand(&lab->arena, cs->space);
     uint64_t state = seed;
@@ -248,7 +249,7 @@ TEST(bound_is_monotone) {
         Lab lab;
         lab_begin(&lab);
         const Program *p = (seed % 2 ? pair_large_shape : pair_random)(&lab, seed);
-        CpuSpace *cs = p ? gpu_space(&lab.arena, p, NULL, &lab.diags) : NULL;
+        CpuSpace *cs = p ? gpu_space(&lab.arena, p, &gpu_machine_h200, NULL, &lab.diags) : NULL;
         Machine m = {.gpu = &gpu_machine_h200};
         BoundModel *b = cs ? gpu_bound_new(&lab.arena, cs, &(BoundOptions){.machine = &m}) : NULL;
         SpaceWork *w = b ? space_work(&lab.arena, cs->space) : NULL;
@@ -285,7 +286,7 @@ TEST(bound_is_below_counts) {
         Totals t = {0};
         lab_begin(&lab);
         const Program *p = lab_program(&lab, text, size);
-        CpuSpace *cs = gpu_space(&lab.arena, p, NULL, &lab.diags);
+        CpuSpace *cs = gpu_space(&lab.arena, p, &gpu_machine_h200, NULL, &lab.diags);
         Machine machine = {.gpu = m};
         BoundModel *b = gpu_bound_new(&lab.arena, cs, &(BoundOptions){.machine = &machine});
         Cand *c = space_cand(&lab.arena, cs->space);
@@ -330,7 +331,7 @@ TEST(loads_are_below_counts) {
         Totals t = {0};
         lab_begin(&lab);
         const Program *p = lab_program(&lab, texts[seed % 3], size);
-        CpuSpace *cs = gpu_space(&lab.arena, p, NULL, &lab.diags);
+        CpuSpace *cs = gpu_space(&lab.arena, p, &gpu_machine_h200, NULL, &lab.diags);
         BoundModel *b = gpu_bound_new(&lab.arena, cs, &(BoundOptions){.machine = &machine});
         Cand *c = space_cand(&lab.arena, cs->space);
         uint64_t state = seed;
@@ -374,7 +375,7 @@ TEST(occupancy) {
 // What is chosen without search is in the space: it reads as decisions, and back.
 static const char *reread(Lab *lab, const Program *p, const Schedule *s) {
     DiagList diags = {.arena = &lab->arena};
-    CpuSpace *cs = gpu_space(&lab->arena, p, s, &diags);
+    CpuSpace *cs = gpu_space(&lab->arena, p, &gpu_machine_h200, s, &diags);
     if (!cs) return "there is no space";
     SpaceWork *w = space_work(&lab->arena, cs->space);
     Cand *c = space_cand(&lab->arena, cs->space);
