@@ -131,6 +131,24 @@ static bool is_no_larger(const GpuTile *t, const Contraction *c) {
     return t->bm < 2 * c->M && t->bn < 2 * c->N;
 }
 
+// Results of the processor that has the most.
+static int64_t most_results(const Gpu *g, const GpuTile *t, const Contraction *c, int64_t batch) {
+    return ceil_div(blocks_of(t, c, batch), g->m->processors) * t->bm * t->bn;
+}
+
+// A tile, or another one of which the busiest processor has clearly less: of 777 x 333 results, 18
+// of 132 processors have two tiles of 32 x 64, and none has more than one of 80 x 32.
+static const GpuTile *evener_tile(const Gpu *g, const GpuTile *t, const Contraction *c,
+                                  int64_t batch) {
+    const GpuTile *even = &gpu_tile[GPU_TILE_EVEN];
+    int64_t gain = most_results(g, t, c, batch) - most_results(g, even, c, batch);
+    return t->tm * t->tn <= g->cost->small_results && even->bm < c->M && even->bn < c->N &&
+                   c->K >= g->cost->even_steps &&
+                   gain * g->cost->even_gain > most_results(g, t, c, batch)
+               ? even
+               : t;
+}
+
 static const GpuTile *pick_tile(const Gpu *g, const Contraction *c, int64_t batch, bool along_k) {
     const GpuCost *cost = g->cost;
     bool wide = type_info[c->type].bytes > GPU_WORD; // of two registers each
@@ -144,7 +162,7 @@ static const GpuTile *pick_tile(const Gpu *g, const Contraction *c, int64_t batc
     for (const GpuTile *t = first; t <= last; t++)
         if (is_no_larger(t, c) &&
             blocks_of(t, c, batch) >= g->m->processors - cost->idle_processors)
-            return t;
+            return wide || along_k ? t : evener_tile(g, t, c, batch);
     for (const GpuTile *t = last; t > &gpu_tile[GPU_TILE_LARGE]; t--) // too few for all processors
         if (blocks_of(t, c, batch) * cost->few_blocks >= g->m->processors) return t;
     bool few = blocks_of(last, c, batch) * cost->tiny_blocks < g->m->processors &&
@@ -160,6 +178,8 @@ static int groups_of(const Gpu *g, const GpuTile *t, const Contraction *c, int64
     int most = roomy ? cost->dots_threads : cost->group_threads;
     int64_t least = cost->tile_depth * (along_k ? cost->dots_group : 1); // for half the groups each
     int threads = t->bm / t->tm * (t->bn / t->tn), groups = 1;
+    if (t == &gpu_tile[GPU_TILE_EVEN]) return cost->even_groups;
+    if (t == &gpu_tile[GPU_TILE_TURNED]) return cost->turned_groups;
     if (blocks > cost->full_blocks * g->m->processors - cost->full_idle &&
         threads >= cost->full_threads)
         return 1;
@@ -294,6 +314,8 @@ static int64_t tile_depth(const GpuCost *cost, const GpuTile *t, const Contracti
     int64_t usual = cost->tile_depth;
     if (t == &gpu_tile[GPU_TILE_LARGE] && *groups == 1 && c->K >= cost->shallow_steps)
         return usual / 2;
+    if (t == &gpu_tile[GPU_TILE_EVEN]) return *groups * usual;
+    if (t == &gpu_tile[GPU_TILE_TURNED]) return usual;
     int64_t depth = t->tm * t->tn > cost->small_results ? usual : cost->small_depth;
     if (*groups == 2 && depth == usual && c->K % (2 * usual) == 0) return 2 * depth;
     while (depth > usual && c->K % depth && c->K < cost->small_stages * depth) depth /= 2;
@@ -302,13 +324,33 @@ static int64_t tile_depth(const GpuCost *cost, const GpuTile *t, const Contracti
     return depth;
 }
 
-// Large tiles of A are transposed while they are copied: a thread then loads vectors of both
-// operands for each k, and holds those of two k only.
-static bool transposes(const Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t) {
-    const Tensor *a = &g->p->tensors.at[c->a->tensor];
-    return t->tm == g->cost->transposed_rows && c->a->rank == 2 &&
-           type_info[a->type].bytes == GPU_WORD && c->a->tensor < g->p->ninputs &&
-           gpu_contiguous(g, s, c->a) == c->k;
+// Operands along k of large tiles are transposed while they are copied: a thread then loads vectors
+// of both operands for each k, and holds those of two k only.
+static bool transposes(const Gpu *g, const Stmt *s, const Contraction *c, const Access *a,
+                       const GpuTile *t) {
+    return t->tm == g->cost->transposed_rows && a->rank == 2 && a->tensor != s->write->tensor &&
+           type_info[g->p->tensors.at[a->tensor].type].bytes == GPU_WORD &&
+           gpu_contiguous(g, s, a) == c->k;
+}
+
+// Both operands run along k, and the blocks of the tile that transposes both keep all processors
+// busy.
+static bool turns_both(const Gpu *g, const Stmt *s, const Contraction *c, int64_t batch) {
+    const GpuTile *t = &gpu_tile[GPU_TILE_TURNED];
+    int64_t blocks = blocks_of(t, c, batch), p = g->m->processors;
+    int64_t idle = p * ceil_div(blocks, p) - blocks;
+    return idle * g->cost->turned_idle <= blocks && c->K >= g->cost->turned_steps &&
+           transposes(g, s, c, c->a, t) && transposes(g, s, c, c->b, t);
+}
+
+// The loops of a copy that transposes: a warp copies eight elements of four rows.
+static void write_turning(Gpu *g, const Stmt *s, const Access *a, int row, int k) {
+    gpu_label(g, s, arena_printf(g->arena, ".%s", g->p->tensors.at[a->tensor].name));
+    gpu_loop(g, s, row, WARP_ROWS, NULL);
+    gpu_loop(g, s, k, WARP_COLUMNS, NULL);
+    gpu_loop(g, s, row, 1, NULL);
+    gpu_loop(g, s, k, 1, NULL);
+    text_char(&g->out, '\n');
 }
 
 // Warps of 4 x 8 lanes. Rows have bits 1 and 4 of the lane, columns bits 0, 2 and 3: then the lanes
@@ -316,13 +358,13 @@ static bool transposes(const Gpu *g, const Stmt *s, const Contraction *c, const 
 static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTile *t, int groups) {
     const GpuCost *cost = g->cost;
     int64_t depth = tile_depth(cost, t, c, &groups), steps = ceil_div(c->K, depth);
-    bool transposed = transposes(g, s, c, t);
+    bool rows_turn = transposes(g, s, c, c->a, t), columns_turn = transposes(g, s, c, c->b, t);
     gpu_loop(g, s, c->k, depth, NULL);
     if (groups > 1) gpu_loop(g, s, c->k, depth / groups, "warp");
     gpu_loop(g, s, c->m, WARP_ROWS * t->tm, "warp");
     gpu_loop(g, s, c->n, WARP_COLUMNS * t->tn, "warp");
     gpu_loop(g, s, c->k, 1, NULL);
-    int rows = groups == 1 && t->tm > GPU_VECTOR ? t->tm / 2 : t->tm; // adjacent ones of a thread
+    int rows = t->tm < GPU_VECTOR ? t->tm : GPU_VECTOR; // adjacent ones of a thread
     if (rows < t->tm) gpu_loop(g, s, c->m, WARP_ROWS * rows, NULL);
     if (t->tn > GPU_VECTOR) gpu_loop(g, s, c->n, WARP_VECTORS, NULL);
     gpu_loop(g, s, c->m, WARP_ROWS / 2 * rows, "lane");
@@ -332,16 +374,16 @@ static void write_lanes(Gpu *g, const Stmt *s, const Contraction *c, const GpuTi
     gpu_loop(g, s, c->m, 1, NULL);
     gpu_loop(g, s, c->n, 1, NULL);
     text_char(&g->out, '\n');
-    const char *m = s->iter[c->m].name, *k = s->iter[c->k].name;
+    const char *m = s->iter[c->m].name, *n = s->iter[c->n].name, *k = s->iter[c->k].name;
     bool more = depth < cost->tile_depth ||
                 (depth == cost->tile_depth && (groups > 1 || t == &gpu_tile[GPU_TILE_WIDEST]));
     int64_t stages = fitting_stages(g, c, t, depth, min_i64(steps, cost->tile_stages + more));
     copy_line(g, c->a, s, c->k, depth, stages,
-              transposed ? arena_printf(g->arena, " layout (%s %s)", k, m) : "");
-    copy_line(g, c->b, s, c->k, depth, stages, "");
-    if (transposed) // a warp copies eight elements of four rows
-        text_printf(&g->out, "%s.%s: %s/4 %s/8 %s %s\n", s->label,
-                    g->p->tensors.at[c->a->tensor].name, m, k, m, k);
+              rows_turn ? arena_printf(g->arena, " layout (%s %s)", k, m) : "");
+    copy_line(g, c->b, s, c->k, depth, stages,
+              columns_turn ? arena_printf(g->arena, " layout (%s %s)", k, n) : "");
+    if (rows_turn) write_turning(g, s, c->a, c->m, c->k);
+    if (columns_turn) write_turning(g, s, c->b, c->n, c->k);
 }
 
 static bool next_is_product(const Gpu *g, const Stmt *s) {
@@ -358,12 +400,16 @@ static void write_contraction(Gpu *g, const Stmt *s, const Contraction *c) {
         if (first < 0 && iter_extent(&s->iter[i]) <= GPU_MAX_GRID_YZ) first = i;
     }
     bool along_k = gpu_contiguous(g, s, c->b) == c->k;
-    const GpuTile *t = pick_tile(g, c, first >= 0 ? batch : 1, along_k);
-    int groups = groups_of(g, t, c, blocks_of(t, c, first >= 0 ? batch : 1), along_k);
-    // Blocks of many threads have no registers for two products.
+    if (first < 0) batch = 1;
+    bool turned = along_k && turns_both(g, s, c, batch);
+    const GpuTile *t = turned ? &gpu_tile[GPU_TILE_TURNED] : pick_tile(g, c, batch, along_k);
+    int64_t blocks = blocks_of(t, c, batch);
+    int groups = groups_of(g, t, c, blocks, along_k);
+    // Blocks of many threads have no registers for two products, and processors that have a block
+    // of each product anyway lose nothing.
     bool many = t->bm / t->tm * (t->bn / t->tn) * groups >= g->cost->spilling_block;
-    write_blocks(g, s, c, t, first, many && next_is_product(g, s));
-    if (along_k)
+    write_blocks(g, s, c, t, first, (many || blocks >= g->m->processors) && next_is_product(g, s));
+    if (along_k && !turned)
         write_dots(g, s, c, t, groups);
     else
         write_lanes(g, s, c, t, groups);

@@ -265,8 +265,8 @@ bool gpu_try_partial(Gpu *g, int i) {
         if (chunk > several) gpu_loop(g, s, k, several, NULL);
         gpu_loop(g, s, k, vector, NULL);
         gpu_loop(g, s, k, GPU_VECTOR, "thread.x");
-    } else if (chunk > cost->at_once)
-        gpu_loop(g, s, k, cost->at_once, NULL);
+    } else if (chunk > cost->part_at_once)
+        gpu_loop(g, s, k, cost->part_at_once, NULL);
     gpu_loop(g, s, k, 1, NULL);
     text_char(&g->out, '\n');
     return true;

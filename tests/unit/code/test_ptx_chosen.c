@@ -89,6 +89,17 @@ static void try_chosen(const char *text, const int64_t *sizes, const char *part,
     gpulab_close(&g);
 }
 
+// The chosen Schedule has the part of text; its program is too large to run.
+static void chosen_has(const char *text, const int64_t *sizes, const char *part) {
+    Lab lab;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, text, sizes);
+    Text out = {.arena = &lab.arena};
+    if (CHECK(p)) schedule_print(&out, choose_gpu(&lab.arena, p, &gpu_machine_h200, NULL));
+    if (!CHECK(strstr(text_str(&out), part))) printf("%s", text_str(&out));
+    lab_end(&lab);
+}
+
 static const char layers[] =
     "program net(B, N, O) { input I: f32[B, N] input W: f32[O, N] input V: f32[7, O]\n"
     "  input b: f32[O] output Y: f32[B, 7] temp H: f32[B, O]\n"
@@ -233,6 +244,42 @@ TEST(staged_tiles_are_full) {
                        "  output C: f32[M, N]\n"
                        "  C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k] }";
     try_chosen(text, (int64_t[]){32, 1200, 200}, "k/40 k/20", 1);
+}
+
+// No processor has two blocks while others have one.
+TEST(tiles_are_spread_evenly) {
+    const char *text = "program p(M, N, K) { input A: f32[M, K] input B: f32[K, N]\n"
+                       "  output C: f32[M, N]\n"
+                       "  C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n] }";
+    try_chosen(text, (int64_t[]){777, 333, 131}, "m/80:grid.y n/32:grid.x k/48 k/16:warp", 1);
+    chosen_has(text, (int64_t[]){512, 512, 512}, "m/32:grid.y n/64:grid.x"); // even already
+}
+
+// Large products along the rows of both operands transpose both; two of them are two kernels.
+TEST(large_products_of_rows_transpose_both) {
+    const char *text = "program p(M, N, K, L) { input A: f32[M, K] input B: f32[N, K]\n"
+                       "  input D: f32[L, K] output C: f32[M, N] output E: f32[M, L]\n"
+                       "  C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[n, k]\n"
+                       "  E: for m in 0:M, n in 0:L, k in 0:K  E[m, n] +=! A[m, k]*D[n, k] }";
+    GpuLab g;
+    Lab lab;
+    PtxCode code;
+    chosen_has(text, (int64_t[]){2048, 1024, 1024, 1024}, "copy B at k/16 layout (k n)");
+    chosen_has(text, (int64_t[]){2048, 1024, 1024, 1024}, "C: | m/128:grid.y n/128:grid.x k/16");
+    chosen_has(text, (int64_t[]){1024, 2816, 1024, 2816}, "C: | m/64:grid.y n/128:grid.x k/32");
+    if (!CHECK(gpulab_open(&g))) return;
+    lab_begin(&lab);
+    const Program *p = lab_program(&lab, text, (int64_t[]){150, 200, 50, 20});
+    if (CHECK(p))
+        same(&g, &lab, p,
+             "C: m/128:grid.y n/128:grid.x k/16 k/8:warp m/32:warp n/64:warp k m/16 n/32 m/8:lane "
+             "n/8:lane m/4:lane n/4:lane m n\n"
+             "    copy A at k/16 layout (k m) place shared stages 4 by async\n"
+             "    copy B at k/16 layout (k n) place shared stages 4 by async\n"
+             "C.A: m/4 k/8 m k\nC.B: n/4 k/8 n k\nE: m:grid.x n:thread.x k\n",
+             &code);
+    lab_end(&lab);
+    gpulab_close(&g);
 }
 
 TEST(groups_divide_staged_tiles) {
