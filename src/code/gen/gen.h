@@ -204,6 +204,7 @@ int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width);
 // leaf.c
 void gen_open(Gen *g);
 void gen_begin(Gen *g); // the segment that was opened, if nothing is in it yet
+void gen_forget_temporaries(Gen *g, const PNode *n); // at the end of an iteration of n
 void gen_close(Gen *g);
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);

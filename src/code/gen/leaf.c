@@ -49,6 +49,19 @@ static const bool *begin_body(Gen *g, Seg *s, MicroIsa isa) {
     return left;
 }
 
+// At the end of an iteration the temporaries of the loop's content are dead.
+void gen_forget_temporaries(Gen *g, const PNode *n) {
+    const Plan *p = g->p;
+    if (!g->seg || g->straight.fresh || !n->nchild) return;
+    for (int b = p->tree->nargs; b < p->tree->buffers.n; b++) {
+        if (p->alloc_depth[b] < n->child[0]->depth || p->first_leaf[b] < n->span.first ||
+            p->last_leaf[b] >= n->span.last)
+            continue;
+        for (int i = g->seg->buffer[b].head; i >= 0; i = g->seg->locs.at[i].next)
+            if (g->seg->locs.at[i].pin < 0) g->seg->locs.at[i].dirty = false;
+    }
+}
+
 Item gen_row_item(const Gen *g, int row) { return g->stack.row_item[g->straight.row_place[row]]; }
 
 // The first places are registers. A row has its own from the operation that computes it to its last

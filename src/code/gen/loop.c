@@ -421,6 +421,7 @@ void gen_iteration(Gen *g, PNode *n, int64_t iterations, int64_t stride, const L
     uint64_t held = g->region.held;
     open_body(g, n, iterations, top);
     gen_copies(g, n, stride, n->simd.vector ? n->simd.lanes : 1);
+    gen_forget_temporaries(g, n);
     gen_boundary(g, lanes);
     gen_begin_loop(g);
     g->region.pinned = pinned;
