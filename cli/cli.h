@@ -1,7 +1,8 @@
 // The command `loopwright`: declarations shared by its parts. It includes only loopwright.h from
 // the library.
 //
-//   main.c      the table of commands, help, dispatch
+//   commands.c  the table of commands, with their help
+//   main.c      help, dispatch, functions shared by commands
 //   options.c   the table of options, parsing the command line
 //   cmd_*.c     the commands; `bench` is in bench/command
 //   run_report.c cmd_explain.c web.c   HTML pages, from the pieces in web/

@@ -2,7 +2,7 @@
 // several times or if a loop changes the blocks of all operands. The next block arrives line by
 // line while one is used (code/plan/fetch.c). And of the lines that tiles are stored to, if results
 // do not fit into L2.
-#include "choose/choose_impl.h"
+#include "choose/choose_tile.h"
 
 #include "base/checked.h"
 

@@ -136,25 +136,6 @@ static inline void nest_loop(ChooseStmt *n, int iter, int64_t step, Kind kind) {
         (SchedLoop){.iter = n->s->iter[iter].name, .step = step, .kind = kind};
 }
 
-// The part of a reduction's result that stays in registers, and the loops around it.
-typedef struct ChooseTile {
-    int v;              // the iterator that runs in lanes
-    bool horizontal;    // v is a reduction
-    uint64_t collapses; // reductions that collapse with v
-    int64_t length;     // values of v and of these together
-    int collapse;       // the iterator that collapses with v once an operand is packed; -1: none
-    int64_t collapsed;  // its values in the tile
-    int group;          // the iterator whose rows along v share a vector; -1: none
-    int64_t groups;     // its values in a vector
-    int vectors;        // vectors along v
-    int row[2];         // iterators of the rows; -1: none
-    int64_t rows[2];    // values of each
-    int pack;           // the operand that must be packed; 0: none
-    uint64_t near;      // reductions that are unrolled around the tile
-    double steps;       // iterations of these
-    double cost;        // cycles of the whole statement
-} ChooseTile;
-
 static inline bool is_moved(const ChooseStmt *n) {
     return n->place.after >= 0 || n->out.head.at.iter || n->place.inlined;
 }
@@ -194,15 +175,6 @@ static inline double room_in(const Chooser *c, int level) {
 static inline double near_bytes(const Chooser *c) {
     return c->cost->near_share * (double)c->m->cache[1];
 }
-static inline bool tile_is_near(const ChooseStmt *n, const ChooseTile *t) {
-    return t->collapse >= 0 && t->rows[0] < n->cost->near_rows;
-}
-
-// Vector operations between the tests of a window with constraints.
-static inline int guarded_unroll(const ChooseStmt *n, const ChooseTile *t) {
-    return n->guarded >> t->v & 1 ? n->cost->guarded_unroll_lanes : n->cost->guarded_unroll;
-}
-
 Users chooser_users(const Chooser *c);
 // Inlines definitions into their readers (choose_fuse.c).
 void choose_places(Chooser *c);
@@ -222,29 +194,10 @@ static inline double chooser_traffic(const Chooser *c, double bytes, double size
     return bytes / (size <= room_in(c, 3) ? c->cost->l3_rate : c->cost->memory_rate);
 }
 
-// Rows of a short reduction in lanes whose horizontal reductions are done together; 0: none.
-static inline int64_t horizontal_rows(const ChooseStmt *n, const ChooseTile *t) {
-    int64_t steps = 1;
-    if (!t->horizontal || n->window >= 0 || t->row[0] >= 0) return 0;
-    for (int i = 0; i < n->s->niters; i++)
-        if (n->s->iter[i].reduction && i != t->v && !(t->collapses >> i & 1)) steps *= n->extent[i];
-    bool is_short = t->length <= n->cost->horizontal_short * n->lanes;
-    return steps == 1 && is_short ? n->cost->horizontal_block : 0;
-}
-
-// Is a tile of sums in lanes straight-line code, with all of a short reduction for one result after
-// the other?
-static inline bool is_straight_sum(const ChooseStmt *n, const ChooseTile *t) {
-    return t->horizontal && t->row[0] >= 0 && n->window < 0 &&
-           t->length <= (int64_t)n->cost->horizontal_straight * n->lanes;
-}
-
 // Converts operands of narrow types in copies, or packs them into `words` (choose_narrow.c): the
 // nest then reads elements of the wider type, or words. Returns the nest as it was if it has words;
 // else NULL.
 const ChooseStmt *choose_types(const Chooser *c, ChooseStmt *n, bool words);
-bool words_fit(const ChooseStmt *n,
-               const ChooseTile *t); // can the tile pack its operand in lanes into words?
 // Copies operand r, which is converted but not packed, before all loops.
 void convert_operand(const Chooser *c, ChooseStmt *n, int r);
 // A new copy of operand r, and its section; NULL: its name is taken. The names of its dimensions.
@@ -273,6 +226,10 @@ static inline bool can_pack(const ChooseRef *x, int v) {
     return x->once || (x->twin && x->own == v);
 }
 
+// Statements without reduction, and scatters (choose_pointwise.c).
+void choose_pointwise(Chooser *c, ChooseStmt *n);
+void choose_scatter(ChooseStmt *n);
+
 // Transposes (choose_transpose.c).
 // The iterator along which an operand is contiguous that is strided along v; blocks of both are
 // transposed in registers; -1: none. The loops over such blocks. All loops with lanes along the
@@ -287,26 +244,13 @@ bool choose_columns(const Chooser *c, ChooseStmt *n, int v);
 // none.
 bool choose_phases(const Chooser *c, ChooseStmt *n);
 
-// Vector loop and tile (choose_tile.c); false: the statement stays as it is declared.
-bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best);
 // The only iterator with several values in a subscript; -1: there is none, or more than one.
 int subscript_iter(const ChooseStmt *n, const Affine *sub);
-// Does some operand have a row of the tile and this reduction in one subscript (a window)?
-bool tile_slides(const ChooseStmt *n, const ChooseTile *t, int i);
 // The operand that a window moves over, if it comes from beyond L2 and each result has its own part
 // of it (pooling, depthwise convolution); 0: there is none.
 int streamed_operand(const Chooser *c, const ChooseStmt *n);
 // Tile, order and packing of a reduction (choose_order.c).
 void choose_contraction(Chooser *c, ChooseStmt *n);
-// What prefetches have to know about the loops.
-typedef struct TileLoops {
-    int loops;  // the number of loops around the tile
-    int outer;  // those that all operands depend on
-    int packed; // the operand of the first copy; 0: none
-    int ahead;  // the operand that is prefetched by panels; 0: none
-    bool cut;   // the reduction is cut so that a tile is prefetched some rows at a time
-} TileLoops;
-void choose_fetches(Chooser *c, ChooseStmt *n, const TileLoops *a);
 // Prefetches of a panel that is not packed: of the next panel, and of its next rows.
 void fetch_panels(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int loops);
 void fetch_rows(Chooser *c, ChooseStmt *n, const ChooseRef *panel, int64_t wide);

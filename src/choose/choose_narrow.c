@@ -9,7 +9,7 @@
 // factors are words of 4 bytes, along a reduction that is a subscript of both operands. The operand
 // in lanes is packed so that the words of neighbouring lanes are contiguous, the other one so that
 // its words are. The rest of the choice sees a product of words, with a shorter reduction.
-#include "choose/choose_impl.h"
+#include "choose/choose_tile.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 // while rows of the other operand are loaded, or the other way round, whichever loads less. Several
 // panels are packed together if their number divides the result. A large operand that is read a few
 // times only is not packed: parts of the reduction are outermost instead.
-#include "choose/choose_impl.h"
+#include "choose/choose_tile.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // Arithmetic on rows of lanes: an Exec function for each row of ptx_ops.def, for comparisons and
 // for moves.
-#include "emulate/impl.h"
+#include "emulate/parse.h"
+#include "emulate/warp.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 //
 // A block must not end while others may access its shared memory: every access of another block
 // must be ordered before its first thread returns.
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 
 static void join(uint32_t *into, const uint32_t *from, int n) {
     for (int i = 0; i < n; i++)

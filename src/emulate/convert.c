@@ -1,5 +1,5 @@
 // Implements cvt, and conversions from and to the storage floats f16 and bf16.
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 
 #include <fenv.h>
 #include <math.h>

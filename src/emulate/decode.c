@@ -3,7 +3,7 @@
 // ptx_ops.def lists arithmetic instructions by their whole spelling. This file handles the families
 // with modifiers of their own. It skips modifiers that do not change a result (cache hints), and
 // refuses unknown ones.
-#include "emulate/impl.h"
+#include "emulate/parse.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // Counts the cost of a warp's memory accesses: wavefronts of shared memory, sectors of global
 // memory.
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 
 // The cycles for at most 32 words in 32 banks: the largest number of different words in one bank.
 static int bank_cycles(const uint32_t *word, int n) {

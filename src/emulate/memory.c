@@ -1,5 +1,5 @@
 // Loads, stores, atomics and cp.async, with the checks on addresses and on undefined values.
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // Parses the text of a module: directives, declarations and labels; decode.c reads the statements.
-#include "emulate/impl.h"
+#include "emulate/parse.h"
 
 #include "base/text.h"
 

@@ -1,6 +1,6 @@
 // Runs a launch: clusters one after the other, each warp until it waits, the threads of a warp in
 // lockstep. A block without a cluster is a cluster of its own.
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 
 #include <stdio.h>
 #include <string.h>

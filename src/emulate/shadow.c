@@ -6,7 +6,7 @@
 // that warp. Barriers of a cluster do the same for the warps of its blocks; other blocks of one
 // launch are never ordered. Two of the readers since the last write are
 // kept, which is enough to find a race with any writer that no barrier separates from the readers.
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 
 #include <stdio.h>
 #include <string.h>

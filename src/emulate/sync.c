@@ -1,5 +1,5 @@
 // Operations of several threads: barriers of blocks and warps, shuffles, votes.
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 
 #include <string.h>
 

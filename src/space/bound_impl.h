@@ -247,4 +247,45 @@ void bound_nest(Eval *e);
 
 double bound_evaluate(const BoundModel *b, const Cand *c, BoundTerm *terms, BoundPart *parts);
 
+// --- Building the model --------------------------------------------------------------------------
+
+// An operation that several statements may share (bound_ops.c).
+typedef struct Shared {
+    uint64_t look;
+    double times;
+    int stmt, work;
+} Shared;
+
+typedef struct SharedOps {
+    VEC(Shared) at;
+} SharedOps;
+
+typedef struct BoundBuild {
+    Arena *arena;
+    BoundModel *b;
+    const CpuSpace *cs;
+    const Space *s;
+    const Program *p;
+    const Machine *m;
+    const int64_t *const *stride;
+    BoundStmt *stmt;
+    bool *real;     // per tensor: its values are no constants that inlining would fold
+    bool *walked;   // per argument: each element is accessed once
+    double *wanted; // per temporary: elements that are surely read
+    int *writers;   // per tensor: statements
+    uint64_t *look; // per tensor: a hash of how it was computed
+    SharedOps shared;
+    double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any loop order
+} BoundBuild;
+
+static inline bool bound_is_argument(const BoundBuild *x, int tensor) {
+    return tensor < x->p->ninputs + x->p->noutputs;
+}
+
+// bound_model.c: iterators that are terms of a subscript, and not inside other atoms of it.
+uint32_t bound_own_iters(const Affine *sub, int niters);
+// bound_ops.c: counts `times` operations on a pipe; counts those of a statement.
+void bound_add_work(BoundStmt *b, int work, double times);
+void bound_arithmetic(BoundBuild *x, int stmt);
+
 #endif

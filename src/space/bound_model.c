@@ -13,48 +13,18 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    MANY_OPS = 256, // operations of an expression that are analysed
-    MANY_SUBS = 64, // subscripts of an expression that are analysed
-};
-
-// An operation that several statements may share; see below.
-typedef struct Shared {
-    uint64_t look;
-    double times;
-    int stmt, work;
-} Shared;
-
-typedef struct SharedOps {
-    VEC(Shared) at;
-} SharedOps;
-
-typedef struct BoundBuild {
-    Arena *arena;
-    BoundModel *b;
-    const CpuSpace *cs;
-    const Space *s;
-    const Program *p;
-    const Machine *m;
-    const int64_t *const *stride;
-    BoundStmt *stmt;
-    bool *real;     // per tensor: its values are no constants that inlining would fold
-    bool *walked;   // per argument: each element is accessed once
-    double *wanted; // per temporary: elements that are surely read
-    int *writers;   // per tensor: statements
-    uint64_t *look; // per tensor: a hash of how it was computed
-    SharedOps shared;
-    double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any loop order
-} BoundBuild;
-
-static bool is_argument(const BoundBuild *x, int tensor) {
-    return tensor < x->p->ninputs + x->p->noutputs;
-}
-
 // --- Accesses ------------------------------------------------------------------------------------
 
+static uint32_t access_iters(const Access *a, int niters) {
+    uint32_t mask = 0;
+    for (int d = 0; d < a->rank; d++)
+        for (int i = 0; i < niters; i++)
+            if (affine_uses_iter(a->sub[d], i)) mask |= 1u << i;
+    return mask;
+}
+
 // Iterators that are terms of a subscript, and not inside other atoms of it.
-static uint32_t own_iters(const Affine *sub, int niters) {
+uint32_t bound_own_iters(const Affine *sub, int niters) {
     uint32_t mine = 0;
     for (int t = 0; t < sub->n; t++)
         if (sub->term[t].atom->kind == ATOM_ITER && sub->term[t].atom->index < niters)
@@ -73,7 +43,7 @@ static uint32_t own_iters(const Affine *sub, int niters) {
 
 // Strides that are not those of a dense row-major tensor; NULL: they are.
 static const int64_t *strides_of(const BoundBuild *x, int tensor) {
-    return is_argument(x, tensor) && x->stride ? x->stride[tensor] : NULL;
+    return bound_is_argument(x, tensor) && x->stride ? x->stride[tensor] : NULL;
 }
 
 // Bytes between neighbours of each dimension; 0: they are one element. False: elements may overlap.
@@ -103,7 +73,7 @@ static void see_strides(const Stmt *s, const Access *a, const double *pitch, Bou
     double stride[PROGRAM_MAX_ITERS] = {0};
     uint32_t plain = r->iters;
     for (int d = 0; d < a->rank; d++) {
-        uint32_t own = own_iters(a->sub[d], s->niters);
+        uint32_t own = bound_own_iters(a->sub[d], s->niters);
         for (int i = 0; i < s->niters; i++)
             if (affine_uses_iter(a->sub[d], i) && !(own >> i & 1)) plain &= ~(1u << i);
         for (int t = 0; t < a->sub[d]->n; t++) {
@@ -155,7 +125,7 @@ static BoundRef ref_of(BoundBuild *x, const Stmt *s, const Access *a) {
     double pitch[PROGRAM_MAX_RANK];
     bool disjoint = see_pitches(x, t, a->tensor, pitch);
     for (int d = a->rank - 1; d >= 0; d--) {
-        own[d] = disjoint && pitch[d] > 0 ? own_iters(a->sub[d], s->niters) & ~seen : 0;
+        own[d] = disjoint && pitch[d] > 0 ? bound_own_iters(a->sub[d], s->niters) & ~seen : 0;
         seen |= own[d];
         r.iters |= iters_of(a->sub[d], s->niters);
     }
@@ -168,7 +138,7 @@ static BoundRef ref_of(BoundBuild *x, const Stmt *s, const Access *a) {
             r.nfar += !near;
         }
     see_strides(s, a, pitch, &r);
-    if (!is_argument(x, a->tensor)) r.strided = 0; // it may have any layout
+    if (!bound_is_argument(x, a->tensor)) r.strided = 0; // it may have any layout
     uint32_t alone = 0;
     for (int d = 0; d < r.ndims; d++)
         if (dim[d].iter >= 0) alone |= dim[d].own;
@@ -221,7 +191,7 @@ static bool value_reads(const StmtFacts *f, int tensor) {
 
 // The other users of a temporary; NULL: it is an argument.
 static const BoundTemp *see_temp(BoundBuild *x, int stmt, int tensor) {
-    if (is_argument(x, tensor)) return NULL;
+    if (bound_is_argument(x, tensor)) return NULL;
     BoundTemp *t = arena_new(x->arena, BoundTemp);
     BoundUse *use = arena_new_n(x->arena, BoundUse, x->p->stmts.n);
     for (int i = 0; i < x->p->stmts.n; i++) {
@@ -244,7 +214,7 @@ static bool is_of_steps(const BoundBuild *x, int stmt, int tensor) {
     for (int i = 0; i < x->p->stmts.n; i++) {
         const Stmt *s = &x->p->stmts.at[i];
         bool here = i >= group_first(x->p, stmt) && i < group_end(x->p, stmt);
-        any |= s->serial && s->write->tensor == tensor && (here || !is_argument(x, tensor));
+        any |= s->serial && s->write->tensor == tensor && (here || !bound_is_argument(x, tensor));
     }
     return any;
 }
@@ -259,7 +229,7 @@ static BoundRef *see_accesses(BoundBuild *x, int stmt) {
     for (int t = 0; t < x->p->tensors.n; t++)
         for (int i = 0; i < f->nsure; i++) {
             if (f->sure[i]->tensor != t || is_of_steps(x, stmt, t)) continue;
-            if (!is_argument(x, t) && b->nreads >= MANY_REFS) continue;
+            if (!bound_is_argument(x, t) && b->nreads >= MANY_REFS) continue;
             read[b->nreads] = ref_of(x, s, f->sure[i]);
             read[b->nreads].pack = pack_place(x, stmt, t);
             read[b->nreads].again = b->nreads && read[b->nreads - 1].tensor == t;
@@ -268,7 +238,8 @@ static BoundRef *see_accesses(BoundBuild *x, int stmt) {
             read[b->nreads].temp = see_temp(x, stmt, t);
             b->nreads++;
         }
-    bool vanishes = !is_argument(x, s->write->tensor) && is_of_steps(x, stmt, s->write->tensor);
+    bool vanishes =
+        !bound_is_argument(x, s->write->tensor) && is_of_steps(x, stmt, s->write->tensor);
     if (!s->write->has_read && !vanishes) {
         *write = ref_of(x, s, s->write);
         write->temp = see_temp(x, stmt, s->write->tensor);
@@ -308,188 +279,6 @@ static void see_copies(BoundBuild *x, int stmt, BoundRef *read) {
                                          .elements = distinct(ref, b->extent, false)};
     }
     b->copy = copy;
-}
-
-// --- Arithmetic ----------------------------------------------------------------------------------
-
-// Vector operations that one operation takes, at least; 0 if it may become part of another one, or
-// a mask.
-static double op_weight(const MachineCost *cost, const Expr *e) {
-    if (e->type == TYPE_BOOL || op_info[e->op].cost == COST_FREE) return 0;
-    return op_info[e->op].cost == COST_ONE ? 1 : cost->bound_math_ops;
-}
-
-// The pipes that an operation surely uses; DIVIDES: the divider.
-enum { DIVIDES = WORK_COUNT };
-
-static int op_work(ExprOp op, Type type, bool constant) {
-    bool real = type_is_float(type);
-    if (real && (op == OP_MUL || op == OP_FMA)) return WORK_MUL;
-    if (real && (op == OP_ADD || op == OP_SUB)) return WORK_ADD;
-    if (real && !constant && (op == OP_DIV || op == OP_SQRT)) return DIVIDES;
-    return !real && !constant && op == OP_MUL ? WORK_IMUL : WORK_ANY;
-}
-
-static void add_work(BoundStmt *b, int work, double times) {
-    if (work == DIVIDES) b->divides += times;
-    if (work == WORK_MUL || work == WORK_ADD) b->work[WORK_FLOAT] += times;
-    if (work < WORK_ANY) b->work[work] += times;
-    b->work[WORK_ANY] += times;
-}
-
-// --- What is shared ------------------------------------------------------------------------------
-//
-// Code does an operation once for the same operands (code/micro/micro.h): in one expression, in
-// statements that share a loop, for a temporary that is inlined into several reads, and in
-// neighbouring iterations that are unrolled: one f for each iteration of `f(A[i]) + f(A[i + 1])`,
-// one for each element of `f(A[i + k])`. So distinct tuples of subscripts count; and of all
-// operations that differ in their subscripts only, the most frequent one.
-
-static void count_op(BoundBuild *x, int stmt, uint64_t look, int work, double times) {
-    for (int i = 0; i < x->shared.at.n; i++) {
-        Shared *s = &x->shared.at.at[i];
-        if (s->look != look) continue;
-        if (times <= s->times) return;
-        add_work(&x->stmt[s->stmt], s->work, -s->times);
-        *s = (Shared){look, times, stmt, work};
-        return add_work(&x->stmt[stmt], work, times);
-    }
-    vec_push(x->arena, &x->shared.at, ((Shared){look, times, stmt, work}));
-    add_work(&x->stmt[stmt], work, times);
-}
-
-// An expression: its subscripts (bits of Ops.sub), whether it depends on data, and its hash.
-typedef struct Seen {
-    const Expr *e;
-    uint64_t subs, look;
-    bool real;
-} Seen;
-
-typedef struct Ops {
-    BoundBuild *x;
-    BoundStmt *b;
-    int stmt;
-    int n, nsubs;
-    Seen seen[MANY_OPS];
-    const Affine *sub[MANY_SUBS];
-    const Expr *fused; // part of the multiply-add that combines
-} Ops;
-
-static uint32_t access_iters(const Access *a, int niters) {
-    uint32_t mask = 0;
-    for (int d = 0; d < a->rank; d++)
-        for (int i = 0; i < niters; i++)
-            if (affine_uses_iter(a->sub[d], i)) mask |= 1u << i;
-    return mask;
-}
-
-// Distinct tuples of subscripts, at least: as in an access, no two subscripts own an iterator.
-static double distinct_tuples(const Ops *o, uint64_t subs) {
-    double all = 1;
-    uint32_t owned = 0;
-    for (int several = 0; several < 2; several++)
-        for (uint64_t left = subs; left; left &= left - 1) {
-            uint32_t own = own_iters(o->sub[__builtin_ctzll(left)], o->b->niters);
-            double values = 1;
-            if (((own & (own - 1)) != 0) != several) continue;
-            for (own &= ~owned, owned |= own; own; own &= own - 1)
-                values += o->b->extent[__builtin_ctz(own)] - 1;
-            all *= values;
-        }
-    return all;
-}
-
-static uint64_t sub_bits(Ops *o, const Access *a) {
-    uint64_t bits = 0;
-    for (int d = 0; d < a->rank; d++) {
-        int i = 0;
-        while (i < o->nsubs && o->sub[i] != a->sub[d]) i++;
-        if (i == MANY_SUBS) continue;
-        if (i == o->nsubs) o->sub[o->nsubs++] = a->sub[d];
-        bits |= UINT64_C(1) << i;
-    }
-    return bits;
-}
-
-static Seen see_ops(Ops *o, const Expr *e);
-
-static Seen see_op(Ops *o, const Expr *e) {
-    Seen all = {.e = e, .look = hash_mix(e->op, (uint64_t)e->type)};
-    int sure = op_info[e->op].trait == TRAIT_LAZY ? 1 : e->n;
-    bool constant = false;
-    for (int i = 0; i < sure; i++) {
-        Seen arg = see_ops(o, e->arg[i]);
-        all.subs |= arg.subs;
-        all.real |= arg.real;
-        constant |= !arg.real;
-        all.look = hash_mix(all.look, arg.look);
-    }
-    for (int i = sure; i < e->n; i++) all.look = hash_mix(all.look, (uint64_t)(uintptr_t)e->arg[i]);
-    double weight = op_weight(o->x->b->cost, e);
-    if (!all.real || e == o->fused || weight <= 0) return all;
-    double times = weight * least_of(distinct_tuples(o, all.subs), o->b->count);
-    count_op(o->x, o->stmt, all.look, op_work(e->op, e->type, constant), times);
-    return all;
-}
-
-// Counts the operations that are surely done.
-static Seen see_ops(Ops *o, const Expr *e) {
-    if (e->kind == EXPR_READ) {
-        int t = e->access->tensor;
-        return (Seen){e, sub_bits(o, e->access), o->x->look[t], o->x->real[t]};
-    }
-    if (e->kind == EXPR_CONST) return (Seen){.e = e, .look = hash_mix(1, (uint64_t)e->value.i)};
-    if (e->kind != EXPR_OP) return (Seen){.e = e};
-    for (int i = 0; i < o->n; i++)
-        if (o->seen[i].e == e) return o->seen[i];
-    if (o->n >= MANY_OPS) return (Seen){.e = e};
-    Seen s = see_op(o, e);
-    if (o->n < MANY_OPS) o->seen[o->n++] = s;
-    return s;
-}
-
-// Bytes of the widest lane; 0: the value depends on indices only, and any type may hold it.
-static int widest(const Expr *e) {
-    if (e->kind == EXPR_READ) return lane_bytes(e->type);
-    int w = 0;
-    for (int i = 0; e->kind == EXPR_OP && i < e->n; i++) w = (int)max_i64(w, widest(e->arg[i]));
-    return w ? (int)max_i64(w, lane_bytes(e->type)) : 0;
-}
-
-// Reduction steps: the first value of a result needs none, except as a multiply-add. Overlapping
-// windows may share the sums of parts.
-static double combined(const Ops *o, const Stmt *s, const Seen *value) {
-    double n = o->b->count, distinct = distinct_tuples(o, value->subs), results = 1;
-    for (int i = 0; i < s->niters; i++)
-        if (!s->iter[i].reduction) results *= o->b->extent[i];
-    if (distinct < n) n = most_of(distinct, n / LIMIT_PARTS);
-    return o->fused ? n : most_of(0, n - results);
-}
-
-static void see_arithmetic(BoundBuild *x, int stmt) {
-    const Stmt *s = &x->p->stmts.at[stmt];
-    BoundStmt *b = &x->stmt[stmt];
-    int t = s->write->tensor;
-    Type type = x->p->tensors.at[t].type;
-    bool combines = s->op != REDUCE_ASSIGN;
-    Ops *o = arena_new(x->arena, Ops);
-    *o = (Ops){.x = x, .b = b, .stmt = stmt};
-    if (s->op == REDUCE_ADD && s->value->kind == EXPR_OP && s->value->op == OP_MUL &&
-        type_is_float(type))
-        o->fused = s->value;
-    Seen value = see_ops(o, s->value);
-    uint64_t look = combines ? hash_mix(value.look, 2 + (uint64_t)s->op) : value.look;
-    if (!is_argument(x, t)) x->real[t] = value.real || combines;
-    if (combines) {
-        int work = o->fused ? WORK_MUL : op_work(reduce_op[s->op], type, false);
-        count_op(x, stmt, look, work, combined(o, s, &value));
-    }
-    if (t >= x->p->ninputs) x->look[t] = x->writers[t] == 1 ? look : 0;
-    b->fused = o->fused != NULL;
-    int bytes = (int)max_i64(lane_bytes(type), widest(s->value));
-    b->wide = bytes == 8;
-    b->lanes = (int)max_i64(1, x->m->vector_bytes / bytes);
-    b->lane = 1.0 / b->lanes;
 }
 
 // --- Decisions -----------------------------------------------------------------------------------
@@ -661,7 +450,7 @@ static void see_words(BoundBuild *x, int stmt) {
     b->plain = false;
     b->count /= word;
     forget_work(x, stmt);
-    add_work(b, WORK_ANY, b->count);
+    bound_add_work(b, WORK_ANY, b->count);
 }
 
 static void see_stmt(BoundBuild *x, int stmt) {
@@ -682,7 +471,7 @@ static void see_stmt(BoundBuild *x, int stmt) {
     if (!known) return;
     b->count = bound_instances(&sure, &box);
     BoundRef *read = see_accesses(x, stmt);
-    see_arithmetic(x, stmt);
+    bound_arithmetic(x, stmt);
     see_joins(b);
     see_loops(x, stmt);
     int grain = space_var(x->s, CPU_GRAIN, x->cs->host->comp[stmt], -1, NULL);
@@ -704,9 +493,9 @@ static void see_needs(BoundBuild *x) {
         double elements = 1;
         for (int k = 0; k < s->niters; k++)
             if (!s->iter[k].reduction) elements *= b->extent[k];
-        b->needed = is_argument(x, t) ? b->count : 0;
-        if (!is_argument(x, t) && x->wanted[t] <= 0) b->count = 0, forget_work(x, i);
-        if (!is_argument(x, t) && x->writers[t] == 1 && elements > 0)
+        b->needed = bound_is_argument(x, t) ? b->count : 0;
+        if (!bound_is_argument(x, t) && x->wanted[t] <= 0) b->count = 0, forget_work(x, i);
+        if (!bound_is_argument(x, t) && x->writers[t] == 1 && elements > 0)
             b->needed = b->count * least_of(1, x->wanted[t] / elements);
         if (b->count <= 0) continue;
         const StmtFacts *f = &x->cs->facts->stmt[i];

@@ -11,6 +11,7 @@
 //   tail.c      code for each way in which splits that do not divide can end
 //   interior.c  code without tests where all conditions of a region hold
 //   loop.c      loops and guards
+//   accumulator.c  the forms of accumulators, which must agree where paths meet
 //   cut.c       innermost loops cut where conditions begin and cease to hold
 //   gen_parallel.c  parallel loops, their outlined bodies
 //   leaf.c      leaves as micro-operations; gen_lanes.c: conditions that differ between lanes
@@ -214,13 +215,17 @@ void gen_deferred(Gen *g, const PNode *guard); // see PForm.deferred
 // loaded one by one.
 bool gen_has_groups(const Gen *g, const Mem *m);
 
-// loop.c
+// accumulator.c
+Lanes gen_lanes_now(const Gen *g);
+void gen_lanes_restore(Gen *g, const Lanes *want);
 // The form of accumulators that a loop wants: partial results in lanes if it reduces into them, one
 // result if it only reads them, unchanged otherwise.
 Lanes gen_lanes_wanted(const Gen *g, const PNode *n);
 // Ends the straight-line code here: other code jumps to this place too, with the accumulators as in
 // `want`.
 void gen_boundary(Gen *g, const Lanes *want);
+
+// loop.c
 void gen_copies(Gen *g, PNode *n, int64_t total, int step); // straight bodies, `step` apart
 // The body of a machine loop, which begins at `top` and runs about `iterations` times: `stride`
 // iterations, then pointers and the counter move on. Registers that it holds are free behind it.

@@ -217,6 +217,7 @@ typedef struct Seg {
 void seg_init(Seg *s, Arena *arena, int nbuffers);
 void seg_reset(Seg *s); // empties it, and keeps its memory
 
+int seg_value(Seg *s, Micro *m); // appends m, or finds one that has the same result: its value
 int seg_const(Seg *s, Type type, int width, Value v);
 int seg_op(Seg *s, MicroKind kind, int op, Type type, Type from, int width, int n, const int *args);
 // A division or square root of floats, which takes longer in wider vectors: computed in one lane if
