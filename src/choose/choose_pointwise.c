@@ -71,6 +71,15 @@ static void comb_blocks(ChooseStmt *n, int rows, int column) {
     nest_loop(n, column, 1, KIND_UNROLL);
 }
 
+// Does it read a definition that is inlined, whose own accesses are not among those of n?
+static bool reads_inlined(const Chooser *c, const ChooseStmt *n) {
+    for (int r = 1; r < n->nrefs; r++) {
+        int t = n->ref[r].access->tensor;
+        if (c->users.writes[t] == 1 && c->nest[c->users.last[t]].place.inlined) return true;
+    }
+    return false;
+}
+
 // Are results stored past the caches? They are if nothing reads them again and they would not stay
 // in a cache; not beside gathers, which wait for all stores before them, nor if rows end inside
 // cache lines.
@@ -81,7 +90,8 @@ static bool is_streamed(const Chooser *c, const ChooseStmt *n, int v) {
         if (n->ref[r].hard[v]) return false;
     for (int i = 0; i < n->s->niters; i++) {
         bool lines = n->ref[0].stride[i] * n->ref[0].bytes % c->m->line_bytes == 0;
-        if (i != v && n->extent[i] > 1 && !lines && !can_collapse(n, i, v)) return false;
+        if (i == v || n->extent[i] <= 1 || lines) continue;
+        if (reads_inlined(c, n) || !can_collapse(n, i, v)) return false;
     }
     if (c->p->tensors.at[t].role != ROLE_OUTPUT || n->s->op != REDUCE_ASSIGN) return false;
     for (int r = 0; r < n->nrefs; r++)
@@ -138,12 +148,13 @@ static bool has_company(const Chooser *c, const ChooseStmt *n) {
 // Computes some rows of a stencil together, a few vectors at a time, so that shared elements are
 // loaded once. Rows in two directions share enough even if they are shorter than a vector; both
 // loops are unrolled, so that the outer rows share as well. Half vectors cross fewer cache lines,
-// where they are as fast as whole ones.
-static bool choose_rows(const Chooser *c, ChooseStmt *n, int v) {
+// where they are as fast as whole ones; results that are stored past the caches fill whole lines.
+static bool choose_rows(const Chooser *c, ChooseStmt *n, int v, bool streamed) {
     int row[2], rows = n->place.taps && !c->o->plain ? stencil_rows(n, row) : 1;
     bool block = rows > 1 && row[1] >= 0;
     bool is_long = n->extent[v] >= c->cost->stencil_least * n->lanes;
-    bool half = rows > 1 && !block && halves_are_as_fast(c->m, n) && stencil_crosses(n, v);
+    bool half = rows > 1 && !block && !streamed && halves_are_as_fast(c->m, n);
+    half = half && stencil_crosses(n, v);
     if (rows < 2 || (!block && !half && !is_long) || has_company(c, n)) return false;
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < n->out.nloops && row[k] >= 0; i++)
@@ -219,7 +230,7 @@ void choose_pointwise(Chooser *c, ChooseStmt *n) {
         comb_blocks(n, rows, column);
     else if (u >= 0)
         transpose_blocks(c, n, u, v, streamed);
-    else if (!choose_rows(c, n, v) && !choose_halves(c, n, v))
+    else if (!choose_rows(c, n, v, streamed) && (streamed || !choose_halves(c, n, v)))
         choose_short_rows(c, n, v);
     nest_loop(n, v, 1, picked ? KIND_UNROLL : KIND_VECTOR);
     n->out.perfect = n->out.nloops;

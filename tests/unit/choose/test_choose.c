@@ -685,6 +685,20 @@ TEST(a_stencil_takes_half_vectors_where_they_are_fast) {
               " B: for i in 0:N  B[i] = A[i] + A[i + 1] + A[i + 2]\n}\n");
 }
 
+// Results that are stored past the caches fill whole lines: no half vectors, and no rows that end
+// inside of lines. The reads of a definition that is inlined do not collapse because it does.
+TEST(a_stencil_that_stores_past_the_caches_fills_lines) {
+    CHOSEN_ON("zen4", "B: i/12 j/64 i j:v\n    nontemporal\n", SIZES(8192, 4096),
+              "program x(M, N) {\n input A: f32[M + 2, N + 2]\n output B: f32[M, N]\n"
+              " B: for i in 0:M, j in 0:N  B[i, j] = A[i + 1, j + 1] + A[i, j + 1] +"
+              " A[i + 2, j + 1] + A[i + 1, j] + A[i + 1, j + 2]\n}\n");
+    CHOSEN_ON("zen4", "T:\n    inline\nB: i/12 j/8 i:u j:v\n", SIZES(8192, 4090),
+              "program y(M, N) {\n input A: f32[M + 2, N + 2]\n temp T: f32[M + 2, N]\n"
+              " output B: f32[M, N]\n T: for i in 0:M + 2, j in 0:N\n"
+              "  T[i, j] = A[i, j] + A[i, j + 1] + A[i, j + 2]\n"
+              " B: for i in 0:M, j in 0:N  B[i, j] = T[i, j] + T[i + 1, j] + T[i + 2, j]\n}\n");
+}
+
 // Columns along an iterator that has fewer than lanes continue with those of the next one.
 TEST(short_columns_are_transposed_with_those_that_follow) {
 #define TURN                                                                                       \
