@@ -11,6 +11,8 @@
 #include "base/checked.h"
 #include "program/check.h"
 
+#include <string.h>
+
 typedef struct Binder {
     const Program *from;
     Program *to;
@@ -233,6 +235,38 @@ static const Expr *narrowed(const Program *p, const Stmt *s) {
     return expr_narrow(p->exprs, s->value, lo, hi);
 }
 
+// A scatter initialises its whole tensor. If numbers fold its subscripts (`H[B[i] % K]` with K = 1),
+// the statement is no longer a scatter, and one that initialises the tensor goes before it:
+// H[x0] op=! identity, which `accumulate` skips as it would skip the initialisation of the scatter.
+static void keep_whole_init(Binder *b, const Stmt *from) {
+    Program *p = b->to;
+    Stmt *folded = &vec_last(&p->stmts);
+    if (!from->init || !from->write->has_read || folded->write->has_read) return;
+    int tensor = from->write->tensor, serial = from->serial;
+    const Tensor *t = &p->tensors.at[tensor];
+    Stmt fill = *folded;
+    fill.niters = serial + t->rank;
+    fill.iter = arena_new_n(p->arena, Iter, fill.niters);
+    memcpy(fill.iter, folded->iter, (size_t)serial * sizeof(Iter));
+    const Affine *sub[PROGRAM_MAX_RANK];
+    for (int d = 0; d < t->rank; d++) {
+        Name name = name_of(p->names, arena_printf(p->arena, "%s.%d", from->label, d));
+        fill.iter[serial + d] = (Iter){
+            .name = name, .lo = t->origin[d], .hi = affine_add(p->exprs, t->origin[d], t->size[d])};
+        sub[d] = affine_iter(p->exprs, serial + d);
+    }
+    fill.write = access_make(p->exprs, tensor, t->rank, sub);
+    fill.value = expr_const(p->exprs, t->type, reduce_start(t->type, from->op));
+    fill.nconstraints = 0;
+    fill.label = name_of(p->names, arena_printf(p->arena, "%s.init", from->label));
+    folded->init = false;
+    folded->joined = serial;
+    for (int i = serial; i < folded->niters; i++)
+        folded->iter[i].reduction = !access_uses_iter(folded->write, i);
+    vec_push(p->arena, &p->stmts, *folded);
+    p->stmts.at[p->stmts.n - 2] = fill;
+}
+
 static void bind_stmt(Binder *b, const Stmt *from) {
     Program *p = b->to;
     int first = b->diags->items.n;
@@ -250,6 +284,7 @@ static void bind_stmt(Binder *b, const Stmt *from) {
     b->ok &= !p->exprs->overflow && !p->exprs->too_large;
     p->exprs->overflow = p->exprs->too_large = false;
     if (b->ok) to->value = narrowed(p, to);
+    if (b->ok) keep_whole_init(b, from);
     program_note_calls(b->diags, first, from->call);
 }
 
