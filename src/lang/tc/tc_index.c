@@ -292,10 +292,10 @@ static bool has_range(const TcChecker *ck, Name name) {
 }
 
 // Is subscript d of the read an index that cannot leave the tensor? Inference keeps it inside,
-// unless its range comes from a `where` or from a declared result of another size.
+// unless its range comes from a `for`, a `where`, or a declared result of another size.
 static bool stays_inside(TcChecker *ck, const Access *a, int d) {
     int i = affine_as_iter(a->sub[d]);
-    if (i < 0 || has_range(ck, ck->iters.at[i].name)) return false;
+    if (i < ck->steps.n || has_range(ck, ck->iters.at[i].name)) return false;
     const Ten *to = ck->write ? &ck->tens.at[ck->write->tensor] : NULL;
     for (int e = 0; to && to->size && e < ck->write->rank; e++)
         if (affine_as_iter(ck->write->sub[e]) == i && to->size[e] != tc_extent(ck, a->tensor, d))

@@ -319,6 +319,10 @@ RUNS(pad_into_a_larger_result, "def f(float(N) A, int M) -> (float(M) O) { O(i) 
      "N=2 M=3", "A=1 2", "O=1 2 0")
 RUNS(clamp_into_a_larger_result, "def f(float(N) A, int M) -> (float(M) O) { O(i) = clamp(A(i)) }",
      "N=2 M=4", "A=1 2", "O=1 2 2 2")
+RUNS(borders_of_the_index_of_a_step,
+     "def f(float(N) A) -> (O, P, float(5) Q) {\n"
+     "  Q(i) = 0 for t in 0:5 { O(t) = clamp(A(t)) P(t) = pad(A(t), 7.0) Q(t) += pad(A(t)) } }",
+     "N=2", "A=1 2", "O=1 2 2 2 2  P=1 2 7 7 7  Q=1 2 0 0 0")
 
 // --- Builtins ------------------------------------------------------------------------------------
 RUNS(min_and_max, "def f(int(N) A) -> (O, P) { O(i) = min(A(i), 0) P(i) = max(A(i), 0) }", "N=2",
