@@ -300,9 +300,15 @@ static const Affine *atom_product(Exprs *x, const Atom *p, const Atom *q) {
     return binary(x, ATOM_PROD, a, b);
 }
 
+// Elements of tensors have any value, so arithmetic on them may overflow, and then the run fails.
+// Loops put sums of their own iterators in the place of an iterator. Where that would move terms
+// across an operation, it would change what overflows: operands with elements stay as they are.
 const Affine *affine_mul(Exprs *x, const Affine *a, const Affine *b) {
     if (affine_is_const(a)) return affine_scale(x, b, a->constant);
     if (affine_is_const(b)) return affine_scale(x, a, b->constant);
+    bool opaque = (a->has_read && b->has_iter && b->n + (b->constant != 0) > 1) ||
+                  (b->has_read && a->has_iter && a->n + (a->constant != 0) > 1);
+    if (opaque) return binary(x, ATOM_PROD, a, b);
     if ((a->n + 1) * (b->n + 1) > AFFINE_MAX_TERMS) return binary(x, ATOM_PROD, a, b);
     Sum s;
     sum_init(&s, 0);
@@ -358,6 +364,7 @@ const Affine *affine_div(Exprs *x, const Affine *a, const Affine *b) {
     int64_t k = b->constant;
     if (k == 1) return a;
     if (k < 0) return affine_div(x, affine_scale(x, a, -1), affine_scale(x, b, -1));
+    if (a->has_read) return binary(x, ATOM_DIV, a, b);
     Sum whole, rest;
     split_by(a, k, &whole, &rest);
     if (rest.n == 0) return finish(x, &whole);
@@ -375,6 +382,7 @@ const Affine *affine_mod(Exprs *x, const Affine *a, const Affine *b) {
         const Affine *m = affine_mod(x, affine_scale(x, a, -1), affine_scale(x, b, -1));
         return affine_scale(x, m, -1);
     }
+    if (a->has_read) return binary(x, ATOM_MOD, a, b);
     Sum rest; // coefficients modulo k; they keep their sign, so i - 1 stays i - 1
     sum_init(&rest, a->constant % k);
     for (int i = 0; i < a->n; i++) sum_term(&rest, a->term[i].atom, a->term[i].coef % k);
