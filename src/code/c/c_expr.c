@@ -511,10 +511,24 @@ static void product(CWriter *w, Text *out, const Expr *e, int around) {
     w->u->rounds |= round;
 }
 
+// 0 - x. gcc 12 takes it for -x where x is a converted integer, and gives -0 for 0.
+static bool is_from_zero(const Expr *e) {
+    const Expr *a = e->arg[0];
+    return a->kind == EXPR_CONST && a->value.f == 0 && !signbit(a->value.f);
+}
+
 static bool float_arith(CWriter *w, Text *out, const Expr *e, Type t, int around) {
     switch (e->op) {
     case OP_ADD: infix(w, out, e, "+", SUM, around); return true;
-    case OP_SUB: infix(w, out, e, "-", SUM, around); return true;
+    case OP_SUB:
+        if (is_from_zero(e)) {
+            text_printf(out, "%s(", call(w, HELPER_FROM_ZERO, t));
+            value(w, out, e->arg[1], ANY);
+            text_char(out, ')');
+            return true;
+        }
+        infix(w, out, e, "-", SUM, around);
+        return true;
     case OP_MUL: product(w, out, e, around); return true;
     case OP_DIV: infix(w, out, e, " / ", PRODUCT, around); return true;
     case OP_NEG:
@@ -596,10 +610,41 @@ static bool same_twice(CWriter *w, const Expr *e) {
     return !gathers && (e->arg[0] == e->arg[1] || same_read(w, e->arg[0], e->arg[1]));
 }
 
+// Limits of the values of an integer expression, by its type alone. Those of u64 end at INT64_MAX,
+// which no u64 is compared with then.
+static bool limits(const Expr *e, int64_t *lo, int64_t *hi) {
+    if (e->kind == EXPR_CONST) {
+        *lo = *hi = e->value.i;
+        return e->type != TYPE_U64 || (e->value.i >= 0 && e->value.i < INT64_MAX);
+    }
+    while (e->kind == EXPR_OP && e->op == OP_CAST && type_is_integer(e->arg[0]->type) &&
+           type_info[e->arg[0]->type].bits < type_info[e->type].bits &&
+           type_info[e->arg[0]->type].class == CLASS_UINT)
+        e = e->arg[0];
+    const TypeInfo *t = &type_info[e->type];
+    bool is_signed = t->class == CLASS_INT;
+    if (!type_is_integer(e->type)) return false;
+    *lo = is_signed ? INT64_MIN >> (64 - t->bits) : 0;
+    *hi = t->bits == 64 ? INT64_MAX : (INT64_C(1) << (t->bits - is_signed)) - 1;
+    return true;
+}
+
+// Does the type of an operand decide a comparison with a constant? Compilers warn about that.
+static bool decided(const Expr *e, bool *holds) {
+    int64_t a, b, c, d;
+    bool gathers = false, flip = e->op == OP_GT || e->op == OP_GE;
+    if (e->op == OP_EQ || e->op == OP_NE) return false;
+    if (!limits(e->arg[flip], &a, &b) || !limits(e->arg[!flip], &c, &d)) return false;
+    expr_visit_accesses(e, see_gather, &gathers);
+    bool strict = e->op == OP_LT || e->op == OP_GT;
+    *holds = strict ? b < c : b <= c;
+    return !gathers && (*holds || (strict ? a >= d : a > d));
+}
+
 static void compare(CWriter *w, Text *out, const Expr *e, int around) {
-    bool equal = e->op == OP_EQ || e->op == OP_LE || e->op == OP_GE;
-    if (same_twice(w, e))
-        text_add(out, equal ? "true" : "false");
+    bool holds = e->op == OP_EQ || e->op == OP_LE || e->op == OP_GE;
+    if (same_twice(w, e) || decided(e, &holds))
+        text_add(out, holds ? "true" : "false");
     else
         infix(w, out, e, op_info[e->op].name, COMPARE, around);
 }
