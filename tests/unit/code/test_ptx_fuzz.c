@@ -97,7 +97,7 @@ static void run_all(PairProgram *make, int64_t rounds, Trial *trial) {
     int64_t n = try_programs(make, rounds, trial);
     printf("%lld pairs, %lld declined; %lld buffers are swizzled, %lld staged\n", (long long)n,
            (long long)declined, (long long)swizzled, (long long)staged);
-    CHECK(trial != try_pair || n < 150 || (swizzled && staged));
+    CHECK(trial != try_pair || n < 150 || (swizzled && staged) || !check_usual_rounds());
     CHECK(declined * 20 <= n || n < 100); // too many lanes, say
     gpulab_close(&lab_gpu);
 }

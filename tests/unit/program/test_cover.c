@@ -211,7 +211,7 @@ TEST(random_partial_definitions_against_brute_force) {
     if (rounds < 300) return;
     CHECK(tried * 3 > rounds);
     CHECK(unwritten * 8 > tried && unwritten * 8 < tried * 7);
-    CHECK(maybe > 0);
+    CHECK(maybe > 0 || !check_usual_rounds());
 }
 
 // --- Too large to enumerate --------------------------------------------------------------------

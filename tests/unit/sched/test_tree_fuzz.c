@@ -137,15 +137,15 @@ static void report(const Totals *totals, int seldom) {
     for (int f = 0; f < FEATURE_COUNT; f++)
         printf("%s%s %lld", f ? ", " : "  ", sched_feature_name[f], (long long)totals->feature[f]);
     printf("\n");
-    if (totals->pairs < 2000) return; // too few to expect everything
     for (int f = 0; f < FEATURE_COUNT; f++)
-        if (f != seldom && !CHECK(totals->feature[f] > 0))
+        if (f != seldom && !CHECK(totals->feature[f] > 0 || !check_usual_rounds()))
             printf("never: %s\n", sched_feature_name[f]);
     printf("  verifier: %lld questions, %lld undecided; %lld trees not proven (%.2f %%)\n",
            (long long)totals->verify.questions, (long long)totals->verify.undecided,
            (long long)totals->unproven,
            100.0 * (double)totals->unproven / (double)max_i64(totals->pairs, 1));
-    CHECK(totals->shared > 0 && totals->guards > 0 && totals->ragged > 0);
+    CHECK((totals->shared > 0 && totals->guards > 0 && totals->ragged > 0) ||
+          !check_usual_rounds());
 }
 
 TEST(schedules_of_known_programs_keep_their_meaning) {
@@ -196,7 +196,7 @@ TEST(schedules_of_steps_keep_their_meaning) {
     }
     printf("%lld pairs, %lld refused first, %lld skewed\n", (long long)totals.pairs,
            (long long)totals.refused, (long long)totals.feature[FEATURE_SKEW]);
-    CHECK(totals.pairs < 1500 || totals.feature[FEATURE_SKEW] > 100);
+    CHECK(totals.feature[FEATURE_SKEW] > 100 || !check_usual_rounds());
 }
 
 // --- Walks of actions ----------------------------------------------------------------------------
@@ -308,7 +308,7 @@ TEST(walks_of_actions_keep_the_meaning) {
     printf("%lld walks:", (long long)walks);
     for (int a = 0; a < ACTIONS; a++) {
         printf(" %s %lld", action_name[a], (long long)applied[a]);
-        CHECK(walks < 2000 || applied[a] > 0);
+        CHECK(applied[a] > 0 || !check_usual_rounds());
     }
     printf("\n");
 }

@@ -223,5 +223,5 @@ TEST(counting_and_executing_give_the_same_tasks) {
         lab_end(&lab);
     }
     CHECK(!right || simulated > rounds / 3);
-    CHECK(!right || rounds < 1000 || starts > 0);
+    CHECK(!right || starts > 0 || !check_usual_rounds());
 }

@@ -122,8 +122,9 @@ static void candidates_of(PairProgram *make, int64_t rounds) {
         (long long)t.parts, (long long)t.interleaved, (long long)t.clusters);
     CHECK(t.dead * 3 < t.full || !ok);
     CHECK(t.declined * 20 <= t.full || !ok); // functions that GPUs do not have
-    CHECK(n < 50 || (t.blocks && t.threads && t.shared && t.swizzled && t.parts && t.lanes) || !ok);
-    CHECK(n < 1000 || (t.async && t.staged) || !ok); // about one candidate in fifty
+    if (!ok || !check_usual_rounds()) return;
+    CHECK(t.blocks && t.threads && t.shared && t.swizzled && t.parts && t.lanes);
+    CHECK(n < 1000 || (t.async && t.staged)); // about one candidate in fifty
 }
 
 TEST(candidates_of_known_shapes) { candidates_of(pair_shape, 100); }
@@ -231,7 +232,8 @@ TEST(neighbours_of_chosen_schedules) {
     printf("%lld candidates, %lld dead ends; async %lld staged %lld swizzled %lld lanes %lld\n",
            (long long)t.full, (long long)t.dead, (long long)t.async, (long long)t.staged,
            (long long)t.swizzled, (long long)t.lanes);
-    CHECK(n < 60 || (t.async && t.staged && t.swizzled && t.lanes && t.dead * 3 < t.full));
+    CHECK(n < 60 || t.dead * 3 < t.full);
+    CHECK((t.async && t.staged && t.swizzled && t.lanes) || !check_usual_rounds());
 }
 
 static const char *tree_text(Lab *lab, const Program *p, const Schedule *s) {
@@ -362,7 +364,7 @@ TEST(loads_are_below_counts) {
     }
     gpulab_close(&gpu);
     printf("%d candidates, %d bounds within a factor of 2 of the count\n", tried, tight);
-    CHECK(check_rounds(300) < 300 || tried > 5);
+    CHECK(tried > 5 || !check_usual_rounds());
 }
 
 TEST(occupancy) {

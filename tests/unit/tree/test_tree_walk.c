@@ -382,7 +382,7 @@ static void report(const Totals *t, int64_t rounds) {
     for (int a = 0; a < ACTIONS; a++)
         printf(" %s %lld/%lld", action_name[a], (long long)t->done[a], (long long)t->refused[a]);
     printf("\n");
-    if (rounds < 500) return; // too few for every action
+    if (!check_usual_rounds()) return;
     for (int a = 0; a < ACTIONS; a++)
         if (!CHECK(t->done[a] > 0 && (t->refused[a] > 0 || a == SKEW))) // a skew is always legal
             printf("never: %s\n", action_name[a]);
