@@ -235,9 +235,9 @@ static const Expr *narrowed(const Program *p, const Stmt *s) {
     return expr_narrow(p->exprs, s->value, lo, hi);
 }
 
-// A scatter initialises its whole tensor. If numbers fold its subscripts (`H[B[i] % K]` with K = 1),
-// the statement is no longer a scatter, and one that initialises the tensor goes before it:
-// H[x0] op=! identity, which `accumulate` skips as it would skip the initialisation of the scatter.
+// A scatter initialises its whole tensor. If numbers fold its subscripts, as `H[B[i] % K]` with
+// K = 1, the statement is no longer a scatter, and one that initialises the tensor goes before it:
+// H[x] op=! identity, which `accumulate` skips as it would skip the initialisation of the scatter.
 static void keep_whole_init(Binder *b, const Stmt *from) {
     Program *p = b->to;
     Stmt *folded = &vec_last(&p->stmts);
