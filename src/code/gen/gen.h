@@ -96,11 +96,13 @@ typedef struct GenResult {
 // What holds at the current place in the loops. Whoever makes a loop, a guard, a copy or a variant
 // sets it and restores it afterwards.
 typedef struct GenHere {
-    int64_t *value;   // by loop: the index of an unrolled one, or an offset of the counter
-    int active;       // lanes of the current vector that exist
-    int chosen;       // conditions that were decided in front of the enclosing loops (loop.c)
-    int cases;        // variants of tails that enclose this code (tail.c)
-    VEC(Known) known; // what tests have shown about counters
+    int64_t *value;       // by loop: the index of an unrolled one, or an offset of the counter
+    int active;           // lanes of the current vector that exist
+    int chosen;           // conditions that were decided in front of the enclosing loops (loop.c)
+    uint32_t flags_clear; // flags of the environment that tests have shown to be clear
+    uint32_t flags_set;   // one of these is set; 0: none is known to be
+    int cases;            // variants of tails that enclose this code (tail.c)
+    VEC(Known) known;     // what tests have shown about counters
     VEC(const Lin *) lane_conds; // conditions of enclosing guards that differ from lane to lane
     VEC(PNode *) counts;         // loops whose iteration counts are in slots (gen_put_counts)
     int *count_slot;             // by loop: that slot; 0: none

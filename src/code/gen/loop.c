@@ -236,21 +236,60 @@ static bool is_wave(const Gen *g, const PNode *n) {
     return true;
 }
 
-// A guard that leaves out lanes, and branches nowhere.
-static bool is_of_lanes(const PNode *n) {
-    bool lanes = n->kind == P_GUARD && !n->flag && !n->nhard && !n->form.deferred;
-    for (int i = 0; i < n->nconds && lanes; i++) lanes = gen_in_lanes(n, i);
-    return lanes;
+static bool is_outside(const Lin *sum, int loop) {
+    for (int i = 0; i < sum->n; i++)
+        if (sum->t[i].loop >= loop) return false;
+    return true;
 }
 
-// Nothing inside is a machine loop, or tested at run time. `waves`: apart from bounds of skewed
-// loops.
-static bool straight(Gen *g, const PNode *n, bool waves) {
+// Static truth of one of its conditions, of its flag, and of a guard: 1 always, 0 never, -1
+// depends.
+static int condition_truth(const Gen *g, const PNode *n, int i) {
+    return gen_lanes_truth(g, n->cond[i], gen_in_lanes(n, i) ? n->simd.vloop : -1, n->simd.width);
+}
+
+static int flag_truth(const Gen *g, const PNode *n) {
+    if (!(n->flag & ~g->here.flags_clear)) return 1;
+    return g->here.flags_set && !(g->here.flags_set & ~n->flag) ? 0 : -1;
+}
+
+int gen_guard_truth(Gen *g, const PNode *n) {
+    int truth = n->nhard ? -1 : 1, one = flag_truth(g, n);
+    for (int i = 0; i < n->nconds && one; i++) {
+        if (one < 0) truth = -1;
+        one = condition_truth(g, n, i);
+    }
+    return one > 0 ? truth : one;
+}
+
+// A guard whose children do not run, as was decided in front of this part of `loop`.
+static bool is_off(const Gen *g, const PNode *n, int loop) {
+    bool off = n->kind == P_GUARD && flag_truth(g, n) == 0;
+    for (int i = 0; n->kind == P_GUARD && i < n->nconds && !off; i++)
+        off = is_outside(n->cond[i], loop + 1) && condition_truth(g, n, i) == 0;
+    return off;
+}
+
+// A guard that branches nowhere inside `loop`: it leaves out lanes, or it is decided; or, with
+// `front`, it will be, in front of the loop or where this is cut.
+static bool is_still(const Gen *g, const PNode *n, int loop, bool front) {
+    bool still = n->kind == P_GUARD && !n->nhard && !n->form.deferred;
+    still &= front || flag_truth(g, n) >= 0;
+    for (int i = 0; i < n->nconds && still; i++)
+        still = gen_in_lanes(n, i) ||
+                (is_outside(n->cond[i], loop + 1) && (front || condition_truth(g, n, i) >= 0));
+    return still;
+}
+
+// Nothing inside is a machine loop, or tested at run time. `front`: apart from bounds of skewed
+// loops, and from guards that are decided in front of `loop` or by it.
+static bool straight(Gen *g, const PNode *n, int loop, bool front) {
     for (int i = 0; i < n->nchild; i++) {
         const PNode *c = n->child[i];
         bool copied = c->kind == P_LOOP && !c->form.real && !c->form.replay;
-        copied &= !gen_has_bounds(g, c) || (waves && is_wave(g, c));
-        if (c->kind != P_LEAF && !((copied || is_of_lanes(c)) && straight(g, c, waves)))
+        copied &= !gen_has_bounds(g, c) || (front && is_wave(g, c));
+        if (c->kind != P_LEAF && !is_off(g, c, loop) &&
+            !((copied || is_still(g, c, loop, front)) && straight(g, c, loop, front)))
             return false;
     }
     return true;
@@ -271,7 +310,7 @@ void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
 static void open_body(Gen *g, PNode *n, int64_t iterations, AsmLabel *top) {
     g->straight.top = top;
     g->straight.body = (LoopBody){.loop = n->loop, .n = iterations};
-    if (!g->region.open || !(straight(g, n, false) || can_replay(g, n)) || iterations < 2)
+    if (!g->region.open || !(straight(g, n, n->loop, false) || can_replay(g, n)) || iterations < 2)
         gen_begin_loop(g);
 }
 
@@ -452,25 +491,10 @@ bool gen_has_bounds(Gen *g, const PNode *n) {
     return live > 0;
 }
 
-// Static truth of one of its conditions, and of a guard: 1 always, 0 never, -1 depends.
-static int condition_truth(const Gen *g, const PNode *n, int i) {
-    return gen_lanes_truth(g, n->cond[i], gen_in_lanes(n, i) ? n->simd.vloop : -1, n->simd.width);
-}
-
-int gen_guard_truth(Gen *g, const PNode *n) {
-    int truth = n->flag || n->nhard ? -1 : 1;
-    for (int i = 0; i < n->nconds; i++) {
-        int one = condition_truth(g, n, i);
-        if (one == 0) return 0;
-        if (one < 0) truth = -1;
-    }
-    return truth;
-}
-
 // ---- Conditions in front of loops
 //
 // A condition inside a loop that does not change in it is decided in front of it, of a guard or of
-// a value in lanes:
+// a value in lanes; so are the flags of a guard:
 //
 //     for ci { ... if (6*w - 1 >= 0) ... }    if (6*w - 1 >= 0) for ci { ... } else for ci { ... }
 //
@@ -478,17 +502,12 @@ int gen_guard_truth(Gen *g, const PNode *n) {
 // asked: where it holds, all do. Innermost loops alone, so that little code is made twice; beyond
 // MAX_CHOSEN of them tests stay inside.
 
-// sum + c >= 0
+// sum + c >= 0; or, where there is no sum, a bit of `flag` is set
 typedef struct Choice {
     const Lin *sum; // without a common factor; NULL: there is none
     int64_t c;
+    uint32_t flag; // 0: there is none
 } Choice;
-
-static bool is_outside(const Lin *sum, int loop) {
-    for (int i = 0; i < sum->n; i++)
-        if (sum->t[i].loop >= loop) return false;
-    return true;
-}
 
 // The condition cond + more >= 0.
 static void consider(Gen *g, const Lin *cond, int64_t more, int loop, Choice *best) {
@@ -497,7 +516,7 @@ static void consider(Gen *g, const Lin *cond, int64_t more, int loop, Choice *be
     if (!sum || !is_outside(sum, loop) || (best->sum && best->sum != sum)) return;
     for (int i = 0; i < cond->n; i++) c += cond->t[i].k * g->here.value[cond->t[i].loop];
     c = floor_div(c, common);
-    if (!best->sum || c < best->c) *best = (Choice){sum, c};
+    if (!best->sum || c < best->c) *best = (Choice){sum, c, best->flag};
 }
 
 // Conditions that a value in lanes chooses by.
@@ -517,6 +536,7 @@ static void find_choice(Gen *g, const PNode *n, int loop, Choice *best) {
         for (int i = 0; i < n->nconds; i++)
             if (!gen_in_lanes(n, i) && condition_truth(g, n, i) < 0)
                 consider(g, n->cond[i], 0, loop, best);
+        if (!best->flag && !n->form.deferred && flag_truth(g, n) < 0) best->flag = n->flag;
     }
     if (n->kind == P_LEAF && n->simd.width > 1) find_in_value(g, n, n->leaf->value, loop, best);
     if (n->kind == P_LOOP && !n->form.real && !n->simd.vector) {
@@ -540,6 +560,28 @@ static void loop_where(Gen *g, PNode *n, const Lin *sum, int slot, int64_t min, 
     vec_push(g->arena, &g->here.known, ((Known){sum, min, max, slot}));
     machine_loop(g, n);
     g->here.known.n--;
+}
+
+static void flag_chosen(Gen *g, PNode *n, uint32_t flag) {
+    AsmLabel other = asm_label(&g->a), done = asm_label(&g->a);
+    uint32_t clear = g->here.flags_clear, set = g->here.flags_set;
+    Lanes lanes = gen_lanes_wanted(g, n);
+    gen_boundary(g, &lanes);
+    gen_line(g, n->line);
+    g->here.chosen++;
+    g->isa->branch_flags(g, flag, &other);
+    g->here.flags_clear |= flag;
+    machine_loop(g, n);
+    gen_boundary(g, &lanes);
+    gen_jump(g, &done);
+    asm_bind(&g->a, &other);
+    g->here.flags_clear = clear;
+    g->here.flags_set = flag;
+    machine_loop(g, n);
+    gen_boundary(g, &lanes);
+    g->here.flags_set = set;
+    g->here.chosen--;
+    asm_bind(&g->a, &done);
 }
 
 static void chosen(Gen *g, PNode *n, const Choice *c) {
@@ -574,10 +616,13 @@ static void machine_loop(Gen *g, PNode *n) {
     if (g->region.open && g->here.chosen < MAX_CHOSEN && !gen_has_machine_loop(n))
         find_choice(g, n, n->loop, &choice);
     const Cuts *cuts = NULL;
-    if (g->region.open && !choice.sum && !gen_has_machine_loop(n) && !cuts_lanes(n, n->loop))
+    if (g->region.open && !choice.sum && !choice.flag && !gen_has_machine_loop(n) &&
+        !cuts_lanes(n, n->loop))
         cuts = gen_find_cuts(g, n);
     if (choice.sum)
         chosen(g, n, &choice);
+    else if (choice.flag)
+        flag_chosen(g, n, choice.flag);
     else if (cuts)
         gen_cut(g, n, cuts);
     else if (gen_has_bounds(g, n))
@@ -634,7 +679,7 @@ static void know_bounds(Gen *g, const PNode *n) {
 }
 
 static void loop(Gen *g, PNode *n) {
-    if (n->form.real && !n->threads.parallel && !g->region.open && straight(g, n, true) &&
+    if (n->form.real && !n->threads.parallel && !g->region.open && straight(g, n, n->loop, true) &&
         !has_tile(n) && !has_interior(g, n)) {
         around_segment(g, n);
         return;
@@ -665,7 +710,7 @@ static void loop(Gen *g, PNode *n) {
 
 void gen_conditions(Gen *g, PNode *n, AsmLabel *skip) {
     gen_line(g, n->line);
-    if (n->flag) g->isa->branch_flags(g, n->flag, skip);
+    if (n->flag && flag_truth(g, n) < 0) g->isa->branch_flags(g, n->flag, skip);
     for (int i = 0; i < n->nconds; i++) {
         if (gen_in_lanes(n, i)) continue; // the leaves' business
         gen_lin(g, n->cond[i]);
@@ -685,7 +730,7 @@ static void guard(Gen *g, PNode *n) {
     int truth = gen_guard_truth(g, n);
     if (truth == 0) return;
     int around = g->here.lane_conds.n;
-    bool tests = n->flag || n->nhard;
+    bool tests = n->nhard || flag_truth(g, n) < 0;
     for (int i = 0; i < n->nconds; i++) {
         if (condition_truth(g, n, i) == 1) continue;
         if (gen_in_lanes(n, i))
