@@ -158,7 +158,7 @@ static int count_leaves(const Tree *tree) {
 
 static Refusals *nothing_refused(Arena *arena, const Tree *tree) {
     Refusals *refused = arena_new(arena, Refusals);
-    *refused = (Refusals){arena_new_n(arena, bool, tree->nindices + 1),
+    *refused = (Refusals){arena_new_n(arena, uint8_t, tree->nindices + 1),
                           arena_new_n(arena, uint8_t, count_leaves(tree) + 1)};
     return refused;
 }
@@ -177,10 +177,10 @@ Plan *gen_plan(Arena *arena, const Tree *tree, const Machine *machine, Plan *bef
     return p->declined ? NULL : p;
 }
 
-// False: a vector loop or a tile proved impossible, which the next plan does without.
+// False: the end of a vector loop, or a tile, proved impossible; the next plan does without.
 static bool is_possible(const Gen *g) {
     const GenResult *r = &g->result;
-    if (r->no_vector >= 0) g->p->refused->vector[r->no_vector] = true;
+    if (r->no_vector >= 0) g->p->refused->end[r->no_vector]++;
     if (r->no_tile >= 0) g->p->refused->tile[r->no_tile] = (uint8_t)r->why_no_tile;
     return r->no_vector < 0 && r->no_tile < 0;
 }

@@ -141,7 +141,7 @@ static bool may_join(Collapse *j) {
     const Plan *p = j->p;
     int64_t extent;
     if (outer->mark != KIND_ANY && outer->mark != KIND_SERIAL) return false;
-    if (outer->nbounds || p->refused->vector[inner->loop]) return false;
+    if (outer->nbounds || p->refused->end[inner->loop]) return false;
     if (!checked_mul(outer->extent, inner->extent, &extent)) return false;
     if (!allows(j, inner) || !is_independent(j, inner)) return false;
     for (int i = p->tree->nargs; i < p->tree->buffers.n; i++)

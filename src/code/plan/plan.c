@@ -389,10 +389,11 @@ static bool is_known(const Builder *b, const Lin *l) {
     return false;
 }
 
-// Does a vector loop of the block begin after its first index? Its bounds then are conditions
-// inside it, which hold in some lanes only; the generator divides its iterations (gen/cut.c).
+// Does a vector loop of the block begin after its first index, or is its end unknown? Its bounds
+// then are conditions inside it, which hold in some lanes only; the generator divides its
+// iterations (gen/cut.c).
 static bool starts_late(Builder *b, PNode **own, int nown, const Block *block) {
-    bool late = false;
+    bool late = nown && b->p->refused->end[own[nown - 1]->loop] == END_IN_LANES;
     for (int i = 0; block->kind == KIND_VECTOR && nown && i < block->nconstraints && !late; i++) {
         const Lin *l = lin_of(b, block->constraint[i]);
         if (l) l = simplest(b->p, l);
@@ -654,7 +655,7 @@ Plan *code_plan(Arena *arena, const Tree *tree, const Machine *machine, Refusals
     p->root = flagged(&b, p->root);
     plan_dots(p);
     plan_collapse(p);
-    plan_vectorise(p);
+    if (!plan_vectorise(p)) return code_plan(arena, tree, machine, refused);
     plan_places(p);
     int leaf = 0;
     plan_number(p, p->root, &leaf);

@@ -183,9 +183,13 @@ typedef struct Stream {
     int next;         // another stream of its buffer, or -1
 } Stream;
 
+// A vector loop whose end is only known at run time: its bounds become conditions that hold in some
+// lanes; where these cannot be, it runs as a serial loop.
+typedef enum VectorEnd { END_KNOWN, END_IN_LANES, END_SERIAL } VectorEnd;
+
 // Properties that code generation found to be impossible; the plan is made again without them.
 typedef struct Refusals {
-    bool *vector;  // by loop: it cannot be vectorised, because its end is only known at run time
+    uint8_t *end;  // by loop: VectorEnd
     uint8_t *tile; // by leaf: the LossWhy that keeps its elements out of registers
 } Refusals;
 
@@ -243,7 +247,7 @@ bool plan_is_plain(const Plan *p, const Affine *a); // has no passed indices
 void plan_prefetches(Plan *p);
 void plan_dots(Plan *p);
 void plan_collapse(Plan *p);
-void plan_vectorise(Plan *p);
+bool plan_vectorise(Plan *p); // false: the plan must be made again, by other Refusals
 // The lanes of a loop that is repeated for this number of rows; 1: none, with the reason in *why.
 int plan_lanes(Plan *p, PNode *loop, int64_t rows, LossWhy *why);
 // Numbers leaves, and sets the cost of copying a node.

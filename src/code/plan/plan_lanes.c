@@ -342,7 +342,7 @@ static void widen(Plan *p, PNode *n, int loop, int lanes) {
 int plan_lanes(Plan *p, PNode *n, int64_t rows, LossWhy *why) {
     int bytes = 4;
     *why = p->machine->vector_bytes <= 8 ? SERIAL_ISA : LOSS_NONE;
-    if (p->refused->vector[n->loop]) *why = SERIAL_END;
+    if (p->refused->end[n->loop] == END_SERIAL) *why = SERIAL_END;
     for (int c = 0; c < n->nchild && !*why; c++)
         *why = subtree_cannot(p, n->child[c], n->loop, false, &bytes);
     for (int k = 0; k < n->nbounds && !*why; k++)
@@ -350,7 +350,7 @@ int plan_lanes(Plan *p, PNode *n, int64_t rows, LossWhy *why) {
     return *why ? 1 : lanes_for(p->machine, n, n->extent * rows, bytes);
 }
 
-void plan_vectorise(Plan *p) {
+bool plan_vectorise(Plan *p) {
     for (int i = 0; i < p->nloops; i++) {
         PNode *n = p->loop[i];
         if (n->mark != KIND_VECTOR || !n->nchild) continue;
@@ -361,6 +361,11 @@ void plan_vectorise(Plan *p) {
         n->simd.vector = !why;
         for (int c = 0; c < n->nchild; c++) set_width(n->child[c], n->loop, n->simd.lanes);
         if (n->simd.vector) widen(p, n, n->loop, n->simd.lanes);
+        if (why && p->refused->end[n->loop] == END_IN_LANES) {
+            p->refused->end[n->loop] = END_SERIAL;
+            return false;
+        }
         if (why) vec_push(p->arena, &p->losses, ((CodeLoss){.line = n->line, .why = why}));
     }
+    return true;
 }
