@@ -44,6 +44,8 @@ typedef struct HardwareReader {
     VEC(HardwareWord) word; // words of the current line
     int depth;              // nesting depth of includes
     int stencil;            // the stencil that index lines belong to; -1: none
+    Range stencil_at;       // its line's first word
+    bool indexed;           // it has had an index line
     bool named;             // the outermost text has had a `machine` line
 } HardwareReader;
 
@@ -383,36 +385,66 @@ static void read_compute(HardwareReader *r) {
 }
 static void read_transfer(HardwareReader *r) {
     READ_UNIT(transfer, LINE_TRANSFER, "the name of a transfer engine");
-    const Transfer *t = &vec_last(&r->h->transfer);
+    const Transfer *t = &r->h->transfer.at[hardware_transfer(r->h, text_of(r, &r->word.at[1]))];
+    if (r->diags->errors) return;
     if (t->from < 0 || t->to < 0)
         diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_NEEDS, t->name, "from= and to=");
+    else if (t->from == t->to)
+        diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_STAYS, t->name,
+                    r->h->memory.at[t->from].name);
 }
 
-// A stencil of a known name is redefined: its indices follow.
+// The indices of a stencil follow its line. They replace those of an earlier stencil of that name;
+// if none follow, these stay.
 static void read_stencil(HardwareReader *r) {
     READ_UNIT(stencil, LINE_STENCIL, "the name of a stencil");
     for (int i = 0; i < r->h->stencil.n; i++)
-        if (same(&r->word.at[1], r->h->stencil.at[i].name)) {
-            r->h->stencil.at[i].nindex = 0;
-            r->stencil = i;
-        }
+        if (same(&r->word.at[1], r->h->stencil.at[i].name)) r->stencil = i;
+    r->stencil_at = r->word.at[0].range;
+    r->indexed = false;
+}
+
+// Ends the list of indices of the stencil, if there is one; reports an empty list.
+static void end_stencil(HardwareReader *r) {
+    const Stencil *s = r->stencil >= 0 ? &r->h->stencil.at[r->stencil] : NULL;
+    if (s && !s->nindex && !r->diags->errors)
+        diag_report(r->diags, r->stencil_at, DIAG_HARDWARE_NEEDS, s->name, "lines 'index NAME'");
+    r->stencil = -1;
+}
+
+// Reports strides that are missing, or of another number of inputs than those of the first index.
+static void check_index(HardwareReader *r, const Stencil *s, const StencilIndex *i) {
+    Range at = r->word.at[0].range;
+    const StencilIndex *first = &s->index[0];
+    if (r->diags->errors) return;
+    if (i->out.n != 1 || i->in_.n < 1)
+        diag_report(r->diags, at, DIAG_HARDWARE_NEEDS, i->name,
+                    "out= of the output and in= of each input");
+    else if (i->in_.n != first->in_.n)
+        diag_report(r->diags, at, DIAG_HARDWARE_INPUTS, i->name, i->in_.n, first->name,
+                    first->in_.n);
 }
 
 static void read_index(HardwareReader *r) {
     Name name = name_word(r, "the name of an index");
     if (!name) return;
     Stencil *s = r->stencil >= 0 ? &r->h->stencil.at[r->stencil] : NULL;
+    if (s && !r->indexed) s->nindex = 0;
+    r->indexed = true;
     if (!s || s->nindex == STENCIL_MAX_INDICES) {
         diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_INDEX, STENCIL_MAX_INDICES);
         return;
     }
+    for (int k = 0; k < s->nindex; k++)
+        if (s->index[k].name == name) {
+            diag_report(r->diags, r->word.at[1].range, DIAG_TEXT_DUPLICATE, name);
+            return;
+        }
     StencilIndex *i = &s->index[s->nindex++];
     *i = (StencilIndex){.name = name};
     set_defaults(LINE_INDEX, i);
     read_attrs(r, LINE_INDEX, i);
-    if (!r->diags->errors && (i->out.n != 1 || i->in_.n < 1 || i->in_.n != s->index[0].in_.n))
-        diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_NEEDS, name,
-                    "out= of the output and in= of each input");
+    check_index(r, s, i);
 }
 
 // --- Passes --------------------------------------------------------------------------------------
@@ -599,11 +631,20 @@ static void read_machine(HardwareReader *r) {
         expected(r, w, "a text in double quotes");
         return;
     }
+    if (r->depth == 0 && r->named) {
+        diag_report(r->diags, r->word.at[0].range, DIAG_HARDWARE_MACHINE, r->h->name);
+        return;
+    }
     if (r->depth == 0 || !r->h->name) {
         r->h->name = name;
         r->h->summary = w ? arena_strndup(r->arena, w->s + 1, w->len - 2) : "";
     }
     r->named |= r->depth == 0;
+}
+
+static const char *shipped_at(const void *of, size_t i) {
+    (void)of;
+    return shipped_name((int)i);
 }
 
 static void read_include(HardwareReader *r) {
@@ -613,7 +654,11 @@ static void read_include(HardwareReader *r) {
         expected(r, NULL, "the name of a description");
         return;
     }
-    bool quoted = w->len >= 2 && w->s[0] == '"';
+    bool quoted = w->s[0] == '"';
+    if (quoted && (w->len < 2 || w->s[w->len - 1] != '"')) {
+        expected(r, w, "a text in double quotes");
+        return;
+    }
     const char *name = arena_strndup(r->arena, w->s + quoted, w->len - 2 * (size_t)quoted);
     const char *text = shipped_text(name);
     const Source *from = NULL;
@@ -626,7 +671,8 @@ static void read_include(HardwareReader *r) {
     }
     if (r->depth >= 8) why = "descriptions include each other more than 8 deep";
     if (!from || r->depth >= 8) {
-        diag_report(r->diags, w->range, DIAG_HARDWARE_INCLUDE, name, why);
+        Diag *d = diag_report(r->diags, w->range, DIAG_HARDWARE_INCLUDE, name, why);
+        if (!from) diag_suggest(r->diags, d, name, shipped_at, NULL);
         return;
     }
     const Source *here = r->source, *shown = r->diags->source;
@@ -669,7 +715,8 @@ static void read_statement(HardwareReader *r) {
             int most = read[k] == read_machine                           ? 3
                        : read[k] == read_include || read[k] == read_drop ? 2
                                                                          : r->word.n;
-            if (line_is_good(r, most)) read[k](r);
+            if (read[k] != read_index) end_stencil(r);
+            if (!r->diags->errors && line_is_good(r, most)) read[k](r);
             return;
         }
     diag_suggest(r->diags, unknown(r, w, "line"), text_of(r, w), line_at, NULL);
@@ -685,6 +732,7 @@ static void read_text(HardwareReader *r, const Source *source) {
         read_statement(r);
         at = next;
     }
+    end_stencil(r);
 }
 
 const Hardware *hardware_parse(Arena *arena, Names *names, const Source *source,
