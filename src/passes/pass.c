@@ -3,9 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bug.h"
+#include "base/checked.h"
 #include "base/nearest.h"
 #include "verify/verify.h"
 
@@ -101,6 +103,23 @@ bool has_tags(const Block *b, Tags tags) {
         if (!found) return false;
     }
     return true;
+}
+
+int64_t tag_number(Tags tags, const char *name, int64_t otherwise) {
+    for (int i = 0; i < tags.n; i++)
+        if (tags.at[i].value && strcmp(tags.at[i].name, name) == 0)
+            return strtoll(tags.at[i].value, NULL, 10);
+    return otherwise;
+}
+
+int64_t buffer_bytes(const Buffer *b, int64_t align) {
+    int64_t last = 1, bytes;
+    for (int d = 0; d < b->rank; d++) {
+        if (b->size[d] == 0) return 0;
+        if (!checked_fma(b->size[d] - 1, llabs(b->stride[d]), &last)) return INT64_MAX / 4;
+    }
+    if (!checked_mul(last, type_info[b->type].bytes, &bytes)) return INT64_MAX / 4;
+    return min_i64(bytes / align * align + (bytes % align ? align : 0), INT64_MAX / 4);
 }
 
 const char *block_name(const Block *b) {

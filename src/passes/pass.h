@@ -49,6 +49,11 @@ bool passes_run(Arena *arena, const Hardware *h, const Tree *t, const PassesOpti
 // Prints a log of every step, line by line: "tile      C: 4x4x4 of 8x8x8 ...".
 void passes_explain(Text *out, const Passes *p);
 
+// The bytes that a buffer takes in a memory, a multiple of `align`. Saturates.
+int64_t buffer_bytes(const Buffer *b, int64_t align);
+// The value of "#name=N"; `otherwise` if there is no such tag.
+int64_t tag_number(Tags tags, const char *name, int64_t otherwise);
+
 // --- The cost of a tile, cost_tile.c -------------------------------------------------------------
 
 // The expected number of lines of `line` bytes that a box of elements overlaps at random alignment;

@@ -18,7 +18,7 @@ typedef struct Moves {
     int64_t room, line;
 } Moves;
 
-static double buffer_bytes(const Buffer *b) {
+static double element_bytes(const Buffer *b) {
     double bytes = type_info[b->type].bytes;
     for (int d = 0; d < b->rank; d++) bytes *= (double)b->size[d];
     return bytes;
@@ -35,7 +35,7 @@ static bool lives_in(const Node *node, int buffer) {
 
 static double bytes_inside(const Moves *m, const Block *b) {
     double bytes = 0;
-    for (int i = 0; i < b->nallocs; i++) bytes += buffer_bytes(&m->t->buffers.at[b->alloc[i]]);
+    for (int i = 0; i < b->nallocs; i++) bytes += element_bytes(&m->t->buffers.at[b->alloc[i]]);
     for (int i = 0; i < b->nchildren; i++)
         if (as_block(b->child[i])) bytes += bytes_inside(m, as_block(b->child[i]));
     return bytes;
@@ -96,7 +96,7 @@ static Worth worth_of(PassRun *r, const Tree *t, const bool *only, const MemoryU
                unit ? unit->line : 1};
     Worth w = {.moved = moved(&m, t->root)};
     for (int i = t->nargs; i < t->buffers.n; i++)
-        if (lives_in(&t->root->node, i)) w.kept += buffer_bytes(&t->buffers.at[i]);
+        if (lives_in(&t->root->node, i)) w.kept += element_bytes(&t->buffers.at[i]);
     if (r->scratch) arena_release(r->scratch, mark);
     return w;
 }

@@ -50,6 +50,10 @@ typedef struct BlockPlace {
     int child;       // the statement of the root that contains it
 } BlockPlace;
 BlockPlace block_place(const PassRun *r, const Tree *t, int loop); // pass_schedule.c
+// Takes account of the block's own place. At the root, `place` is {-1, 1}.
+void place_enter(const PassRun *r, const Tree *t, const Block *b, BlockPlace *place);
+// The units at the place that share one copy of a memory.
+int64_t place_sharers(const PassRun *r, BlockPlace place, int memory);
 
 // --- Log -----------------------------------------------------------------------------------------
 

@@ -136,9 +136,14 @@ static bool together(const Period *a, const Period *b) {
     return a->from <= b->to && b->from <= a->to;
 }
 
-// Buffers that earlier passes have put into the unit, while the statement runs.
+// Buffers that earlier passes have put into the unit, while the statements of the period run.
 static UnitState state_before(const Keeper *k, const Period *p) {
     UnitState sum = {0};
+    for (int c = p->from; c <= p->to; c++) {
+        UnitState one = unit_inside(k->r, k->t, k->t->root->child[c], (BlockPlace){-1, 1, c}, 1);
+        for (int s = 0; s < one.busy.n; s++) vec_push(k->r->arena, &sum.busy, one.busy.at[s]);
+        sum.loose = max_i64(sum.loose, one.loose);
+    }
     for (int i = 0; i < k->nblocks; i++) {
         if (k->block[i].child < p->from || k->block[i].child > p->to) continue;
         UnitState one = unit_state(k->r, k->t, k->block[i].loop);
@@ -160,7 +165,7 @@ static bool place_periods(Keeper *k) {
             if (p->at >= 0 && together(p, next))
                 vec_push(k->r->arena, &s.busy, ((ByteSpan){p->at, p->at + p->bytes}));
         }
-        next->at = best_gap(s.busy.at, s.busy.n, next->bytes, k->unit->align, k->room);
+        next->at = best_gap(s.busy.at, s.busy.n, next->bytes, k->unit->align, k->room - s.loose);
         if (next->at < 0) return false;
     }
     return true;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "passes/pass_impl.h"
+#include "passes/schedule_impl.h"
 #include "transform/edit.h"
 
 // --- cache ---------------------------------------------------------------------------------------
@@ -118,8 +118,9 @@ const Tree *pass_cache(PassRun *r, const Tree *t) {
     LoopList list = pass_blocks(r, t, "reqs");
     int unit = (int)pass_int(r, "unit");
     for (int i = 0; i < list.n; i++) {
-        int64_t room =
-            unit >= 0 && r->h->memory.at[unit].size ? r->h->memory.at[unit].size : INT64_MAX / 4;
+        int64_t room = INT64_MAX / 4; // at most one bank
+        if (unit >= 0 && r->h->memory.at[unit].size)
+            room = min_i64(r->h->memory.at[unit].size, free_in_unit(r, t, list.at[i]));
         t = cache_one(r, t, list.at[i], &room);
     }
     return t;
@@ -336,17 +337,13 @@ static bool lives_in(const PassRun *r, const Buffer *b, int unit) {
     return b->place.n == 1 && strcmp(b->place.unit[0].name, r->h->memory.at[unit].name) == 0;
 }
 
-// Includes all copies that the pass `schedule` requests.
-static int64_t bytes_of(const Buffer *b) {
-    int64_t last = 1, stages = 1;
-    for (int d = 0; d < b->rank; d++) {
-        if (b->size[d] == 0) return 0;
-        last += (b->size[d] - 1) * b->stride[d];
-    }
-    for (int i = 0; i < b->tags.n; i++)
-        if (strcmp(b->tags.at[i].name, "stages") == 0 && b->tags.at[i].value)
-            stages = max_i64(1, strtoll(b->tags.at[i].value, NULL, 10));
-    return last * type_info[b->type].bytes * stages;
+// Includes all copies that the pass `schedule` requests, for each unit that allocates the buffer.
+static int64_t bytes_of(const Buffer *b, int64_t align, int64_t units) {
+    int64_t bytes, copies = max_i64(1, tag_number(b->tags, "stages", 1));
+    if (!checked_mul(copies, units, &copies) ||
+        !checked_mul(buffer_bytes(b, align), copies, &bytes))
+        return INT64_MAX / 1024;
+    return min_i64(bytes, INT64_MAX / 1024);
 }
 
 // Adds "#offset=N", replacing an earlier one.
@@ -373,22 +370,25 @@ static Chunk *add_chunk(MemoryPlacer *p, int buffer, int64_t size) {
     return c;
 }
 
-// Places the allocations of a block and its children; NULL: there are none.
-static MemoryPlacer *plan(MemoryPass *m, const Block *home) {
+// Places the allocations of a block and its children; NULL: there are none. `place` is that of the
+// block around.
+static MemoryPlacer *plan(MemoryPass *m, const Block *home, BlockPlace place) {
+    place_enter(m->r, m->t, home, &place);
+    int64_t units = m->unit < 0 ? 1 : place_sharers(m->r, place, m->unit);
     MemoryPlacer *p = arena_new(m->r->arena, MemoryPlacer);
     *p = (MemoryPlacer){.t = m->t, .home = home, .align = 16};
     if (m->unit >= 0) p->align = max_i64(1, m->r->h->memory.at[m->unit].align);
     for (int i = 0; i < home->nallocs && p->n < MAX_CHUNKS; i++) {
         const Buffer *b = &m->t->buffers.at[home->alloc[i]];
         if (!lives_in(m->r, b, m->unit)) continue;
-        Chunk *c = add_chunk(p, home->alloc[i], bytes_of(b));
+        Chunk *c = add_chunk(p, home->alloc[i], bytes_of(b, p->align, units));
         for (int k = 0; k < home->nchildren && k < MAX_CHILDREN; k++)
             if (subtree_uses(home->child[k], c->buffer))
                 c->users[k / 64] |= (uint64_t)1 << (k % 64);
     }
     for (int k = 0; k < home->nchildren && k < MAX_CHILDREN && p->n < MAX_CHUNKS; k++) {
         const Block *child = as_block(home->child[k]);
-        MemoryPlacer *inner = child ? plan(m, child) : NULL;
+        MemoryPlacer *inner = child ? plan(m, child, place) : NULL;
         if (!inner) continue;
         Chunk *c = add_chunk(p, -1, inner->top);
         c->inner = inner;
@@ -422,7 +422,7 @@ static void give_offsets(MemoryPass *m, const MemoryPlacer *p, int64_t base, Buf
 //     A -> B -> C, each of s bytes: offsets 0, s, 0
 const Tree *pass_place(PassRun *r, const Tree *t) {
     MemoryPass m = {.r = r, .t = t, .unit = (int)pass_int(r, "unit")};
-    const MemoryPlacer *p = plan(&m, t->root);
+    const MemoryPlacer *p = plan(&m, t->root, (BlockPlace){-1, 1, 0});
     int64_t room = m.unit >= 0 ? r->h->memory.at[m.unit].size : 0;
     if (!p) return t;
     if (m.crowded) {

@@ -9,7 +9,7 @@
 // Results are equal bit for bit: tree_block_pad proves this or refuses. The pass pays where a
 // machine computes whole tiles anyway, and conditions cost more than the copies.
 #include "base/checked.h"
-#include "passes/pass_impl.h"
+#include "passes/schedule_impl.h"
 
 enum { PAD_MAX_INDICES = 16 };
 
@@ -55,6 +55,14 @@ static const Tree *pad_one(PassRun *r, const Tree *t, int loop) {
     const Tree *now = tree_block_pad(t, loop, &how, &e);
     if (!now) {
         pass_refused(r, b);
+        return t;
+    }
+    int64_t room = unit < 0 ? 0 : free_in_unit(r, t, loop), bytes = 0;
+    for (int i = t->buffers.n; unit >= 0 && i < now->buffers.n; i++)
+        bytes += buffer_bytes(&now->buffers.at[i], r->h->memory.at[unit].align);
+    if (unit >= 0 && bytes > room) {
+        pass_left(r, b, "its copies need %lld bytes, %lld are left in %s", (long long)bytes,
+                  (long long)room, r->h->memory.at[unit].name);
         return t;
     }
     for (int i = 0; i < b->nindex; i++) range[i] = b->index[i].extent;

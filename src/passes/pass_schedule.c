@@ -239,7 +239,7 @@ static void try_tile(TilePlanner *p) {
     p->now.nloops = n;
     int divided = 0;
     for (int i = 0; i < p->b->nindex; i++) divided += trips(p, i) > 1;
-    if (n && divided == n) try_orders(p, 0, noutputs, compute_cycles(p));
+    if (divided == n) try_orders(p, 0, noutputs, compute_cycles(p));
 }
 
 // Tries every size of the indices from `i` on: the divisors of the range, larger ones first. Short
@@ -285,9 +285,24 @@ Tags with_number(PassRun *r, const Tree *t, Tags tags, const char *name, int64_t
     return (Tags){tags.n + 1, list};
 }
 
+// The whole block is one tile: it gets the tags of a tile. `id` receives its first index.
+static const Tree *as_one_tile(TilePlanner *p, int *id) {
+    Block like = *p->b;
+    Tags more = pass_tags(p->r, p->t, "inner");
+    Tag *tags = arena_new_n(p->r->arena, Tag, like.node.tags.n + more.n);
+    for (int i = 0; i < like.node.tags.n; i++) tags[i] = like.node.tags.at[i];
+    for (int i = 0; i < more.n; i++) tags[like.node.tags.n + i] = more.at[i];
+    like.node.tags = (Tags){like.node.tags.n + more.n, tags};
+    id[0] = p->b->index[0].id;
+    TreeEdit e = pass_edit(p->r);
+    e.unchecked = true;
+    return tree_block_like(p->t, id[0], &like, "schedule", &e);
+}
+
 // Makes the loops over tiles in the order of the plan; `id` receives their indices.
 static const Tree *tiled(TilePlanner *p, int *id) {
     PassRun *r = p->r;
+    if (!p->best.nloops) return as_one_tile(p, id);
     TileHow how = {.size = p->best.size};
     how.outer = pass_tags(r, p->t, "outer");
     how.inner = pass_tags(r, p->t, "inner");
@@ -353,9 +368,10 @@ static const Tree *apply_plan(TilePlanner *p) {
     int64_t range[MAX_INDICES];
     for (int i = 0; i < p->b->nindex; i++) range[i] = p->b->index[i].extent;
     Text order = {.arena = r->arena};
+    text_add(&order, best->nloops ? " by" : " at once");
     for (int k = 0; k < best->nloops; k++)
-        text_printf(&order, "%s%s", k ? " " : "", p->b->index[best->loop[k]].name);
-    pass_did(r, p->b, "%s of %s by %s, %.0f cycles: transfers %.0f, compute %.0f; %d plans tried",
+        text_printf(&order, " %s", p->b->index[best->loop[k]].name);
+    pass_did(r, p->b, "%s of %s%s, %.0f cycles: transfers %.0f, compute %.0f; %d plans tried",
              tile_text(r->arena, best->size, p->b->nindex),
              tile_text(r->arena, range, p->b->nindex), text_str(&order), best->cost, best->move,
              best->compute, p->tried);
@@ -405,24 +421,6 @@ static bool lies_in_unit(const PassRun *r, const Buffer *b) {
     return b->place.n && b->place.unit[0].name == r->h->memory.at[pass_int(r, "unit")].name;
 }
 
-static int64_t tag_value(const Buffer *b, const char *name, int64_t otherwise) {
-    for (int i = 0; i < b->tags.n; i++)
-        if (b->tags.at[i].value && strcmp(b->tags.at[i].name, name) == 0)
-            return strtoll(b->tags.at[i].value, NULL, 10);
-    return otherwise;
-}
-
-// The bytes of the unit that buffers inside the block take.
-static int64_t bytes_inside(const PassRun *r, const Tree *t, const Node *node) {
-    const Block *b = as_block(node);
-    int64_t sum = 0;
-    for (int i = 0; b && i < b->nallocs; i++)
-        if (lies_in_unit(r, &t->buffers.at[b->alloc[i]]))
-            sum += bytes_in_unit(r, &t->buffers.at[b->alloc[i]]);
-    for (int i = 0; b && i < b->nchildren; i++) sum += bytes_inside(r, t, b->child[i]);
-    return min_i64(sum, INT32_MAX);
-}
-
 static bool contains(const Node *node, int loop) {
     const Block *b = as_block(node);
     for (int i = 0; b && i < b->nindex; i++)
@@ -439,34 +437,69 @@ static int child_with(const Block *b, int loop) {
     return -1;
 }
 
-// Adds a buffer of a block around, if the statement `child` of that block may not overwrite it.
-static void add_busy(const PassRun *r, const Tree *t, const Block *b, int buffer, int child,
-                     UnitState *out) {
+// Adds a buffer that lies in the unit, in as many copies as units allocate it.
+static void add_lying(const PassRun *r, const Tree *t, int buffer, int64_t copies, UnitState *out) {
     const Buffer *of = &t->buffers.at[buffer];
-    int64_t at = tag_value(of, "offset", -1), bytes = bytes_in_unit(r, of);
+    int unit = (int)pass_int(r, "unit");
+    int64_t at = tag_number(of->tags, "offset", -1), bytes;
+    if (!checked_mul(copies, max_i64(1, tag_number(of->tags, "stages", 1)), &copies) ||
+        !checked_mul(buffer_bytes(of, r->h->memory.at[unit].align), copies, &bytes))
+        bytes = INT64_MAX / 4;
+    bytes = min_i64(bytes, INT64_MAX / 4);
+    if (at < 0)
+        out->loose = min_i64(out->loose + bytes, INT64_MAX / 4);
+    else
+        vec_push(r->arena, &out->busy, ((ByteSpan){at, at + bytes}));
+}
+
+// May the statement `child` of a block around not overwrite its buffer?
+static bool is_needed(const Block *b, int buffer, int child, bool placed) {
     bool before = false, after = false;
     for (int i = 0; i < b->nchildren; i++)
         if (subtree_uses(b->child[i], buffer)) {
             before |= i <= child;
             after |= i >= child;
         }
-    if (!checked_mul(bytes, max_i64(1, tag_value(of, "stages", 1)), &bytes)) bytes = INT64_MAX / 4;
-    if (at < 0)
-        out->loose = min_i64(out->loose + bytes, INT64_MAX / 4);
-    else if (before && after)
-        vec_push(r->arena, &out->busy, ((ByteSpan){at, at + bytes}));
+    return !placed || (before && after);
 }
 
 UnitState unit_state(const PassRun *r, const Tree *t, int loop) {
     UnitState out = {0};
+    BlockPlace place = {-1, 1, 0};
     for (const Block *b = t->root; b;) {
         int child = child_with(b, loop);
         if (child < 0) break;
-        for (int i = 0; i < b->nallocs; i++)
-            if (lies_in_unit(r, &t->buffers.at[b->alloc[i]]))
-                add_busy(r, t, b, b->alloc[i], child, &out);
+        place_enter(r, t, b, &place);
+        for (int i = 0; i < b->nallocs; i++) {
+            const Buffer *of = &t->buffers.at[b->alloc[i]];
+            bool placed = tag_number(of->tags, "offset", -1) >= 0;
+            if (lies_in_unit(r, of) && is_needed(b, b->alloc[i], child, placed))
+                add_lying(r, t, b->alloc[i], place_sharers(r, place, (int)pass_int(r, "unit")),
+                          &out);
+        }
         b = as_block(b->child[child]);
     }
+    return out;
+}
+
+static void add_inside(const PassRun *r, const Tree *t, const Node *node, BlockPlace place,
+                       int64_t units, UnitState *out) {
+    const Block *b = as_block(node);
+    if (!b) return;
+    place_enter(r, t, b, &place);
+    for (int i = 0; i < b->nallocs; i++) {
+        const Buffer *of = &t->buffers.at[b->alloc[i]];
+        int64_t sharers = place_sharers(r, place, (int)pass_int(r, "unit"));
+        if (tag_number(of->tags, "offset", -1) < 0) sharers = max_i64(sharers, units);
+        if (lies_in_unit(r, of)) add_lying(r, t, b->alloc[i], sharers, out);
+    }
+    for (int i = 0; i < b->nchildren; i++) add_inside(r, t, b->child[i], place, units, out);
+}
+
+UnitState unit_inside(const PassRun *r, const Tree *t, const Node *node, BlockPlace place,
+                      int64_t units) {
+    UnitState out = {0};
+    add_inside(r, t, node, place, units, &out);
     return out;
 }
 
@@ -483,32 +516,41 @@ static int64_t units_named(const Tree *t, const Unit *u, int64_t most) {
     return n < (double)most ? (int64_t)n : most;
 }
 
+void place_enter(const PassRun *r, const Tree *t, const Block *b, BlockPlace *place) {
+    for (int i = 0; i < b->place.n; i++) {
+        int unit = hardware_compute(r->h, b->place.unit[i].name);
+        if (unit < 0) continue;
+        int64_t most = hardware_units(r->h, unit), n = units_named(t, &b->place.unit[i], most);
+        bool all = place->compute < 0 || n >= most / place->sharers;
+        place->sharers = all ? n : place->sharers * n;
+        place->compute = unit;
+    }
+}
+
 BlockPlace block_place(const PassRun *r, const Tree *t, int loop) {
     BlockPlace out = {-1, 1, child_with(t->root, loop)};
     for (const Block *b = t->root; b;) {
-        for (int i = 0; i < b->place.n; i++) {
-            int unit = hardware_compute(r->h, b->place.unit[i].name);
-            if (unit < 0) continue;
-            int64_t most = hardware_units(r->h, unit), n = units_named(t, &b->place.unit[i], most);
-            out.sharers = out.compute < 0 || n >= most / out.sharers ? n : out.sharers * n;
-            out.compute = unit;
-        }
+        place_enter(r, t, b, &out);
         int child = child_with(b, loop);
         b = child < 0 ? NULL : as_block(b->child[child]);
     }
     return out;
 }
 
-// The bytes of the unit that a block may use: those of one copy of the unit, divided among the
-// units that run the block and share the copy.
-static int64_t whole_room(const TilePlanner *p) {
-    const Hardware *h = p->r->h;
-    int64_t room, sharers = p->place.sharers;
-    int owner = hardware_owner(h, (int)(p->unit - h->memory.at));
-    int64_t inside = p->place.compute < 0 ? 0 : hardware_inside(h, p->place.compute, owner);
-    if (!p->unit->size || !checked_mul(p->unit->size, p->unit->banks, &room)) return INT64_MAX / 4;
-    if (inside) sharers = min_i64(sharers, inside);
-    return room / sharers;
+int64_t place_sharers(const PassRun *r, BlockPlace place, int memory) {
+    int owner = hardware_owner(r->h, memory);
+    int64_t inside = place.compute < 0 ? 0 : hardware_inside(r->h, place.compute, owner);
+    return inside ? min_i64(place.sharers, inside) : place.sharers;
+}
+
+int64_t free_in_unit(const PassRun *r, const Tree *t, int loop) {
+    int unit = (int)pass_int(r, "unit");
+    UnitState state = unit_state(r, t, loop);
+    int64_t all = r->h->memory.at[unit].size;
+    if (!all || !checked_mul(all, r->h->memory.at[unit].banks, &all)) return INT64_MAX / 4;
+    all -= state.loose;
+    for (int i = 0; i < state.busy.n; i++) all -= state.busy.at[i].to - state.busy.at[i].from;
+    return max_i64(all, 0) / place_sharers(r, block_place(r, t, loop), unit);
 }
 
 // The units that use the engine at the same time.
@@ -518,22 +560,22 @@ static double engine_sharers(const TilePlanner *p) {
 }
 
 // Assigns offsets to the copies of the plan, the largest first if they must fit between others;
-// false: the gaps are too small.
+// false: the gaps are too small. The copies of all units that share the unit lie together.
 static bool place_views(TilePlanner *p, int64_t limit) {
     VEC(ByteSpan) busy = {0};
     int64_t size[MAX_VIEWS];
-    for (int i = 0; i < p->state->busy.n; i++) vec_push(p->r->arena, &busy, p->state->busy.at[i]);
+    for (int i = 0; i < p->lying.busy.n; i++) vec_push(p->r->arena, &busy, p->lying.busy.at[i]);
     for (int i = 0; i < p->v->n; i++) {
         size[i] = tile_bytes(p->v, &p->v->at[i], p->best.size);
         size[i] = ceil_div(size[i], p->unit->align) * p->unit->align;
-        size[i] = is_kept(p, i) ? -1 : size[i] * copies_of(p, &p->best, i);
+        size[i] = is_kept(p, i) ? -1 : size[i] * copies_of(p, &p->best, i) * p->sharers;
         p->offset[i] = -1;
     }
     for (int n = 0; n < p->v->n; n++) {
         int next = -1;
         for (int i = 0; i < p->v->n; i++)
             if (size[i] >= 0 && p->offset[i] < 0 &&
-                (next < 0 || (p->state->busy.n && size[i] > size[next])))
+                (next < 0 || (p->lying.busy.n && size[i] > size[next])))
                 next = i;
         if (next < 0) return true;
         p->offset[next] = best_gap(busy.at, busy.n, size[next], p->unit->align, limit);
@@ -546,16 +588,27 @@ static bool place_views(TilePlanner *p, int64_t limit) {
 
 // The largest number of bytes that lie together.
 static int64_t largest_gap(const TilePlanner *p, int64_t limit) {
-    const UnitState *s = p->state;
     int64_t most = 0;
-    for (int k = -1; k < s->busy.n; k++) {
-        int64_t from = k < 0 ? 0 : s->busy.at[k].to, to = limit;
+    for (int k = -1; k < p->lying.busy.n; k++) {
+        int64_t from = k < 0 ? 0 : p->lying.busy.at[k].to, to = limit;
         from = ceil_div(from, p->unit->align) * p->unit->align;
-        for (int i = 0; i < s->busy.n; i++)
-            if (s->busy.at[i].to > from) to = min_i64(to, s->busy.at[i].from);
+        for (int i = 0; i < p->lying.busy.n; i++)
+            if (p->lying.busy.at[i].to > from) to = min_i64(to, p->lying.busy.at[i].from);
         most = max_i64(most, to - from);
     }
     return most;
+}
+
+// The bytes of one copy of the unit that the block may use, apart from `busy`.
+static int64_t find_room(TilePlanner *p) {
+    const ComputeUnit *like = NULL; // each unit has its own buffers inside
+    int64_t room;
+    p->lying = unit_inside(p->r, p->t, &p->b->node, p->place, (int64_t)units_of(p, &like));
+    for (int i = 0; i < p->state->busy.n; i++)
+        vec_push(p->r->arena, &p->lying.busy, p->state->busy.at[i]);
+    p->lying.loose += p->state->loose;
+    if (!p->unit->size || !checked_mul(p->unit->size, p->unit->banks, &room)) room = INT64_MAX / 4;
+    return room - p->lying.loose;
 }
 
 static void search(TilePlanner *p) {
@@ -578,18 +631,18 @@ TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const UnitState *st
     p->stages = pass_int(r, "stages");
     p->operands = operand_rate(p);
     p->slower = engine_sharers(p);
-    const ComputeUnit *like = NULL; // each unit has its own buffers inside
-    int64_t limit = whole_room(p) - state->loose;
-    limit -= bytes_inside(r, t, &p->b->node) * (int64_t)units_of(p, &like);
+    p->sharers = place_sharers(r, p->place, (int)pass_int(r, "unit"));
+    int64_t limit = find_room(p);
     p->room = limit;
-    for (int i = 0; i < state->busy.n; i++)
-        p->room -= state->busy.at[i].to - state->busy.at[i].from;
+    for (int i = 0; i < p->lying.busy.n; i++)
+        p->room -= p->lying.busy.at[i].to - p->lying.busy.at[i].from;
+    p->room = max_i64(p->room, 0) / p->sharers;
     *why = prepare(p);
     if (*why) return p;
     search(p);
     if (p->found && !place_views(p, limit)) { // the free bytes do not lie together
         p->found = false;
-        p->room = largest_gap(p, limit);
+        p->room = largest_gap(p, limit) / p->sharers;
         search(p);
         p->found = p->found && place_views(p, limit);
     }

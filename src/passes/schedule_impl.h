@@ -16,6 +16,12 @@ typedef struct UnitState {
 } UnitState;
 // The state that the places of the Tree give: buffers of blocks around a loop.
 UnitState unit_state(const PassRun *r, const Tree *t, int loop);
+// The bytes that buffers of blocks around leave to each unit that runs the block.
+int64_t free_in_unit(const PassRun *r, const Tree *t, int loop);
+// The buffers inside a block. Those without an offset count once for each of `units`: the block is
+// not divided among units yet. `place` is that of the block around.
+UnitState unit_inside(const PassRun *r, const Tree *t, const Node *node, BlockPlace place,
+                      int64_t units);
 
 // A candidate: tile sizes, and the loops over tiles, outermost first.
 typedef struct TilePlan {
@@ -39,9 +45,11 @@ typedef struct TilePlanner {
     const Transfer *engine;
     const UnitState *state;
     BlockPlace place;
-    int64_t stages, room;
-    double operands; // bytes per cycle; 0: no limit
-    double slower;   // units that share the engine
+    int64_t sharers;      // units that run the block and share a copy of the unit
+    UnitState lying;      // `state`, and the buffers inside the block
+    int64_t stages, room; // `room`: for each of the sharers
+    double operands;      // bytes per cycle; 0: no limit
+    double slower;        // units that share the engine
     bool output[MAX_INDICES];
     bool uses[MAX_VIEWS][MAX_INDICES];
     int64_t bytes[MAX_VIEWS];  // sizes of the views of the current tile

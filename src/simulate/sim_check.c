@@ -216,7 +216,7 @@ static void hold(Check *c, const Block *b) {
         child_users(c->counter, b, x.buffer, &x.first, &x.last);
         find_part(c, &x);
         int64_t stages = max_i64(1, tag_number(of->tags, "stages", 1));
-        if (!checked_mul(buffer_bytes(c->h, of, memory), stages, &x.bytes) ||
+        if (!checked_mul(buffer_bytes(of, c->h->memory.at[memory].align), stages, &x.bytes) ||
             !checked_mul(x.bytes, units_of_copy(c, memory), &x.bytes))
             x.bytes = INT64_MAX / 4;
         x.bytes = min_i64(x.bytes, INT64_MAX / 1024);

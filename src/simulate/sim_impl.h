@@ -3,6 +3,7 @@
 #define LW_SIMULATE_SIM_IMPL_H
 
 #include "base/map.h"
+#include "passes/pass.h"
 #include "simulate/simulate.h"
 
 // --- The machine, sim_units.c --------------------------------------------------------------------
@@ -20,8 +21,6 @@ bool where_of(const Hardware *h, const Tree *t, const Block *b, Where around, co
               Where *out, DiagList *diags);
 // -1: its place is not a memory.
 int buffer_memory(const Hardware *h, const Buffer *b);
-int64_t buffer_bytes(const Hardware *h, const Buffer *b, int memory); // of one stage, aligned
-int64_t tag_number(Tags tags, const char *name, int64_t otherwise);
 
 // The copy of its memory in which a buffer lies that is allocated at `w`; -1: its place names none.
 int64_t buffer_copy(const Hardware *h, const Buffer *b, int memory, Where w, const int64_t *value);

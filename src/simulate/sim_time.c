@@ -466,8 +466,8 @@ static bool share_bytes(const Clock *k, int a, int b) {
     int m = k->copies[a].memory;
     int64_t p = tag_number(x->tags, "offset", -1), q = tag_number(y->tags, "offset", -1);
     if (a == b || m != k->copies[b].memory || p < 0 || q < 0) return false;
-    return p < q + buffer_bytes(h, y, m) * k->copies[b].stages &&
-           q < p + buffer_bytes(h, x, m) * k->copies[a].stages;
+    return p < q + buffer_bytes(y, h->memory.at[m].align) * k->copies[b].stages &&
+           q < p + buffer_bytes(x, h->memory.at[m].align) * k->copies[a].stages;
 }
 
 // Finds the buffers that share bytes and whose homes are the same or contain each other. Those of

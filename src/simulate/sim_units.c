@@ -77,20 +77,3 @@ int64_t buffer_copy(const Hardware *h, const Buffer *b, int memory, Where w, con
     }
     return copy;
 }
-
-int64_t tag_number(Tags tags, const char *name, int64_t otherwise) {
-    for (int i = 0; i < tags.n; i++)
-        if (tags.at[i].value && strcmp(tags.at[i].name, name) == 0)
-            return strtoll(tags.at[i].value, NULL, 10);
-    return otherwise;
-}
-
-int64_t buffer_bytes(const Hardware *h, const Buffer *b, int memory) {
-    int64_t last = 1, align = h->memory.at[memory].align, bytes;
-    for (int d = 0; d < b->rank; d++) {
-        if (b->size[d] == 0) return 0;
-        if (!checked_fma(b->size[d] - 1, llabs(b->stride[d]), &last)) return INT64_MAX / 4;
-    }
-    if (!checked_mul(last, type_info[b->type].bytes, &bytes)) return INT64_MAX / 4;
-    return bytes / align * align + (bytes % align ? align : 0);
-}

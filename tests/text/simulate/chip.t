@@ -13,13 +13,13 @@ $ loopwright simulate @/examples/tc/resnet50.tc --def conv --size C=16,H=10,W=10
 $ loopwright simulate @/examples/tc/resnet50.tc --def conv_s2 --size C=16,H=11,W=11,K=32,R=1,S=1 --machine accelerator --check
 conv_s2(f32(C, H, W) I, f32(K, C, R, S) F) -> (f32(K, (H - R)/2 + 1, (W - S)/2 + 1) O)
   sizes    C = 16, H = 11, W = 11, K = 32, R = 1, S = 1
-  cycles   898; at least 560, bound by transfers: 62.4 % of what the machine allows
-  stencils 18432 products in 8 starts, 2.0 % of the peak
+  cycles   835; at least 560, bound by transfers: 67.1 % of what the machine allows
+  stencils 18432 products in 8 starts, 2.2 % of the peak
   moved    8960 bytes; at least 8960
-  memory   SRAM: 10112 of 786432 bytes in use
-  unit     DMA: busy 100.0 %, 7 tasks
-  unit     PROC 1: busy 7.3 %, 2 tasks
-  unit     PROC 0: busy 7.3 %, 2 tasks
+  memory   SRAM: 8960 of 786432 bytes in use
+  unit     DMA: busy 92.2 %, 4 tasks
+  unit     PROC 1: busy 7.8 %, 1 task
+  unit     PROC 0: busy 7.8 %, 1 task
   check    executed: the same tasks, the right results
 $ loopwright passes @/examples/tc/resnet50.tc --def conv --size C=128,H=30,W=30,K=128,R=3,S=3 --machine accelerator --explain
 flatten      O: #zero, iterations in any order

@@ -17,4 +17,4 @@ mm(f32(M, K) A, f32(K, N) B) -> (f32(M, N) C)
   check    executed: the same tasks, the right results
 $ loopwright passes mm.tc --size M=256,N=256,K=256 --machine @/examples/machines/dsp.lwm --explain | grep ' of .* by '
 outer        C: 128x64x32 of 256x256x256 by m n k, 269912 cycles: transfers 256576, compute 262144; 2442 plans tried
-inner        C: 32x8x32 of 128x64x32 by m n, 4348 cycles: transfers 3920, compute 4096; 1174 plans tried
+inner        C: 32x8x32 of 128x64x32 by m n, 4348 cycles: transfers 3920, compute 4096; 1176 plans tried

@@ -3,7 +3,7 @@ $ for m in fused unfused; do loopwright simulate @/examples/tc/resnet50.tc --def
   cycles   5013; at least 4504, bound by transfers: 89.8 % of what the machine allows
   moved    72064 bytes; at least 72064
   check    executed: the same tasks, the right results
-  cycles   9368; at least 4504, bound by transfers: 48.1 % of what the machine allows
+  cycles   9496; at least 4504, bound by transfers: 47.4 % of what the machine allows
   moved    137600 bytes; at least 72064
   check    executed: the same tasks, the right results
 $ loopwright passes @/examples/tc/resnet50.tc --def layer --size C=16,H=18,W=18,K=32,R=3,S=3 --machine @/examples/machines/fused.lwm | tail -15

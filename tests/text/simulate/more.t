@@ -25,7 +25,7 @@ $ for m in systolic rvv; do loopwright simulate conv.tc --size H=10,W=10,C=32,K=
   cycles   62470; at least 50176, bound by compute: 80.3 % of what the machine allows
   check    executed: the same tasks, the right results
 $ for m in systolic rvv; do loopwright simulate attention.tc --size N=16,M=32,D=16,E=16 --machine @/examples/machines/$m.lwm --check | grep 'cycles\|check'; done
-  cycles   2802; at least 192, bound by transfers: 6.9 % of what the machine allows
+  cycles   2146; at least 192, bound by transfers: 8.9 % of what the machine allows
   check    executed: the same tasks, the right results
-  cycles   8136; at least 768, bound by transfers: 9.4 % of what the machine allows
+  cycles   7352; at least 768, bound by transfers: 10.4 % of what the machine allows
   check    executed: the same tasks, the right results

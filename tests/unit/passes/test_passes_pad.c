@@ -170,6 +170,20 @@ TEST(pad_refuses) {
         "tried\npad          C: left alone: cannot pad: it is no block of one statement\n");
 }
 
+// Copies that do not fit beside those of an earlier statement are refused.
+TEST(pad_fits_its_unit) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[7, 6] output C: f32[7] output D: f32[7]\n"
+                 "C: for i in 0:7, k in 0:6  C[i] +=! A[i, k]\n"
+                 "D: for i in 0:7, k in 0:6  D[i] max=! A[i, k] }");
+    const char *text = said(&r, "memory SRAM size=400 banks=1\npass flatten\n"
+                                "pass pad reqs=#contraction to=4 most=1 unit=SRAM\n");
+    const char *two =
+        strstr(text, "D: left alone: its copies need 288 bytes, 112 are left in SRAM\n");
+    if (!CHECK(strstr(text, "C: 8x8 of 7x6") && two)) printf("%s", text);
+    tr_end(&r);
+}
+
 TEST(pad_refuses_too_many) {
     TreeRun r;
     tr_init(&r);

@@ -56,13 +56,34 @@ TEST(schedule_compresses_strides) {
     TreeRun r;
     tr_begin(&r, "program f { input A: f32[64, 31] input B: f32[64, 8] output C: f32[16, 8]\n"
                  "C: for m in 0:16, n in 0:8, k in 0:64  C[m, n] +=! A[k, 2*m]*B[k, n] }");
-    CHECK_STR_EQ(only(&r, SCHEDULE),
-                 "schedule     C: 16x8x32 of 16x8x64 by k, 740 cycles: transfers 736, compute 8; "
-                 "446 plans tried\n"
-                 "             C: A: 2048 bytes at 0, for each k, 2 copies\n"
-                 "             C: B: 1024 bytes at 4096, for each k, 2 copies\n"
-                 "             C: C: 512 bytes at 6144, once\n");
+    CHECK_STR_EQ(
+        only(&r, SCHEDULE),
+        "schedule     C: 16x8x64 of 16x8x64 at once, 616 cycles: transfers 608, compute 8; "
+        "448 plans tried\n"
+        "             C: A: 4096 bytes at 0, once\n"
+        "             C: B: 2048 bytes at 4096, once\n"
+        "             C: C: 512 bytes at 6144, once\n");
     CHECK(strlen(after(&r, FLAT SCHEDULE "pass initialize\n")) > 0);
+    tr_end(&r);
+}
+
+// A block that fits the unit as a whole is one tile if loading it in parts would take longer.
+TEST(schedule_takes_a_block_at_once) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[8, 4] output C: f32[8]\n"
+                 "C: for m in 0:8, k in 0:4  C[m] +=! A[m, k] }");
+    CHECK_STR_EQ(only(&r, SCHEDULE "pass locate reqs=#tile blocks=PROC\n"),
+                 "schedule     C: 8x4 of 8x4 at once, 138 cycles: transfers 138, compute 0; "
+                 "8 plans tried\n"
+                 "             C: A: 128 bytes at 0, once\n"
+                 "             C: C: 32 bytes at 128, once\n"
+                 "locate       C: on PROC\n");
+    CHECK_STR_EQ(after(&r, FLAT SCHEDULE "pass initialize\npass prune\n"),
+                 "A.copy f32[8, 4] 128 B\nC.copy f32[8] 32 B\n"
+                 "for d0 in 8 any\n  C.copy[d0] = -0.0\n"
+                 "for d0 in 8, d1 in 4 any\n  A.copy[d0, d1] = A[d0, d1]\n"
+                 "for m in 8, k in 4 any\n  C.copy[m] += A.copy[m, k]\n"
+                 "for d0 in 8 any\n  C[d0] = 0.0\n  C[d0] += C.copy[d0]\n");
     tr_end(&r);
 }
 
@@ -79,15 +100,15 @@ TEST(schedule_keeps_intermediates) {
     tr_begin(&r, chain);
     CHECK_STR_EQ(
         only(&r, KEEP),
-        "schedule     T stays in SRAM from statement 0 to 3: 1488 cycles instead of 2192\n"
+        "schedule     T stays in SRAM from statement 0 to 3: 1433 cycles instead of 2073\n"
         "             T: 4096 bytes at 0\n"
         "             T: 32x32x8 of 32x32x32 by k, 1032 cycles: transfers 1024, compute 33; "
         "652 plans tried\n"
         "             T: A: 1024 bytes at 4096, for each k, 2 copies\n"
         "             T: B: 1024 bytes at 6144, for each k, 2 copies\n"
-        "             C: 32x16x16 of 32x16x32 by k, 456 cycles: transfers 448, compute 16; "
-        "598 plans tried\n"
-        "             C: D: 1024 bytes at 4096, for each k, 2 copies\n"
+        "             C: 32x16x32 of 32x16x32 at once, 400 cycles: transfers 384, compute 16; "
+        "600 plans tried\n"
+        "             C: D: 2048 bytes at 4096, once\n"
         "             C: C: 2048 bytes at 6144, once\n");
     CHECK(strstr(after(&r, FLAT KEEP "pass initialize\npass prune\n"), "T f32[32, 32] 4096 B\n"));
     CHECK(!strstr(after(&r, FLAT KEEP), "T.copy"));
