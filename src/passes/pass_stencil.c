@@ -111,14 +111,17 @@ static double sets_of(const Matcher *m, const Buffer *b, const int64_t *size, in
     return fmin(reached * ceil((double)(run + 1) / (double)line), (double)sets);
 }
 
-// The iterations of a tile that read the same elements of an input: those of its indices of size
-// `any` along which the input does not move. The sizes of others are few enough for registers.
+enum { REGISTERS = 64 }; // iterations of an index that may share an element in a register
+
+// How often a tile loads the same elements of an input: for each iteration of its indices of size
+// `any` along which the input does not move, and for each 64 of those of a fixed size.
 static double reuses_of(const Matcher *m, int input, const int64_t *tile) {
     double n = 1;
     for (int i = 0; i < m->b->nindex; i++) {
         const StencilIndex *s = m->now.of[i] < 0 ? NULL : &m->now.stencil->index[m->now.of[i]];
-        for (int k = 0; s && s->size < 0 && k < s->in_.n; k++)
-            if (m->now.input[k] == input && s->in_.at[k] == STRIDE_NONE) n *= (double)tile[i];
+        int64_t loads = !s ? 1 : s->size < 0 ? tile[i] : ceil_div(tile[i], REGISTERS);
+        for (int k = 0; s && k < s->in_.n; k++)
+            if (m->now.input[k] == input && s->in_.at[k] == STRIDE_NONE) n *= (double)loads;
     }
     return n;
 }

@@ -42,6 +42,7 @@ pass dead
 pass stencil as=blocks reqs=#copy use=transpose.L1
 pass stencil reqs=#contraction outer=#tiles whole=yes fits=L2
 pass cache as=pack.deep reqs=#tiles_of=panel.deep unit=L2 out=no strided=yes
+pass cache as=pack.split reqs=#tiles_of=panel.split unit=L2 out=no strided=yes
 pass fuse a=#zero b=#tiles always=yes
 pass cache as=pack reqs=#tiles unit=L2 out=no along=stencil_n
 pass cache as=pack.many reqs=#tiles_of=panel.many unit=L2 out=no strided=yes
@@ -50,6 +51,7 @@ pass cache as=pack.points reqs=#tiles_of=panel.points unit=L2 out=no strided=yes
 pass stencil as=panels reqs=#stencil=panel outer=#tiles whole=yes
 pass stencil as=many reqs=#stencil=panel.many outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5 whole=yes
 pass stencil as=rows reqs=#stencil=panel.rows outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5 whole=yes
+pass stencil as=split reqs=#stencil=panel.split outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5 whole=yes
 pass stencil as=points reqs=#stencil=panel.points outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5,fma.6,fma.7,window.1,window.2 whole=yes
 pass stencil as=deep reqs=#stencil=panel.deep outer=#tiles use=fma.1,fma.2,fma.3,fma.4,fma.5,fma.6,fma.7,window.1,window.2 whole=yes
 pass fuse as=start a=#zero b=#tiles always=yes
@@ -66,6 +68,7 @@ pass order as=groups.4 reqs=#stencil=group.4 vector=4 registers=64
 pass order as=groups.8 reqs=#stencil=group.8 vector=8 registers=32
 pass deps
 pass order vector=128 registers=4 fits=L1
+pass stream fits=L3
 $ loopwright machine --describe small.lwm > again.lwm && loopwright machine --describe again.lwm | cmp - again.lwm && loopwright machine --describe | head -1
 machine host "{{.*}}"
 $ loopwright passes mm.tc --size M=8,N=8,K=4
@@ -81,7 +84,7 @@ usage: loopwright run FILE [options]; --help explains them
 $ loopwright passes mm.tc --size M=8,N=8,K=4 --machine avx2 --until tiel
 --- stderr
 error: the passes of 'avx2' have no label 'tiel'
-note: there are 'flatten', 'dead', 'blocks', 'stencil', 'pack.deep', 'fuse', 'pack', 'pack.many', 'pack.rows', 'pack.points', 'panels', 'many', ...
+note: there are 'flatten', 'dead', 'blocks', 'stencil', 'pack.deep', 'pack.split', 'fuse', 'pack', 'pack.many', 'pack.rows', 'pack.points', 'panels', ...
 --- exit 1
 $ loopwright run mm.tc --size M=8,N=8,K=4 --machine avx51
 --- stderr

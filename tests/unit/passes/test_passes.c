@@ -490,6 +490,17 @@ TEST(order_parallel_threads_unroll) {
 }
 
 // A panel of B is larger than the rows of A that a tile needs: it is loaded less often.
+// The comment of pass_stream.c, in small.
+TEST(stream) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[4096] output C: f32[4096]\n"
+                 "C: for i in 0:4096  C[i] = A[i] }");
+    CHECK_STR_EQ(after(&r, "memory SRAM size=4KiB line=64\npass order vector=128\npass stream\n"),
+                 "for i in 32\n  for i.1 in 128 vector\n"
+                 "    C[128*i + i.1] = A[128*i + i.1]   nontemporal\n");
+    tr_end(&r);
+}
+
 TEST(order_by_transfers) {
     TreeRun r;
     tr_begin(&r, "program f { input A: f32[32, 64] input B: f32[64, 32] output C: f32[32, 32]\n"

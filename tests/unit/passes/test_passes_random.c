@@ -69,6 +69,7 @@ static const char *const lines[] = {
     "pass unroll reqs=#part index=p",
     "pass order",
     "pass order vector=%d registers=4",
+    "pass order vector=%d\npass stream fits=PAD",
     "pass parallel work=0 least=2",
     "pass threads threads=%d",
     "pass reorder",

@@ -135,6 +135,29 @@ TEST(loops_are_refused) {
               "order        done\nthreads      C: left alone: its order is decided\n");
 }
 
+TEST(stream_refuses) {
+#define STREAM "memory SRAM size=16\npass order vector=16\npass stream fits=SRAM\n"
+#define SAID   "order        C: "
+    check_one("program f { input A: f32[64] output C: f32[64]\nC: for i in 0:64  C[i] = A[i] }",
+              "memory SRAM size=1KiB\npass order vector=16\npass stream fits=SRAM\n",
+              SAID "i innermost\nstream       C: left alone: C: its 512 bytes fit SRAM\n");
+    check_one("program f { input A: f32[64] output C: f32[64]\nC: for i in 0:64  C[i] += A[i] }",
+              STREAM, SAID "i innermost\nstream       C: left alone: C: it adds to its results\n");
+    check_one("program f { input A: f32[64] temp T: f32[64] output C: f32[64]\n"
+              "T: for i in 0:64  T[i] = A[i]\nC: for i in 0:64  C[i] = T[i] }",
+              STREAM,
+              "order        T: i innermost\n             C: i innermost\n"
+              "stream       T: left alone: T: its results are used again\n"
+              "             C: C: 512 bytes are more than the 32 of SRAM\n");
+    check_one("program f { input A: f32[9, 20] output C: f32[9, 20]\n"
+              "C: for i in 0:9, j in 0:20  C[i, j] = A[i, j] }",
+              "memory SRAM size=16 line=64\npass order vector=32\npass stream fits=SRAM\n",
+              SAID "j innermost\n"
+                   "stream       C: left alone: C: it does not write vectors of whole lines\n");
+    check_one(copy, "memory SRAM size=0\npass stream\n",
+              "stream       left alone: no memory unit has a size\n");
+}
+
 TEST(locate_and_place_refuse) {
     check_one(copy, "pass locate blocks=PROC\npass locate as=again blocks=PROC\n",
               "locate       C: on PROC\nagain        C: left alone: it has a place\n");
