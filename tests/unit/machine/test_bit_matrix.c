@@ -1,7 +1,7 @@
 // Bit matrices against brute force, and their wavefronts against the emulator's count of addresses.
 #include "unit/check.h"
 
-#include "emulate/impl.h"
+#include "emulate/warp.h"
 #include "machine/bit_matrix.h"
 
 #include <stdio.h>
