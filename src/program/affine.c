@@ -115,11 +115,12 @@ static bool same_atom(const void *key, const void *item) {
 }
 
 // Properties that follow from the kind and the operands.
-static void fill_atom(Atom *t) {
+static void fill_atom(const Exprs *x, Atom *t) {
     t->weight = 1;
     t->has_iter = t->kind == ATOM_ITER;
     t->has_param = t->kind == ATOM_PARAM;
-    t->has_read = t->kind == ATOM_READ;
+    t->has_read = t->kind == ATOM_READ ||
+                  (t->kind == ATOM_ITER && x->first_element && t->index >= x->first_element);
     if (t->a) {
         t->depth = 1 + (t->a->depth > t->b->depth ? t->a->depth : t->b->depth);
         t->weight += t->a->weight + t->b->weight;
@@ -136,7 +137,7 @@ static void fill_atom(Atom *t) {
 
 // NULL when the atom would be too large.
 static const Atom *intern_atom(Exprs *x, Atom key) {
-    fill_atom(&key);
+    fill_atom(x, &key);
     if (key.depth > EXPRS_MAX_DEPTH || key.weight > EXPRS_MAX_WEIGHT) return NULL;
     uint64_t h = hash_mix((uint64_t)key.kind, (uint64_t)key.index);
     h = hash_mix(h, (uint64_t)(uintptr_t)key.a);

@@ -80,6 +80,7 @@ struct Exprs {
     Arena *arena;
     Set affines, atoms, accesses, exprs;
     int natoms;
+    int first_element; // iterators from this number on stand for elements of tensors; 0: none
     const Affine *iter[64], *param[16],
         *small[64]; // the most frequent ones: i0, p0, constants -1 ... 62
     bool overflow;  // some affine constructor overflowed since this was last cleared

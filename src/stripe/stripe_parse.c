@@ -640,6 +640,7 @@ Tree *stripe_parse(Arena *arena, Names *names, const Source *source, DiagList *d
     StripeParser *p = arena_new(arena, StripeParser);
     Exprs *x = arena_new(arena, Exprs);
     exprs_init(x, arena);
+    x->first_element = TREE_MAX_INDICES; // scalars, until their values replace them
     *p = (StripeParser){.lx = {source, diags, arena, 0}, .arena = arena, .names = names, .x = x};
     p->diags = diags;
     p->t = tree_new(arena, x, names);
