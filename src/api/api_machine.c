@@ -65,29 +65,35 @@ static void members(Form *f, const char *const *name, double *value, int n) {
     }
 }
 
-static void rates_form(Form *f, Rates *r) {
-    static const char *const isa[] = {"scalar\": {", "},\n    \"avx2\": {",
-                                      "},\n    \"avx512\": {"};
-    static const char *const level[] = {"L1\": {", "},\n    \"L2\": {", "},\n    \"L3\": {",
-                                        "},\n    \"memory\": {"};
-    literal(f, "  \"gflops\": {\n    \"");
-    for (int i = 0; i < ISA_COUNT; i++) {
-        literal(f, isa[i]);
+// The start of an object, behind the end of another one.
+static void key(Form *f, const char *before, const char *name) {
+    literal(f, before);
+    literal(f, "    \"");
+    literal(f, name);
+    literal(f, "\": {");
+}
+
+// The instruction set of each width, in the order of the widths, is a key.
+static void rates_form(Form *f, const char *const *isa, Rates *r) {
+    static const char *const level[] = {"L1", "L2", "L3", "memory"};
+    literal(f, "  \"gflops\": {\n");
+    for (int i = 0; i < WIDTH_COUNT; i++) {
+        key(f, i ? "},\n" : "", isa[i]);
         pair(f, "\"f32\": [", r->fma[i][0]);
         pair(f, ", \"f64\": [", r->fma[i][1]);
     }
-    literal(f, "}\n  },\n  \"gbps\": {\n    \"");
+    literal(f, "}\n  },\n  \"gbps\": {\n");
     for (int i = 0; i < LEVEL_COUNT; i++) {
-        literal(f, level[i]);
+        key(f, i ? "},\n" : "", level[i]);
         pair(f, "\"load\": [", r->move[i][MOVE_LOAD]);
         pair(f, ", \"store\": [", r->move[i][MOVE_STORE]);
         pair(f, ", \"copy\": [", r->move[i][MOVE_COPY]);
     }
     literal(f, "}\n  },\n  \"ghz\": ");
     number(f, &r->ghz);
-    literal(f, ",\n  \"gops\": {\n    \"");
-    for (int i = ISA_AVX2; i < ISA_COUNT; i++) {
-        literal(f, isa[i] + (i == ISA_AVX2 ? strlen("},\n    \"") : 0));
+    literal(f, ",\n  \"gops\": {\n");
+    for (int i = WIDTH_HALF; i < WIDTH_COUNT; i++) {
+        key(f, i == WIDTH_HALF ? "" : "},\n", isa[i]);
         members(f, work_name, r->work[i], WORK_COUNT);
     }
     literal(f, "}\n  },\n  \"latency_ps\": {");
@@ -103,7 +109,7 @@ static void machine_form(Form *f, Arena *arena, const Machine *m, Rates *r) {
     text_printf(&head, "  \"cache\": [%lld, %lld, %lld],\n", (long long)m->cache[1],
                 (long long)m->cache[2], (long long)m->cache[3]);
     literal(f, text_str(&head));
-    rates_form(f, r);
+    rates_form(f, m->target->isa, r);
 }
 
 static const char *write_form(Arena *arena, const Machine *m, Rates *r) {

@@ -78,12 +78,10 @@ static const Source *find_description(Call *call, const char *name) {
 
 // This machine: the shipped description of its instruction set with its own sizes and rates.
 static const Source *describe_this(Call *call) {
-    static const char *const base[] = {"avx2", "avx2", "avx512"};
     const Machine *m = pick_machine(call, NULL);
     if (!m) return NULL;
     Text text = {.arena = call->arena};
-    const char *like = m->isa == ISA_AVX512 && m->has_vnni ? "avx512-vnni" : base[m->isa];
-    text_printf(&text, "machine host \"%s\"\ninclude %s\n", m->cpu, like);
+    text_printf(&text, "machine host \"%s\"\ninclude %s\n", m->cpu, m->target->description(m));
     for (int level = 1; level <= 3; level++)
         if (m->cache[level])
             text_printf(&text, "memory L%d size=%lld line=%d\n", level, (long long)m->cache[level],

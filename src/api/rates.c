@@ -182,25 +182,25 @@ static Asm new_code(RateMeasure *s) {
 }
 
 static void measure_fma(RateMeasure *s) {
-    for (int isa = ISA_SCALAR; s->m->isa != ISA_SCALAR && isa <= (int)s->m->isa; isa++)
-        for (int wide = 0; wide < 2; wide++)
+    for (Width w = WIDTH_ONE; s->m->width != WIDTH_ONE && w <= s->m->width; w++)
+        for (int f64 = 0; f64 < 2; f64++)
             for (int cores = 0; cores < CORES_COUNT; cores++) {
                 Asm a = new_code(s);
                 RateTrial trial = {.memory = s->memory};
-                trial.work = s->m->target->probes->fma(&a, (Isa)isa, wide);
-                try_code(s, &a, &trial, cores, &s->out->fma[isa][wide][cores]);
+                trial.work = s->m->target->probes->fma(&a, w, f64);
+                try_code(s, &a, &trial, cores, &s->out->fma[w][f64][cores]);
             }
 }
 
 // Pipes, and what chains wait for.
 static void measure_pipes(RateMeasure *s) {
-    if (s->m->isa == ISA_SCALAR) return;
-    for (int isa = ISA_AVX2; isa <= (int)s->m->isa; isa++)
+    if (s->m->width == WIDTH_ONE) return;
+    for (Width w = WIDTH_HALF; w <= s->m->width; w++)
         for (int work = 0; work < WORK_COUNT; work++) {
             Asm a = new_code(s);
             RateTrial trial = {.memory = s->memory, .us = pipe_us};
-            trial.work = s->m->target->probes->work(&a, (Isa)isa, (WorkKind)work);
-            try_code(s, &a, &trial, CORES_ONE, &s->out->work[isa][work]);
+            trial.work = s->m->target->probes->work(&a, w, (WorkKind)work);
+            try_code(s, &a, &trial, CORES_ONE, &s->out->work[w][work]);
         }
     for (int of = 0; of <= LATENCY_COUNT; of++) {
         Asm a = new_code(s);
@@ -240,7 +240,7 @@ static void measure_move(RateMeasure *s, int level, int move, int cores) {
     if (bytes < step) return;
     RateTrial trial = {.memory = s->memory, .bytes = bytes, .copy = copy, .step = step};
     trial.work = (double)step * (copy ? 2 : 1);
-    bool past = level >= LEVEL_L3 && move != MOVE_LOAD && s->m->vector_bytes > 8;
+    bool past = level >= LEVEL_L3 && move != MOVE_LOAD && s->m->width != WIDTH_ONE;
     for (int past_caches = 0; past_caches <= (int)past; past_caches++) {
         Asm a = new_code(s);
         s->m->target->probes->move(&a, s->m, move, past_caches);
@@ -291,7 +291,7 @@ bool measure_rates(Call *call, const Machine *machine, Rates *out) {
     memset(s.memory, 1, size); // pages that were never written are all one page of zeros
     s.exec = exec_arena_new();
     if (s.exec) measure_all(&s);
-    for (int i = 0; i < ISA_COUNT * 2; i++) at_least_one(out->fma[i / 2][i % 2]);
+    for (int i = 0; i < WIDTH_COUNT * 2; i++) at_least_one(out->fma[i / 2][i % 2]);
     for (int i = 0; i < LEVEL_COUNT * MOVE_COUNT; i++)
         at_least_one(out->move[i / MOVE_COUNT][i % MOVE_COUNT]);
     exec_arena_free(s.exec);

@@ -274,7 +274,7 @@ static void see(Chooser *c, ChooseStmt *n, const Stmt *s) {
             (n->window < 0 || n->guarded >> i & 1 || !(n->guarded >> n->window & 1)))
             n->window = i;
     n->injective = stmt_is_injective(s);
-    n->lanes = c->m->isa == ISA_SCALAR ? 1 : (int)max_i64(1, c->m->vector_bytes / bytes);
+    n->lanes = machine_lanes(c->m, bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / c->cost->op_rate + n->memory;
     for (int i = 0; i < s->niters; i++) n->known &= !n->ref[0].hard[i];

@@ -72,7 +72,7 @@ bool choose_phases(const Chooser *c, ChooseStmt *n) {
     }
     if (!has || v < 0 || c->o->plain || n->s->serial) return false;
     int row = row_of(&p, v);
-    int64_t lanes = c->m->isa == ISA_SCALAR ? 1 : c->m->vector_bytes / max_i64(n->ref[0].bytes, 4);
+    int64_t lanes = machine_lanes(c->m, max_i64(n->ref[0].bytes, 4));
     if (row >= 0)
         nest_loop(n, row, min_i64(n->extent[row], c->m->vector_registers / 2), KIND_SERIAL);
     for (int i = 0; i < n->s->niters; i++) {

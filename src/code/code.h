@@ -106,7 +106,7 @@ Plan *gen_plan(Arena *arena, const Tree *tree, const Machine *machine, Plan *bef
 // The nodes with the decisions about each, pointers, and declined optimisations.
 void plan_print(Text *out, const Plan *plan);
 
-// The answer of the generator (code_x86, listing.h).
+// The answer of the generator (gen_code, gen/gen.h).
 typedef enum CodeAnswer {
     CODE_DONE,
     CODE_REPLAN,   // the Plan relies on lanes or a tile that are impossible; plan again without

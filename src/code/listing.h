@@ -1,8 +1,8 @@
 // A kernel's instructions as text, and the ports that they occupy. It is made together with the
 // code on request; otherwise it costs nothing.
 //
-//     code_x86 ──▶ Code, Listing ──┬─ listing_print   assembly text between the Tree's lines
-//                                  └─ listing_loops   machine loops, counted by unit
+//     Target.generate ──▶ Code, Listing ──┬─ listing_print   assembly text between the Tree's lines
+//                                         └─ listing_loops   machine loops, counted by unit
 #ifndef LW_CODE_LISTING_H
 #define LW_CODE_LISTING_H
 
@@ -31,10 +31,6 @@ typedef struct Listing {
     VEC(ListedInsn) insns; // by offset; bytes between them are padding or constants
     VEC(ListedCall) calls; // each once
 } Listing;
-
-// Generates x86-64 code from a Plan (gen_plan), which cannot be used again. `listing` may be NULL;
-// otherwise it is filled.
-CodeAnswer code_x86(Plan *plan, Code *out, Listing *listing, DiagList *diags);
 
 // The line of the Tree's text that the byte at `offset` belongs to; 0: none.
 int code_line(const Code *code, uint32_t offset);

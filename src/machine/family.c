@@ -281,14 +281,11 @@ const Family *family_of(const char *vendor, unsigned signature) {
 void family_rates(const Family *f, Rates *r) {
     enum { CORES = 2 };
     *r = (Rates){.cores = CORES, .ghz = f->ghz};
-    for (int isa = ISA_SCALAR; isa <= (int)f->isa; isa++) {
-        const double *work = f->work[isa == ISA_AVX512];
-        for (int wide = 0; wide < 2; wide++) {
-            double lanes = isa_lanes((Isa)isa, wide);
-            r->fma[isa][wide][CORES_ONE] = 2 * lanes * work[WORK_MUL] * f->ghz;
-        }
-        for (int k = 0; isa != ISA_SCALAR && k < WORK_COUNT; k++)
-            r->work[isa][k] = work[k] * f->ghz;
+    for (Width w = WIDTH_ONE; w <= isa_width(f->isa); w++) {
+        const double *work = f->work[w == WIDTH_FULL];
+        for (int f64 = 0; f64 < 2; f64++)
+            r->fma[w][f64][CORES_ONE] = 2.0 * width_lanes(w, f64) * work[WORK_MUL] * f->ghz;
+        for (int k = 0; w != WIDTH_ONE && k < WORK_COUNT; k++) r->work[w][k] = work[k] * f->ghz;
     }
     for (int k = 0; k < LATENCY_COUNT; k++) r->latency[k] = 1e3 * f->latency[k] / f->ghz;
     for (int level = 0; level < LEVEL_COUNT; level++) {
@@ -300,7 +297,7 @@ void family_rates(const Family *f, Rates *r) {
         move[MOVE_COPY][CORES_ONE] = level ? in : 2 * (in < out ? in : out);
     }
     double *all = &r->fma[0][0][0], *moves = &r->move[0][0][0];
-    for (int i = 0; i < ISA_COUNT * 2; i++) all[2 * i + 1] = CORES * all[2 * i];
+    for (int i = 0; i < WIDTH_COUNT * 2; i++) all[2 * i + 1] = CORES * all[2 * i];
     for (int i = 0; i < LEVEL_COUNT * MOVE_COUNT; i++)
         moves[2 * i + 1] = (i < LEVEL_MEMORY * MOVE_COUNT ? CORES : 1.5) * moves[2 * i];
 }

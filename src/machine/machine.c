@@ -13,7 +13,7 @@ const char *const port_name[PORT_COUNT] = {"fma",   "vector", "shuffle", "load",
                                            "store", "scalar", "issue"};
 
 static void take_family(Machine *m, const Family *f) {
-    const int *plan = f->plan[m->isa == ISA_AVX512];
+    const int *plan = f->plan[m->width == WIDTH_FULL];
     m->family = f;
     memcpy(m->ports, plan, sizeof m->ports);
     m->fma_ports = plan[PORT_FMA];
@@ -25,6 +25,7 @@ static void take_family(Machine *m, const Family *f) {
 void machine_describe(Machine *m, Isa isa) {
     *m = (Machine){
         .isa = isa,
+        .width = isa_width(isa),
         .vector_bytes = isa == ISA_AVX512 ? 64
                         : isa == ISA_AVX2 ? 32
                                           : 8,

@@ -6,12 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Vectors of one element (scalar code), of 256 bits and of 512 bits.
+typedef enum Width { WIDTH_ONE, WIDTH_HALF, WIDTH_FULL, WIDTH_COUNT } Width;
+// Lanes of a vector of f32, or (`f64`) of f64.
+static inline int width_lanes(Width w, bool f64) {
+    return w == WIDTH_ONE ? 1 : (w == WIDTH_FULL ? 64 : 32) / (f64 ? 8 : 4);
+}
+
+// The number of an instruction set in its target's list (Target.isa). These are those of x86-64, in
+// the order of their widths; code that serves all targets asks for a Width or a capability instead.
 typedef enum Isa { ISA_SCALAR, ISA_AVX2, ISA_AVX512, ISA_COUNT } Isa;
 extern const char *const isa_name[ISA_COUNT + 1]; // "scalar", "avx2", "avx512", NULL
-// Lanes of a vector of f32, or (`wide`) of f64; scalar code has one.
-static inline int isa_lanes(Isa isa, bool wide) {
-    return isa == ISA_SCALAR ? 1 : (isa == ISA_AVX512 ? 64 : 32) / (wide ? 8 : 4);
-}
+static inline Width isa_width(Isa isa) { return (Width)isa; }
 
 // The execution resource that an instruction occupies for a cycle. An instruction may need several:
 // arithmetic with a memory operand counts as a load and as arithmetic.
@@ -50,16 +56,16 @@ extern const char *const latency_name[LATENCY_COUNT];
 
 typedef struct Rates {
     int cores;                                         // number of cores of CORES_ALL
-    double fma[ISA_COUNT][2][CORES_COUNT];             // GFLOP/s in f32 and f64; 0: no such ISA
+    double fma[WIDTH_COUNT][2][CORES_COUNT];           // GFLOP/s in f32 and f64; 0: no such width
     double move[LEVEL_COUNT][MOVE_COUNT][CORES_COUNT]; // GB/s; a copy counts twice; 0: no cache
     // One core; 0: not measured.
-    double ghz;                         // clock frequency
-    double work[ISA_COUNT][WORK_COUNT]; // 10^9 instructions a second, at the width of the ISA
-    double latency[LATENCY_COUNT];      // picoseconds
+    double ghz;                           // clock frequency
+    double work[WIDTH_COUNT][WORK_COUNT]; // 10^9 instructions a second
+    double latency[LATENCY_COUNT];        // picoseconds
 } Rates;
 
 // A processor family (family.c): the best throughput of one core per cycle. "Half" is 256 bits and
-// less, "full" 512.
+// less, "full" 512 bits.
 typedef struct Family {
     const char *name; // "zen4"; "unknown": the best of all
     Isa isa;          // the widest one
@@ -85,6 +91,7 @@ void family_rates(const Family *f, Rates *out);
 
 typedef struct Machine {
     Isa isa;
+    Width width;          // of its vectors
     char cpu[64];         // the brand string
     int vector_bytes;     // 64, 32, or 8 for scalar code
     int vector_registers; // 32 or 16
@@ -105,6 +112,11 @@ typedef struct Machine {
     const struct Target *target;  // its row in target/target.c; NULL: nobody asked
     const struct GpuMachine *gpu; // gpu_machine.h; NULL: it is no GPU
 } Machine;
+
+// The elements of this many bytes that an instruction works on.
+static inline int machine_lanes(const Machine *m, int64_t bytes) {
+    return m->width == WIDTH_ONE || bytes > m->vector_bytes ? 1 : (int)(m->vector_bytes / bytes);
+}
 
 // This machine, capped at `cap` (ISA_COUNT: no cap). Reads CPUID and XCR0 each time; no state.
 void machine_detect(Machine *m, Isa cap);

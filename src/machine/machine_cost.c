@@ -32,6 +32,6 @@ static const MachineCost costs[COST_COLUMNS] = {
 };
 
 const MachineCost *machine_cost(const Machine *m) {
-    if (m->isa != ISA_AVX512) return &costs[m->isa == ISA_AVX2 ? COLUMN_AVX2 : COLUMN_SCALAR];
+    if (m->width != WIDTH_FULL) return &costs[m->width == WIDTH_HALF ? COLUMN_AVX2 : COLUMN_SCALAR];
     return &costs[m->family && m->family->slow_gather ? COLUMN_ZEN512 : COLUMN_AVX512];
 }

@@ -12,50 +12,50 @@
 // measurement shows. Wide vectors may run at a lower clock; the operations that were measured at
 // that width show the best one.
 
-// The clock in GHz according to the rates of an ISA; 0: nothing was measured.
-static double shown_clock(const Machine *m, int isa) {
-    const double *pipes = m->family->work[isa == ISA_AVX512];
+// 10^9 multiply-adds a second that were measured at a width; 0: none were.
+static double shown_fma(const Machine *m, Width w, bool f64) {
+    return m->rates->fma[w][f64][CORES_ONE] / width_lanes(w, f64) / 2;
+}
+
+// The clock in GHz according to the rates of a width; 0: nothing was measured.
+static double shown_clock(const Machine *m, Width w) {
+    const double *pipes = m->family->work[w == WIDTH_FULL];
     double best = 0;
-    for (int wide = 0; wide < 2; wide++) {
-        double fma = m->rates->fma[isa][wide][CORES_ONE] / isa_lanes((Isa)isa, wide) / 2;
-        best = most_of(best, fma / pipes[WORK_MUL]);
-    }
+    for (int f64 = 0; f64 < 2; f64++) best = most_of(best, shown_fma(m, w, f64) / pipes[WORK_MUL]);
     for (int k = 0; k < WORK_COUNT; k++)
-        if (pipes[k] > 0) best = most_of(best, m->rates->work[isa][k] / pipes[k]);
+        if (pipes[k] > 0) best = most_of(best, m->rates->work[w][k] / pipes[k]);
     return best;
 }
 
 // Cycles per second, from a chain of additions or from two multiply-adds per cycle.
 static double clock_of(const Machine *m) {
     double best = m->rates->ghz;
-    for (int isa = 0; isa < ISA_COUNT && m->rates->ghz <= 0; isa++)
-        best = most_of(best, shown_clock(m, isa));
-    best = most_of(best, m->rates->fma[ISA_SCALAR][0][CORES_ONE] / 4);
-    best = most_of(best, m->rates->fma[ISA_SCALAR][1][CORES_ONE] / 4);
+    for (Width w = WIDTH_ONE; w < WIDTH_COUNT && m->rates->ghz <= 0; w++)
+        best = most_of(best, shown_clock(m, w));
+    for (int f64 = 0; f64 < 2; f64++) best = most_of(best, shown_fma(m, WIDTH_ONE, f64) / 2);
     return best * 1e9 * machine_cost(m)->bound_margin;
 }
 
 // Instructions of one kind per second.
-static double work_rate(const Machine *m, int isa, WorkKind k, double hertz) {
+static double work_rate(const Machine *m, Width w, WorkKind k, double hertz) {
     double margin = machine_cost(m)->bound_margin;
-    double shown = shown_clock(m, isa) * 1e9 * margin;
+    double shown = shown_clock(m, w) * 1e9 * margin;
     double clock = shown > 0 ? least_of(shown, hertz) : hertz;
-    double measured = m->rates->work[isa][k];
-    for (int wide = 0; k == WORK_MUL && wide < 2; wide++)
-        measured =
-            most_of(measured, m->rates->fma[isa][wide][CORES_ONE] / isa_lanes((Isa)isa, wide) / 2);
-    return most_of(m->family->work[isa == ISA_AVX512][k] * clock, measured * 1e9 * margin);
+    double measured = m->rates->work[w][k];
+    for (int f64 = 0; k == WORK_MUL && f64 < 2; f64++)
+        measured = most_of(measured, shown_fma(m, w, f64));
+    return most_of(m->family->work[w == WIDTH_FULL][k] * clock, measured * 1e9 * margin);
 }
 
 static void see_pipes(BoundModel *b, const Machine *m) {
     const Family *f = m->family;
-    bool full = m->isa == ISA_AVX512;
+    bool full = m->width == WIDTH_FULL;
     for (int k = 0; k < WORK_COUNT; k++) {
         double half = f->work[0][k] * b->hertz;
-        if (m->isa != ISA_SCALAR)
-            half = most_of(half, work_rate(m, ISA_AVX2, (WorkKind)k, b->hertz));
+        if (m->width != WIDTH_ONE)
+            half = most_of(half, work_rate(m, WIDTH_HALF, (WorkKind)k, b->hertz));
         b->half[k] = b->alone[k] = 1 / half;
-        b->full[k] = full ? 1 / work_rate(m, ISA_AVX512, (WorkKind)k, b->hertz) : b->half[k];
+        b->full[k] = full ? 1 / work_rate(m, WIDTH_FULL, (WorkKind)k, b->hertz) : b->half[k];
         // Lanes of a full vector cost no more than those of two halves, however the measured rates
         // of the two widths differ: otherwise a tail in halves would lower the bound.
         b->full[k] = least_of(most_of(b->full[k], b->half[k]), 2 * b->half[k]);

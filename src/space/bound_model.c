@@ -597,8 +597,8 @@ static void see_pairs(BoundBuild *x) {
 
 BoundModel *bound_new(Arena *arena, const CpuSpace *cs, const BoundOptions *o) {
     const Machine *m = o->machine;
-    if (!m->rates || m->rates->fma[m->isa][0][CORES_ONE] <= 0 ||
-        m->rates->fma[m->isa][1][CORES_ONE] <= 0)
+    if (!m->rates || m->rates->fma[m->width][0][CORES_ONE] <= 0 ||
+        m->rates->fma[m->width][1][CORES_ONE] <= 0)
         return NULL;
     int n = cs->program->stmts.n, t = cs->program->tensors.n + 1;
     BoundModel *b = arena_new(arena, BoundModel);

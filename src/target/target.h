@@ -95,8 +95,8 @@ typedef struct EmitOutput {
 //
 // and run `passes` iterations. The numbers are operations per iteration.
 typedef struct TargetProbes {
-    double (*fma)(Asm *a, Isa isa, bool f64);       // floating-point operations
-    double (*work)(Asm *a, Isa isa, WorkKind work); // independent instructions
+    double (*fma)(Asm *a, Width w, bool f64);       // floating-point operations
+    double (*work)(Asm *a, Width w, WorkKind work); // independent instructions
     // Operations that each wait for the previous one; LATENCY_COUNT: operations of one cycle.
     double (*chain)(Asm *a, Latency of);
     // Moves `move_unroll` vectors, from `at` on around a buffer whose bytes are a power of two.
@@ -106,8 +106,9 @@ typedef struct TargetProbes {
 
 // --- The row -------------------------------------------------------------------------------------
 
-// A device target may omit `pretend` and `emit` and, until it runs and tunes, also `load`, `unload`
-// and `space`. The host's row is complete.
+// A device target may omit `pretend`, `probes`, `description`, `list` and `emit` and, until it runs
+// and tunes, also `load`, `unload` and `space`. The host's row is complete: it has an instruction
+// set for each Width, in the order of the widths.
 typedef struct Target {
     const char *name; // "x86-64"; tuning databases store it
 
@@ -120,6 +121,7 @@ typedef struct Target {
     void (*describe)(Machine *m, int isa);                 // a generic machine
     void (*pretend)(Machine *m, const Family *f, int cap); // a machine of a processor family
     const TargetProbes *probes;                            // NULL: its rates are not measured
+    const char *(*description)(const Machine *m); // the shipped description (machines/) of its like
 
     // The Schedule
     bool has_grid; // loops may run on a grid of thread blocks (`m:grid.x`)

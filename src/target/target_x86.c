@@ -2,6 +2,7 @@
 #include "target/target.h"
 
 #include "code/x86/aot.h"
+#include "code/x86/code_x86.h"
 #include "code/x86/probe.h"
 
 // --- The machine ---------------------------------------------------------------------------------
@@ -19,6 +20,10 @@ static void describe(Machine *m, int isa) {
 static void pretend(Machine *m, const Family *f, int cap) {
     machine_pretend(m, f, (Isa)cap);
     m->target = &target_x86;
+}
+
+static const char *description(const Machine *m) {
+    return m->width != WIDTH_FULL ? "avx2" : m->has_vnni ? "avx512-vnni" : "avx512";
 }
 
 static const TargetProbes probes = {.fma = x86_probe_fma,
@@ -114,6 +119,7 @@ const Target target_x86 = {
     .describe = describe,
     .pretend = pretend,
     .probes = &probes,
+    .description = description,
     .choose = choose_schedule,
     .space = &cpu_target_space,
     .plan = plan,

@@ -6,6 +6,7 @@
 
 #include "base/bug.h"
 #include "base/kernel_abi.h"
+#include "code/x86/code_x86.h"
 #include "code/x86/mem.h"
 
 static const uint8_t callee_saved[] = {X86_RBX, X86_RBP, X86_R12, X86_R13, X86_R14, X86_R15};

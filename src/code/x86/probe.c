@@ -8,17 +8,17 @@
 
 enum { FMA_REPEAT = 4 };
 
-static unsigned accumulators(Isa isa) { return isa == ISA_AVX512 ? 28 : 14; }
+static unsigned accumulators(Width w) { return w == WIDTH_FULL ? 28 : 14; }
 
 // acc = acc * 1/2 + 1/2, which neither overflows nor gets denormal. Returns operations per pass.
-double x86_probe_fma(Asm *a, Isa isa, bool f64) {
-    unsigned bytes = isa == ISA_AVX512 ? 64 : isa == ISA_AVX2 ? 32 : 16, n = accumulators(isa);
-    X86Op op = isa == ISA_SCALAR ? (f64 ? X86_vfmadd213sd : X86_vfmadd213ss)
-                                 : (f64 ? X86_vfmadd213pd : X86_vfmadd213ps);
+double x86_probe_fma(Asm *a, Width w, bool f64) {
+    unsigned bytes = w == WIDTH_FULL ? 64 : w == WIDTH_HALF ? 32 : 16, n = accumulators(w);
+    X86Op op = w == WIDTH_ONE ? (f64 ? X86_vfmadd213sd : X86_vfmadd213ss)
+                              : (f64 ? X86_vfmadd213pd : X86_vfmadd213ps);
     X86Arg half = x86_vec(bytes, n);
     x86_set(a, X86_RAX, f64 ? 0x3fe0000000000000 : 0x3f000000);
     x86_2(a, X86_vmovq, x86_xmm(n), x86_r64(X86_RAX));
-    if (isa != ISA_SCALAR) x86_2(a, f64 ? X86_vbroadcastsd : X86_vbroadcastss, half, x86_xmm(n));
+    if (w != WIDTH_ONE) x86_2(a, f64 ? X86_vbroadcastsd : X86_vbroadcastss, half, x86_xmm(n));
     for (unsigned i = 0; i < n; i++) x86_2(a, X86_vmovaps, x86_vec(bytes, i), half);
     AsmLabel loop = asm_label(a);
     x86_align(a, 64);
@@ -28,17 +28,17 @@ double x86_probe_fma(Asm *a, Isa isa, bool f64) {
     x86_1(a, X86_jnz, x86_to(&loop));
     x86_0(a, X86_vzeroupper);
     x86_0(a, X86_ret);
-    unsigned lanes = isa == ISA_SCALAR ? 1 : bytes / (f64 ? 8 : 4);
+    unsigned lanes = w == WIDTH_ONE ? 1 : bytes / (f64 ? 8 : 4);
     return 2.0 * lanes * n * FMA_REPEAT;
 }
 
 // Instructions of one kind that wait for nothing, in all registers. Returns their number per pass.
-double x86_probe_work(Asm *a, Isa isa, WorkKind work) {
+double x86_probe_work(Asm *a, Width w, WorkKind work) {
     static const X86Op ops[WORK_COUNT][2] = {
         [WORK_MUL] = {X86_vmulps, X86_vmulps},           [WORK_ADD] = {X86_vaddps, X86_vaddps},
         [WORK_FLOAT] = {X86_vmulps, X86_vaddps},         [WORK_IMUL] = {X86_vpmulld, X86_vpmulld},
         [WORK_SHUFFLE] = {X86_vunpcklps, X86_vunpcklps}, [WORK_ANY] = {X86_vpaddd, X86_vpaddd}};
-    unsigned bytes = isa == ISA_AVX512 ? 64 : 32, n = accumulators(isa);
+    unsigned bytes = w == WIDTH_FULL ? 64 : 32, n = accumulators(w);
     X86Arg zero = x86_vec(bytes, n);
     AsmLabel loop = asm_label(a);
     x86_3(a, X86_vxorps, x86_vec(32, n), x86_vec(32, n), x86_vec(32, n));

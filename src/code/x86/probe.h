@@ -7,8 +7,8 @@
 
 enum { X86_PROBE_UNROLL = 16 }; // vectors that one iteration of x86_probe_move moves
 
-double x86_probe_fma(Asm *a, Isa isa, bool f64);
-double x86_probe_work(Asm *a, Isa isa, WorkKind work);
+double x86_probe_fma(Asm *a, Width w, bool f64);
+double x86_probe_work(Asm *a, Width w, WorkKind work);
 double x86_probe_chain(Asm *a, Latency of);
 void x86_probe_move(Asm *a, const Machine *m, int move, bool past_caches);
 
