@@ -440,6 +440,10 @@ lw_status code_show(Call *call, const lw_bound *b, lw_stage stage, const lw_show
     r.c.listed = true;
     if (!r.c.machine) return LW_ERROR;
     r.target = r.c.machine->target;
+    if (!r.target->list) {
+        diag_report(call->diags, nowhere, DIAG_CODE_DECLINED, "listings for this target");
+        return LW_ERROR;
+    }
     lw_status status = pipeline(&r.c, STEP_GENERATE);
     if (status) return status;
     Text text = {.arena = call->arena};

@@ -18,8 +18,12 @@ bool machine_named(Call *call) {
 }
 
 static const Machine *no_such_isa(Call *call, const char *asked) {
+    const Target *host = target_host();
+    Text names = {.arena = call->arena};
+    for (int i = 0; i < host->nisas; i++)
+        text_printf(&names, "%s%s", !i ? "" : i + 1 < host->nisas ? ", " : " or ", host->isa[i]);
     diag_report(call->diags, nowhere, DIAG_CODE_ISA, asked ? "isa" : "LW_ISA",
-                asked ? asked : getenv("LW_ISA"));
+                asked ? asked : getenv("LW_ISA"), text_str(&names));
     return NULL;
 }
 
@@ -35,10 +39,9 @@ const Machine *pick_machine(Call *call, const char *asked) {
 const Machine *show_machine(Call *call, const char *isa) {
     Machine *m = arena_new(call->arena, Machine);
     const Target *target = target_host();
-    const char *cap = getenv("LW_ISA");
-    int named = target->nisas;
-    if (isa || (cap && *cap)) target = target_with_isa(isa ? isa : cap, &named);
-    if (!target) return no_such_isa(call, isa);
+    int named = call->ctx->isa_cap;
+    if (isa) target = target_with_isa(isa, &named);
+    if (!target || named < 0) return no_such_isa(call, isa);
     if (!machine_named(call)) return NULL;
     if (call->ctx->pretended && target->pretend)
         target->pretend(m, call->ctx->pretended, named);

@@ -20,6 +20,10 @@ $ LW_ISA=neon loopwright run mm.tc --size M=2,N=2,K=2
 --- stderr
 error: LW_ISA is 'neon'; it can be scalar, avx2 or avx512
 --- exit 1
+$ LW_ISA=sm_80 loopwright show mm.tc --size M=2,N=2,K=2 --stage asm
+--- stderr
+error: LW_ISA is 'sm_80'; it can be scalar, avx2 or avx512
+--- exit 1
 $ loopwright run mm.tc --size M=2,N=2,K=2 --isa sse
 --- stderr
 loopwright run: --isa takes scalar, avx2 or avx512, not 'sse'

@@ -786,6 +786,26 @@ TEST(misuse_of_functions_names_its_cause) {
     lw_context_free(ctx);
 }
 
+// Targets without a listing, and instruction sets that no target has.
+TEST(listings_name_what_they_cannot_show) {
+    lw_context *ctx = lw_context_new(NULL);
+    lw_module *mod = parse(ctx, mv_text);
+    lw_bound *b;
+    const char *text;
+    CHECK(lw_bind_values(ctx, lw_module_function(mod, 0), (int64_t[]){2, 3}, 2, &b) == LW_OK);
+    for (int stage = LW_STAGE_ASM; stage <= LW_STAGE_REPORT; stage++) {
+        lw_show_options show = {.struct_size = sizeof show, .isa = "sm_80"};
+        CHECK(lw_bound_show_with(ctx, b, (lw_stage)stage, &show, &text) == LW_ERROR);
+        CHECK(strstr(lw_diag_text(ctx), "declines this program: listings for this target"));
+        show.isa = "neon";
+        CHECK(lw_bound_show_with(ctx, b, (lw_stage)stage, &show, &text) == LW_ERROR);
+        CHECK(strstr(lw_diag_text(ctx), "isa is 'neon'; it can be scalar, avx2 or avx512"));
+    }
+    lw_bound_free(b);
+    lw_module_free(mod);
+    lw_context_free(ctx);
+}
+
 // The valid functions of a text in which others have errors.
 TEST(texts_are_parsed_in_part) {
     static const char text[] = "def f(float(N) A) -> (B) { B(i) = A(i) }\n"
