@@ -181,6 +181,13 @@ static void load_lane(Warp *w, const Ins *ins, int lane, const EmuPlace *at, uin
     }
 }
 
+// The operand with its offset; addresses in shared memory have 32 bits.
+static uint64_t lane_address(const Warp *w, const Ins *ins, int lane) {
+    uint64_t address = lane_bits(w, &ins->src[0], lane) + (uint64_t)ins->offset;
+    bool shared = ins->space == SPACE_SHARED || ins->space == SPACE_CLUSTER;
+    return shared ? (uint32_t)address : address;
+}
+
 void emu_do_load(Warp *w, const Ins *ins, uint32_t mask) {
     int bytes = ins->count * ptx_info[ins->type].bits / 8;
     uint32_t defined[MAX_DST] = {0};
@@ -188,9 +195,7 @@ void emu_do_load(Warp *w, const Ins *ins, uint32_t mask) {
     need_defined(w, &ins->src[0], mask, "the address");
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
-        if (ins->space == SPACE_SHARED || ins->space == SPACE_CLUSTER)
-            address[l] = (uint32_t)address[l];
+        address[l] = lane_address(w, ins, l);
         EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);
@@ -234,9 +239,7 @@ void emu_do_store(Warp *w, const Ins *ins, uint32_t mask) {
     need_defined(w, &ins->src[0], mask, "the address");
     for (int l = 0; l < LANES; l++) {
         if (!(mask >> l & 1)) continue;
-        address[l] = lane_bits(w, &ins->src[0], l) + (uint64_t)ins->offset;
-        if (ins->space == SPACE_SHARED || ins->space == SPACE_CLUSTER)
-            address[l] = (uint32_t)address[l];
+        address[l] = lane_address(w, ins, l);
         EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);

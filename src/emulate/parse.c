@@ -417,17 +417,24 @@ static int64_t array_elements(PtxParser *p, bool *open) {
     return count;
 }
 
-// .align 16 .b8 name[64]; after .shared or .local
-static void parse_variable(PtxParser *p, EmuSpace space) {
-    int64_t align = 0;
+// .align 16 .b8; *align is 0 if none is given.
+static PtxType parse_aligned_type(PtxParser *p, int64_t *align) {
+    *align = 0;
     PtxWord w = directive(p);
     if (ptx_word_is(w, "align")) {
-        align = ptx_integer(p);
+        *align = ptx_integer(p);
         w = directive(p);
     }
     PtxType type = ptx_type(w.s, w.len);
     if (type == PTX_NONE || type == PTX_PRED)
         ptx_refuse(p, "expected a type, found .%.*s", (int)w.len, w.s);
+    return type;
+}
+
+// .align 16 .b8 name[64]; after .shared or .local
+static void parse_variable(PtxParser *p, EmuSpace space) {
+    int64_t align;
+    PtxType type = parse_aligned_type(p, &align);
     PtxWord name = ptx_identifier(p);
     bool open;
     int64_t bytes = array_elements(p, &open) * ptx_info[type].bits / 8;
@@ -457,15 +464,8 @@ static void parse_variable(PtxParser *p, EmuSpace space) {
 
 // .const .align 8 .b64 name[] = {1, 2};
 static void parse_constant(PtxParser *p) {
-    int64_t align = 0;
-    PtxWord w = directive(p);
-    if (ptx_word_is(w, "align")) {
-        align = ptx_integer(p);
-        w = directive(p);
-    }
-    PtxType type = ptx_type(w.s, w.len);
-    if (type == PTX_NONE || type == PTX_PRED)
-        ptx_refuse(p, "expected a type, found .%.*s", (int)w.len, w.s);
+    int64_t align;
+    PtxType type = parse_aligned_type(p, &align);
     int size = ptx_info[type].bits / 8;
     if (align < size) align = size;
     if (align > 4096 || (align & (align - 1)))

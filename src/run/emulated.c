@@ -131,34 +131,30 @@ static EmuBuffer *range_of(const Emulated *m, uint64_t address, size_t bytes, si
     return NULL;
 }
 
-static DeviceStatus emulated_write(Device *d, uint64_t to, const void *from, size_t bytes,
-                                   DeviceStream s, DeviceError *e) {
+// Bytes of the host, or (`from` NULL) of one value.
+static DeviceStatus put_bytes(Device *d, uint64_t to, const void *from, uint8_t value, size_t bytes,
+                              DeviceError *e) {
     Emulated *m = (Emulated *)d;
     size_t at = 0;
-    (void)s;
     pthread_mutex_lock(&m->lock);
     EmuBuffer *b = range_of(m, to, bytes, &at, e);
-    if (b) {
-        memcpy(b->data + at, from, bytes);
-        memset(b->defined + at, 1, bytes);
-    }
+    if (b && from) memcpy(b->data + at, from, bytes);
+    if (b && !from) memset(b->data + at, value, bytes);
+    if (b) memset(b->defined + at, 1, bytes);
     pthread_mutex_unlock(&m->lock);
     return b ? DEVICE_OK : DEVICE_FAULT;
 }
 
+static DeviceStatus emulated_write(Device *d, uint64_t to, const void *from, size_t bytes,
+                                   DeviceStream s, DeviceError *e) {
+    (void)s;
+    return put_bytes(d, to, from, 0, bytes, e);
+}
+
 static DeviceStatus emulated_fill(Device *d, uint64_t to, uint8_t value, size_t bytes,
                                   DeviceStream s, DeviceError *e) {
-    Emulated *m = (Emulated *)d;
-    size_t at = 0;
     (void)s;
-    pthread_mutex_lock(&m->lock);
-    EmuBuffer *b = range_of(m, to, bytes, &at, e);
-    if (b) {
-        memset(b->data + at, value, bytes);
-        memset(b->defined + at, 1, bytes);
-    }
-    pthread_mutex_unlock(&m->lock);
-    return b ? DEVICE_OK : DEVICE_FAULT;
+    return put_bytes(d, to, NULL, value, bytes, e);
 }
 
 // Reading undefined bytes is an error: a kernel failed to write an element.

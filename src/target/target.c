@@ -31,6 +31,20 @@ const char *const *target_isas(const char *name) {
     return t ? t->isa : NULL;
 }
 
+bool target_space(const CpuSpace *cs, ProgramSpace *out) {
+    if (cs) *out = (ProgramSpace){cs->space, cs->program, cs};
+    return cs;
+}
+
+const Schedule *target_schedule(Arena *arena, const ProgramSpace *s, const Cand *c) {
+    return cpu_schedule(arena, s->own, c);
+}
+
+Decision *target_read(Arena *arena, const ProgramSpace *s, const Schedule *schedule,
+                      DiagList *diags, int *n) {
+    return cpu_read(arena, s->own, schedule, diags, n);
+}
+
 bool target_compile(const Target *t, Arena *arena, const Tree *tree, const Machine *m, Code *out,
                     Listing *listing, DiagList *diags) {
     CodeAnswer answer = CODE_REPLAN;

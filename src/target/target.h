@@ -51,6 +51,12 @@ typedef struct TargetSpace {
     BoundModel *(*bound)(Arena *arena, const ProgramSpace *s, const BoundOptions *o);
 } TargetSpace;
 
+// Of a Space whose `own` is a CpuSpace, as those of processors and GPUs.
+bool target_space(const CpuSpace *cs, ProgramSpace *out); // false: `cs` is NULL
+const Schedule *target_schedule(Arena *arena, const ProgramSpace *s, const Cand *c);
+Decision *target_read(Arena *arena, const ProgramSpace *s, const Schedule *schedule,
+                      DiagList *diags, int *n);
+
 // --- Loaded code ---------------------------------------------------------------------------------
 
 // Where `load` puts code; a row uses the members that its code needs.

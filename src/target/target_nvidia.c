@@ -29,24 +29,14 @@ static void describe(Machine *m, int isa) {
 static bool make_space(Arena *arena, const Program *p, const CpuOptions *o, ProgramSpace *out,
                        DiagList *diags) {
     const CpuSpace *cs = gpu_space(arena, p, o->machine.gpu, o->given, diags);
-    if (cs) *out = (ProgramSpace){cs->space, cs->program, cs};
-    return cs;
-}
-
-static const Schedule *space_schedule(Arena *arena, const ProgramSpace *s, const Cand *c) {
-    return cpu_schedule(arena, s->own, c);
-}
-
-static Decision *space_read(Arena *arena, const ProgramSpace *s, const Schedule *schedule,
-                            DiagList *diags, int *n) {
-    return cpu_read(arena, s->own, schedule, diags, n);
+    return target_space(cs, out);
 }
 
 static BoundModel *space_bound(Arena *arena, const ProgramSpace *s, const BoundOptions *o) {
     return gpu_bound_new(arena, s->own, o);
 }
 
-static const TargetSpace gpu_target_space = {make_space, space_schedule, space_read, space_bound};
+static const TargetSpace gpu_target_space = {make_space, target_schedule, target_read, space_bound};
 
 // Without copies and post-operations, the mapping divides independent iterations.
 static const Schedule *choose(Arena *arena, const Program *p, const ChooseOptions *o) {

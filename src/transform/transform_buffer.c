@@ -2,35 +2,12 @@
 // one thing must be shown: every read finds the same value. edit.c asks the verifier; copies test
 // whether their source changes.
 #include "transform/edit.h"
+#include "transform/transform_region.h"
 
 #include <string.h>
 
 #include "base/bug.h"
 #include "base/checked.h"
-
-// The block with one more buffer (`add`) or one less.
-static Block with_alloc(EditWork *w, const Block *b, int buffer, bool add) {
-    Block out = *b;
-    int *alloc = arena_new_n(w->arena, int, b->nallocs + 1);
-    out.nallocs = 0;
-    for (int i = 0; i < b->nallocs; i++)
-        if (b->alloc[i] != buffer) alloc[out.nallocs++] = b->alloc[i];
-    if (add) alloc[out.nallocs++] = buffer;
-    out.alloc = alloc;
-    out.nviews = 0;
-    out.view = NULL;
-    return out;
-}
-
-static const Block *home_of(const Block *b, int buffer) {
-    for (int i = 0; i < b->nallocs; i++)
-        if (b->alloc[i] == buffer) return b;
-    for (int i = 0; i < b->nchildren; i++) {
-        const Block *c = as_block(b->child[i]), *home = c ? home_of(c, buffer) : NULL;
-        if (home) return home;
-    }
-    return NULL;
-}
 
 // Row-major strides for a buffer with these sizes.
 static int new_buffer(EditWork *w, const Buffer *like, int rank, const int64_t *size) {
@@ -96,7 +73,8 @@ static void replace_block(EditWork *w, const Block *b, const Node *made) {
 const Tree *tree_stage(const Tree *t, int buffer, int loop, const TreeEdit *e) {
     EditWork w = work_begin(t, "stage", e);
     const Block *parent, *b = find_loop(t, loop, &parent, NULL);
-    if (!b || home_of(b, buffer) != b) return refuse(&w, "the loop does not allocate that buffer");
+    if (!b || region_home(b, buffer) != b)
+        return refuse(&w, "the loop does not allocate that buffer");
     const Buffer *old = &t->buffers.at[buffer];
     if (old->rank + b->nindex > TREE_MAX_RANK) return refuse(&w, "it has too many dimensions");
     Remap m = {.from = buffer, .rank = old->rank};
@@ -111,7 +89,7 @@ const Tree *tree_stage(const Tree *t, int buffer, int loop, const TreeEdit *e) {
         m.take[d] = d;
     }
     m.to = new_buffer(&w, old, old->rank + m.nlead, size);
-    Block inner = with_alloc(&w, b, buffer, false), outer = with_alloc(&w, parent, m.to, true);
+    Block inner = region_block(&w, b, buffer, -1), outer = region_block(&w, parent, -1, m.to);
     const Node *made = renamed_block(&w, remapping(&w, &m), b, &inner);
     const Node **child =
         arena_copy(w.arena, parent->child, (size_t)parent->nchildren * sizeof *child);
@@ -152,7 +130,7 @@ const Tree *tree_unstage(const Tree *t, int buffer, int loop, const TreeEdit *e)
     EditWork w = work_begin(t, "unstage", e);
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (buffer < t->nargs || buffer >= t->buffers.n) return refuse(&w, "that is no allocation");
-    const Block *home = home_of(t->root, buffer);
+    const Block *home = region_home(t->root, buffer);
     if (!b || !home || home == b || !find_loop(&(Tree){.root = home}, loop, NULL, NULL))
         return refuse(&w, "the loop is not inside the block that allocates it");
     EditWork probe = w;
@@ -175,10 +153,10 @@ const Tree *tree_unstage(const Tree *t, int buffer, int loop, const TreeEdit *e)
         m.take[m.rank++] = d;
     }
     m.to = new_buffer(&w, old, m.rank, size);
-    Block inner = with_alloc(&w, b, m.to, true), outer = with_alloc(&w, home, buffer, false);
+    Block inner = region_block(&w, b, -1, m.to), outer = region_block(&w, home, buffer, -1);
     work_replace(&w, &b->node, (const Node *[]){renamed_block(&w, remapping(&w, &m), b, &inner)},
                  1);
-    const Block *now = home_of(w.t->root, buffer);
+    const Block *now = region_home(w.t->root, buffer);
     replace_block(&w, now, &tree_block(w.t, &outer, now->child, now->nchildren)->node);
     w.same_order = true;
     return work_finish(&w);
@@ -190,7 +168,7 @@ const Tree *tree_swap_layout(const Tree *t, int buffer, int a, int b, const Tree
     const Buffer *old = &t->buffers.at[buffer];
     if (a < 0 || b < 0 || a >= old->rank || b >= old->rank || a == b)
         return refuse(&w, "there are no two such dimensions");
-    const Block *home = home_of(t->root, buffer);
+    const Block *home = region_home(t->root, buffer);
     if (!home) return refuse(&w, "nothing allocates it");
     Remap m = {.from = buffer, .rank = old->rank};
     int64_t *size = arena_new_n(w.arena, int64_t, old->rank);
@@ -199,8 +177,8 @@ const Tree *tree_swap_layout(const Tree *t, int buffer, int a, int b, const Tree
         size[d] = old->size[m.take[d]];
     }
     m.to = new_buffer(&w, old, old->rank, size);
-    Block like = with_alloc(&w, home, buffer, false);
-    like = with_alloc(&w, &like, m.to, true);
+    Block like = region_block(&w, home, buffer, -1);
+    like = region_block(&w, &like, -1, m.to);
     replace_block(&w, home, renamed_block(&w, remapping(&w, &m), home, &like));
     w.same_order = true;
     return work_finish(&w);
@@ -322,7 +300,7 @@ const Tree *tree_copy_input(const Tree *t, int buffer, int loop, const TreeEdit 
     if (!b || buffer < 0 || buffer >= t->buffers.n) return refuse(&w, "there is no such loop");
     for (int i = 0; i < b->nchildren; i++)
         if (writes_to(b->child[i], buffer)) return refuse(&w, "the loop writes it");
-    if (home_of(b, buffer)) return refuse(&w, "it is allocated inside");
+    if (region_home(b, buffer)) return refuse(&w, "it is allocated inside");
     Region g = {.w = &w, .buffer = buffer, .rank = t->buffers.at[buffer].rank, .ok = true};
     g.below = arena_new(w.arena, Below);
     for (int i = 0; i < b->nchildren; i++) mark_below(b->child[i], g.below);
@@ -345,7 +323,7 @@ const Tree *tree_copy_input(const Tree *t, int buffer, int loop, const TreeEdit 
     const Node **child = arena_new_n(w.arena, const Node *, b->nchildren + 1);
     child[0] = copy_nest(&w, &g, m.to, size);
     rename_nodes(remapping(&w, &m), b->child, b->nchildren, child + 1);
-    Block out = with_alloc(&w, b, m.to, true);
+    Block out = region_block(&w, b, -1, m.to);
     const Node *made = &tree_block(w.t, &out, child, b->nchildren + 1)->node;
     work_replace(&w, &b->node, &made, 1);
     w.same_order = true;
@@ -402,7 +380,7 @@ static bool leaves_only(const Node *node, const Leaf *leaf) {
 const Tree *tree_drop_copy(const Tree *t, int buffer, const TreeEdit *e) {
     EditWork w = work_begin(t, "drop the copy", e);
     if (buffer < t->nargs || buffer >= t->buffers.n) return refuse(&w, "that is no allocation");
-    const Block *home = home_of(t->root, buffer);
+    const Block *home = region_home(t->root, buffer);
     const Node *top = NULL;
     const Leaf *copy = home ? only_writer(home, buffer, &top) : NULL;
     if (!copy || copy->op != REDUCE_ASSIGN || copy->value->kind != EXPR_READ ||
@@ -428,7 +406,7 @@ const Tree *tree_drop_copy(const Tree *t, int buffer, const TreeEdit *e) {
     int n = 0;
     for (int i = 0; i < home->nchildren; i++)
         if (home->child[i] != top) child[n++] = rename_node(r, home->child[i]);
-    Block like = with_alloc(&w, home, buffer, false);
+    Block like = region_block(&w, home, buffer, -1);
     replace_block(&w, home, &tree_block(w.t, &like, child, n)->node);
     w.same_order = true;
     return work_finish(&w);

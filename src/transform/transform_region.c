@@ -155,11 +155,11 @@ Block region_block(EditWork *w, const Block *b, int drop, int add) {
     return out;
 }
 
-static const Block *home_of(const Block *b, int buffer) {
+const Block *region_home(const Block *b, int buffer) {
     for (int i = 0; i < b->nallocs; i++)
         if (b->alloc[i] == buffer) return b;
     for (int i = 0; i < b->nchildren; i++) {
-        const Block *c = as_block(b->child[i]), *home = c ? home_of(c, buffer) : NULL;
+        const Block *c = as_block(b->child[i]), *home = c ? region_home(c, buffer) : NULL;
         if (home) return home;
     }
     return NULL;
@@ -172,7 +172,7 @@ const Tree *tree_block_localize(const Tree *t, int loop, int buffer, const TreeE
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!b || buffer < t->nargs || buffer >= t->buffers.n)
         return refuse(&w, "that is no allocation");
-    const Block *home = home_of(t->root, buffer);
+    const Block *home = region_home(t->root, buffer);
     if (!home || home == b || !find_loop(&(Tree){.root = home}, loop, NULL, NULL))
         return refuse(&w, "the block is not inside the one that allocates it");
     EditWork probe = work_begin(t, "localize", e);
@@ -195,7 +195,7 @@ const Tree *tree_block_localize(const Tree *t, int loop, int buffer, const TreeE
     Block inner = region_block(&w, b, -1, made_buffer);
     const Node *made = &tree_block(w.t, &inner, child, b->nchildren)->node;
     work_replace(&w, &b->node, &made, 1);
-    const Block *now = home_of(w.t->root, buffer);
+    const Block *now = region_home(w.t->root, buffer);
     Block outer = region_block(&w, now, buffer, -1);
     made = &tree_block(w.t, &outer, now->child, now->nchildren)->node;
     if (now == w.t->root)
@@ -371,7 +371,7 @@ const Tree *tree_block_cache(const Tree *t, int loop, const CacheHow *how, const
     const Block *b = find_loop(t, loop, NULL, NULL);
     if (!b || how->buffer < 0 || how->buffer >= t->buffers.n)
         return refuse(&w, "there is no such block or buffer");
-    if (home_of(b, how->buffer)) return refuse(&w, "it is allocated inside");
+    if (region_home(b, how->buffer)) return refuse(&w, "it is allocated inside");
     if (b->kind == KIND_VECTOR) return refuse(&w, "it is a vector");
     TouchedBox g = box_of(&w, b, how->buffer);
     DiagList quiet = {.arena = e->diags->arena};

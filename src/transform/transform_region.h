@@ -45,5 +45,7 @@ const Block *region_copy(EditWork *w, const TreeFacts *f, const CopyPart *part);
 const Expr *region_start(EditWork *w, Type type, Reduce op);
 // The block with one allocation less and one more; -1: none. Its views are derived again.
 Block region_block(EditWork *w, const Block *b, int drop, int add);
+// The block inside `b`, or itself, that allocates the buffer; NULL: none.
+const Block *region_home(const Block *b, int buffer);
 
 #endif
