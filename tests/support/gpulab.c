@@ -68,6 +68,24 @@ GpuResult gpulab_run(GpuLab *g, Lab *lab, const Tree *t, const LabData *data, In
 
 // --- ptxas ---------------------------------------------------------------------------------------
 
+const char *gpulab_difference(GpuLab *g, Lab *lab, const Program *p, const char *schedule,
+                              PtxCode *code) {
+    const Schedule *s = schedule ? lab_schedule(lab, schedule) : NULL;
+    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
+    PtxOptions o = {.sm = schedule && strstr(schedule, ":cluster") ? 90 : 80,
+                    .machine = &gpu_machine_h200};
+    if (!t || !ptx_make(&lab->arena, t, "k", &o, code, &lab->diags)) return lab_errors(lab);
+    LabData want = lab_data(lab, p, 1), got = lab_copy(lab, p, &want);
+    const char *what = NULL;
+    if (!lab_run(lab, p, &want))
+        what = "the interpreter refuses the program";
+    else if (gpulab_run_code(g, lab, t, code, &got) != GPU_OK)
+        what = g->text;
+    else
+        what = lab_difference(lab, p, &got, &want);
+    return what ? arena_printf(&lab->arena, "%s\n%s", what, code->text) : NULL;
+}
+
 static const char *ptxas(void) {
     const char *asked = getenv("LW_PTXAS");
     if (asked) return asked;

@@ -21,6 +21,11 @@ void gpulab_close(GpuLab *g);
 GpuResult gpulab_run(GpuLab *g, Lab *lab, const Tree *t, const LabData *data, InterpFlags flags);
 GpuResult gpulab_run_code(GpuLab *g, Lab *lab, const Tree *t, const PtxCode *code,
                           const LabData *data);
+// Runs the program under the Schedule text (NULL: none) and compares the bits of its results with
+// the interpreter's. Returns the code; NULL: they are the same, and nothing was reported; else what
+// went wrong.
+const char *gpulab_difference(GpuLab *g, Lab *lab, const Program *p, const char *schedule,
+                              PtxCode *code);
 
 // ptxas: false when the text does not assemble, or spills unless it may; the reason is in `why`.
 bool gpulab_has_ptxas(void);

@@ -31,6 +31,12 @@ Program *lab_program(Lab *lab, const char *text, const int64_t *values) {
     return p ? program_bind(&lab->arena, p, values, &lab->diags) : NULL;
 }
 
+const Schedule *lab_schedule(Lab *lab, const char *text) {
+    Source *s = arena_new(&lab->arena, Source);
+    *s = (Source){"test.lws", text, (uint32_t)strlen(text)};
+    return schedule_parse(&lab->arena, &lab->names, s, &lab->diags);
+}
+
 const char *lab_text(Lab *lab, const Program *p) {
     Text t = {.arena = &lab->arena};
     program_print(&t, p);

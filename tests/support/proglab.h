@@ -10,6 +10,7 @@
 #define SUPPORT_PROGLAB_H
 
 #include "program/program.h"
+#include "sched/schedule.h"
 
 typedef struct Lab {
     Arena arena;
@@ -25,6 +26,7 @@ Program *lab_parse(Lab *lab, const char *text);
 // Parses and binds; values in the order of the parameters.
 Program *lab_program(Lab *lab, const char *text, const int64_t *values);
 const char *lab_text(Lab *lab, const Program *p); // program_print
+const Schedule *lab_schedule(Lab *lab, const char *text);
 // All diagnostics so far, as diag_print shows them.
 const char *lab_errors(Lab *lab);
 

@@ -10,31 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const Schedule *parsed(Lab *lab, const char *text) {
-    Source *source = arena_new(&lab->arena, Source);
-    *source = (Source){.name = "s.lws", .text = text, .len = (uint32_t)strlen(text)};
-    return schedule_parse(&lab->arena, &lab->names, source, &lab->diags);
-}
-
-// Runs the program under the Schedule on the emulator; equal bits, no race. Gives the code.
+// Equal bits and no fault on the emulator. Gives the code.
 static bool same(GpuLab *g, Lab *lab, const Program *p, const char *schedule, PtxCode *code) {
-    const Schedule *s = schedule ? parsed(lab, schedule) : NULL;
-    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    PtxOptions o = {.sm = schedule && strstr(schedule, ":cluster") ? 90 : 80,
-                    .machine = &gpu_machine_h200};
-    if (!CHECK(t != NULL) || !CHECK(ptx_make(&lab->arena, t, "k", &o, code, &lab->diags))) {
-        fprintf(stderr, "%s\n", lab_errors(lab));
-        return false;
-    }
-    LabData want = lab_data(lab, p, 1), got = lab_copy(lab, p, &want);
-    CHECK(lab_run(lab, p, &want));
-    GpuResult r = gpulab_run_code(g, lab, t, code, &got);
-    if (!CHECK(r == GPU_OK)) {
-        fprintf(stderr, "%s\n%s\n", g->text, code->text);
-        return false;
-    }
-    const char *d = lab_difference(lab, p, &got, &want);
-    if (!CHECK(d == NULL)) fprintf(stderr, "%s\n%s\n", d, code->text);
+    const char *d = gpulab_difference(g, lab, p, schedule, code);
+    if (!CHECK(d == NULL)) fprintf(stderr, "%s\n", d);
     return d == NULL;
 }
 
@@ -124,7 +103,7 @@ static void refuse_cluster(const char *text, const char *schedule, int sm, const
     PtxCode code;
     lab_begin(&lab);
     const Program *p = lab_program(&lab, text, (int64_t[]){40, 40});
-    Tree *t = CHECK(p) ? tree_lower(&lab.arena, p, parsed(&lab, schedule), &lab.diags) : NULL;
+    Tree *t = CHECK(p) ? tree_lower(&lab.arena, p, lab_schedule(&lab, schedule), &lab.diags) : NULL;
     PtxOptions o = {.sm = sm, .machine = &gpu_machine_h200};
     CHECK(t && !ptx_make(&lab.arena, t, "k", &o, &code, &lab.diags));
     if (!CHECK(strstr(lab_errors(&lab), why))) printf("%s\n", lab_errors(&lab));
@@ -252,7 +231,7 @@ static DeviceCounts counts_of(const char *text, const int64_t *sizes, const char
     lab_begin(&lab);
     const Program *p = lab_program(&lab, text, sizes);
     const Schedule *s = !CHECK(p)  ? NULL
-                        : schedule ? parsed(&lab, schedule)
+                        : schedule ? lab_schedule(&lab, schedule)
                                    : choose_gpu(&lab.arena, p, &gpu_machine_h200, NULL);
     Tree *t = CHECK(s) ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     if (CHECK(t)) {

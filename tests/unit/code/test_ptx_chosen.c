@@ -9,30 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const Schedule *parsed(Lab *lab, const char *text) {
-    Source *source = arena_new(&lab->arena, Source);
-    *source = (Source){.name = "s.lws", .text = text, .len = (uint32_t)strlen(text)};
-    return schedule_parse(&lab->arena, &lab->names, source, &lab->diags);
-}
-
-// Runs the program under the Schedule on the emulator; equal bits, no race. Gives the code.
+// Equal bits and no fault on the emulator. Gives the code.
 static bool same(GpuLab *g, Lab *lab, const Program *p, const char *schedule, PtxCode *code) {
-    const Schedule *s = schedule ? parsed(lab, schedule) : NULL;
-    Tree *t = tree_lower(&lab->arena, p, s, &lab->diags);
-    PtxOptions o = {.machine = &gpu_machine_h200};
-    if (!CHECK(t != NULL) || !CHECK(ptx_make(&lab->arena, t, "k", &o, code, &lab->diags))) {
-        fprintf(stderr, "%s\n", lab_errors(lab));
-        return false;
-    }
-    LabData want = lab_data(lab, p, 1), got = lab_copy(lab, p, &want);
-    CHECK(lab_run(lab, p, &want));
-    GpuResult r = gpulab_run_code(g, lab, t, code, &got);
-    if (!CHECK(r == GPU_OK)) {
-        fprintf(stderr, "%s\n%s\n", g->text, code->text);
-        return false;
-    }
-    const char *d = lab_difference(lab, p, &got, &want);
-    if (!CHECK(d == NULL)) fprintf(stderr, "%s\n%s\n", d, code->text);
+    const char *d = gpulab_difference(g, lab, p, schedule, code);
+    if (!CHECK(d == NULL)) fprintf(stderr, "%s\n", d);
     return d == NULL;
 }
 

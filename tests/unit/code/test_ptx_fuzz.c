@@ -151,12 +151,6 @@ static const char *cluster_schedule(Lab *lab, const int64_t *sizes, uint64_t *st
     return text_str(&text);
 }
 
-static const Schedule *cluster_parsed(Lab *lab, const char *text) {
-    Source *source = arena_new(&lab->arena, Source);
-    *source = (Source){.name = "s.lws", .text = text, .len = (uint32_t)strlen(text)};
-    return schedule_parse(&lab->arena, &lab->names, source, &lab->diags);
-}
-
 static bool try_cluster(uint64_t seed) {
     Lab lab;
     lab_begin(&lab);
@@ -164,7 +158,7 @@ static bool try_cluster(uint64_t seed) {
     int64_t sizes[3];
     const Program *p = cluster_program(&lab, &state, sizes);
     const char *text = CHECK(p) ? cluster_schedule(&lab, sizes, &state) : NULL;
-    const Schedule *s = text ? cluster_parsed(&lab, text) : NULL;
+    const Schedule *s = text ? lab_schedule(&lab, text) : NULL;
     Tree *t = s ? tree_lower(&lab.arena, p, s, &lab.diags) : NULL;
     const char *what = t ? difference(&lab, p, t, seed) : NULL;
     if (!CHECK(!what))

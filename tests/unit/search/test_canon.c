@@ -23,12 +23,6 @@ static const Canon *canon(Lab *lab, const char *text, int64_t m, int64_t n, int6
     return canon_of(&lab->arena, lab_program(lab, lab_text(lab, bound), NULL));
 }
 
-static const Schedule *schedule(Lab *lab, const char *text) {
-    Source *src = arena_new(&lab->arena, Source);
-    *src = (Source){"s", text, (uint32_t)strlen(text)};
-    return schedule_parse(&lab->arena, &lab->names, src, &lab->diags);
-}
-
 static const char *text_of(Lab *lab, const Schedule *s) {
     Text out = {.arena = &lab->arena};
     if (!s) return NULL;
@@ -74,10 +68,10 @@ TEST(canon_schedules_travel_between_names) {
     Lab lab;
     lab_begin(&lab);
     const Canon *a = canon(&lab, matmul, 64, 48, 32), *b = canon(&lab, renamed, 64, 48, 32);
-    const Schedule *s = schedule(&lab, "C: m/16:p n/8 k/4 m k n:v\n"
-                                       "    copy A at k/4 layout (m/4 k m 0) align 64\n"
-                                       "    prefetch B at k distance 2 level 1\n"
-                                       "    accumulators 2\n");
+    const Schedule *s = lab_schedule(&lab, "C: m/16:p n/8 k/4 m k n:v\n"
+                                           "    copy A at k/4 layout (m/4 k m 0) align 64\n"
+                                           "    prefetch B at k distance 2 level 1\n"
+                                           "    accumulators 2\n");
     const char *stored = canon_schedule_text(&lab.arena, a, s);
     CHECK_STR_EQ(stored, "s0: i0/16:p i1/8 i2/4 i0 i2 i1:v\n"
                          "    copy t0 at i2/4 layout (i0/4 i2 i0 0) align 64\n"
@@ -90,7 +84,7 @@ TEST(canon_schedules_travel_between_names) {
                  "    copy left at sum/4 layout (i/4 sum i 0) align 64\n"
                  "    prefetch right at sum distance 2 level 1\n"
                  "    accumulators 2\n");
-    CHECK(!canon_schedule(&lab.arena, a, schedule(&lab, "D: m\n")));
+    CHECK(!canon_schedule(&lab.arena, a, lab_schedule(&lab, "D: m\n")));
     CHECK(!canon_schedule_parse(&lab.arena, a, "s0: i0 i3\n", &lab.diags));
     CHECK(!canon_schedule_parse(&lab.arena, a, "s0: i0 /\n", &lab.diags));
     lab_end(&lab);
@@ -99,8 +93,8 @@ TEST(canon_schedules_travel_between_names) {
 TEST(canon_adapts_steps_to_sizes) {
     Lab lab;
     lab_begin(&lab);
-    const Schedule *s = schedule(&lab, "C: m/48:p n/64 k/96 m/6 n/16 k m n:v\n"
-                                       "    copy B at k/96 layout (n/16 k n)\n");
+    const Schedule *s = lab_schedule(&lab, "C: m/48:p n/64 k/96 m/6 n/16 k m n:v\n"
+                                           "    copy B at k/96 layout (n/16 k n)\n");
     const char *tuned = "96,128,192";
     struct {
         int64_t m, n, k;
@@ -162,7 +156,7 @@ TEST(canon_same_inside_is_the_same_tile) {
     lab_begin(&lab);
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         const Canon *c = canon(&lab, matmul, of[i].m, of[i].n, of[i].k);
-        const Schedule *s = schedule(&lab, of[i].schedule);
+        const Schedule *s = lab_schedule(&lab, of[i].schedule);
         if (!CHECK(canon_same_inside(&lab.arena, c, s, "96,128,192") == of[i].same))
             printf("%zu: %s", i, of[i].schedule);
     }

@@ -6,6 +6,7 @@
 #include "support/files.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
+#include "support/shapes.h"
 #include "stripe/lift.h"
 #include "stripe/stripe.h"
 #include "tree/special.h"
@@ -80,40 +81,8 @@ static int under_schedules(Lab *lab, const Program *p, int64_t rounds, uint64_t 
     return lowered;
 }
 
-static const struct {
-    const char *text;
-    int nparams;
-} shapes[] = {
-    {"program matmul(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
-     "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n] }",
-     3},
-    {"program chain(M, N, K) { input A: f32[M, K] input B: f32[K, N] input b: f32[N] output O: "
-     "f32[M, N]\n"
-     "temp S: f32[M, K] temp C: f32[M, N]\n"
-     "S: for i in 0:M, j in 0:K  S[i, j] = A[i, j] + 1.0\n"
-     "C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! S[m, k]*B[k, n]\n"
-     "O: for x in 0:M, y in 0:N post  O[x, y] = relu(C[x, y] + b[y]) }",
-     3},
-    {"program blur(H, W) { input A: f32[H + 2, W + 2] output O: f32[H, W]\n"
-     "temp X: f32[H + 2, W] temp Y: f32[H, W]\n"
-     "X: for y in 0:H + 2, x in 0:W  X[y, x] = A[y, x] + A[y, x + 1] + A[y, x + 2]\n"
-     "Y: for y in 0:H, x in 0:W  Y[y, x] = X[y, x] + X[y + 1, x] + X[y + 2, x]\n"
-     "O: for y in 0:H, x in 0:W  O[y, x] = Y[y, x]*0.5 }",
-     2},
-    {"program gather(N, M) { input I: i32[N] input T: f32[5, M] output O: f32[N, M] output H: "
-     "f32[5]\n"
-     "O: for i in 0:N, j in 0:M  O[i, j] = T[I[i], j]\n"
-     "H: for i in 0:N  H[I[i]] +=! 1.0 }",
-     2},
-    {"program triangle(N) { input L: f32[N, N] input x: f32[N] output y: f32[N] output z: f32[N]\n"
-     "y: for i in 0:N, j in 0:N if i - j >= 0  y[i] +=! L[i, j]*x[j]\n"
-     "z: for i in 0:N if i - 1 >= 0  z[i] = y[i] + y[i - 1]\n"
-     "z.1: for i in 0:min(N, 1)  z[i] = 0.0 }",
-     1},
-    {"program anti(N, M) { input A: f32[N, M] output D: f32[N + M] output F: f32[M, N]\n"
-     "D: for i in 0:N, j in 0:M  D[i + j] +=! A[i, j]\n"
-     "F: for i in 0:M, j in 0:N  F[i, j] = A[N - 1 - j, i] + D[i + j] }",
-     2},
+// Beside support/shapes.h.
+static const Shape more_shapes[] = {
     {"program types(N) { input a: f16[N] input b: bf16[N] input c: u8[N] inout d: f64[N] output e: "
      "bool[N]\n"
      "d: for i in 0:N  d[i] max= f64(f16(a[i]*a[i])) + f64(b[i]) + f64(index(i/2 + i%3))\n"
@@ -125,12 +94,13 @@ TEST(stripe_random_programs) {
     int lowered = 0;
     for (int64_t i = 0; i < check_rounds(1200); i++) {
         uint64_t seed = (uint64_t)i + 1;
-        int which = (int)(i % (int64_t)(sizeof shapes / sizeof *shapes));
+        int which = (int)(i % (nshapes + (int64_t)(sizeof more_shapes / sizeof *more_shapes)));
+        const Shape *shape = which < nshapes ? &shapes[which] : &more_shapes[which - nshapes];
         int64_t sizes[3];
         for (int k = 0; k < 3; k++) sizes[k] = (int64_t)(check_random(&seed) % 7);
         Lab lab;
         lab_begin(&lab);
-        Program *p = lab_program(&lab, shapes[which].text, sizes);
+        Program *p = lab_program(&lab, shape->text, sizes);
         if (CHECK(p)) lowered += under_schedules(&lab, p, 4, seed);
         lab_end(&lab);
     }
