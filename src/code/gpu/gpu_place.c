@@ -32,7 +32,7 @@ typedef struct Placer {
     GpuProgram *g;
     GpuKernel *k;
     bool *unrolled, *serial; // per id: loops of that kind; serial loops with several iterations
-    int64_t *value;          // per id: current value of unrolled loops
+    int64_t *extent;         // per id: iterations of unrolled loops
     Uses *use;               // per buffer
     const GpuNode *leaf;
     Numbers part_of; // by access
@@ -40,7 +40,10 @@ typedef struct Placer {
 } Placer;
 
 static void find_unrolled(Placer *p, const GpuNode *n) {
-    if (n->kind == GPU_LOOP && n->unroll) p->unrolled[n->id] = true;
+    if (n->kind == GPU_LOOP && n->unroll) {
+        p->unrolled[n->id] = true;
+        p->extent[n->id] = n->extent;
+    }
     if (n->kind == GPU_LOOP && !n->unroll && n->extent > 1) p->serial[n->id] = true;
     for (int i = 0; i < n->child.n; i++) find_unrolled(p, n->child.at[i]);
 }
@@ -125,6 +128,17 @@ static void add_constant(Uses *u, int64_t c) {
         u->constant[u->n++] = c;
 }
 
+// Adds the constants for all values of the unrolled loops of the terms from `t` on.
+static void add_constants(const Placer *p, Uses *u, const AccessParts *parts, int t, int64_t sum) {
+    if (t == parts->nterms) {
+        add_constant(u, sum);
+        return;
+    }
+    const Term *term = &parts->term[t];
+    for (int64_t i = 0; i < p->extent[term->atom->index] && !u->many; i++)
+        add_constants(p, u, parts, t + 1, sum + i * term->coef);
+}
+
 static void see_owner(const Placer *p, Uses *u, const AccessParts *parts) {
     bool fine = parts->digits_fine && !p->leaf->meet;
     if (u->any)
@@ -155,10 +169,7 @@ static void see_use(void *user, const Access *a, bool guarded) {
     }
     u->any = true;
     u->rest = parts->rest;
-    int64_t constant = parts->constant;
-    for (int i = 0; i < parts->nterms; i++)
-        constant += parts->term[i].coef * p->value[parts->term[i].atom->index];
-    add_constant(u, constant);
+    add_constants(p, u, parts, 0, parts->constant);
 }
 
 static void leaf_axes(void *user, const Access *a, bool guarded) {
@@ -190,17 +201,11 @@ static void see_leaf(Placer *p, const GpuNode *n) {
     if (n->single) u->single = true;
 }
 
-// Records every access, for every value of the unrolled loops.
+// Records every access that runs.
 static void see_uses(Placer *p, const GpuNode *n) {
-    if (n->kind == GPU_LEAF) {
-        see_leaf(p, n);
-        return;
-    }
-    int64_t times = n->kind == GPU_LOOP && n->unroll ? n->extent : 1;
-    for (int64_t t = 0; t < times; t++) {
-        if (n->kind == GPU_LOOP) p->value[n->id] = t;
-        for (int i = 0; i < n->child.n; i++) see_uses(p, n->child.at[i]);
-    }
+    if (n->kind == GPU_LEAF) see_leaf(p, n);
+    if (n->kind == GPU_LOOP && n->unroll && n->extent <= 0) return;
+    for (int i = 0; i < n->child.n; i++) see_uses(p, n->child.at[i]);
 }
 
 // Finds the buffers with equal values in all threads: every leaf that writes them computes its
@@ -319,7 +324,7 @@ void gpu_place(GpuProgram *g, GpuKernel *k) {
     Placer p = {.g = g, .k = k, .part_of.arena = g->arena};
     p.unrolled = arena_new_n(g->arena, bool, g->nids);
     p.serial = arena_new_n(g->arena, bool, g->nids);
-    p.value = arena_new_n(g->arena, int64_t, g->nids);
+    p.extent = arena_new_n(g->arena, int64_t, g->nids);
     p.use = arena_new_n(g->arena, Uses, n);
     for (int i = 0; i < n; i++) p.use[i].by_all = k->buffer[i].space != GPU_GLOBAL;
     find_unrolled(&p, k->body);

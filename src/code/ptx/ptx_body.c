@@ -60,7 +60,12 @@ static bool is_stage(const KernelWriter *w, const GpuNode *n) {
 
 void index_set(KernelWriter *w, int id, int64_t v) {
     w->env[id] = v;
-    w->fixed[id] = affine_const(w->x, v);
+    if (v >= SMALL_CONSTS)
+        w->fixed[id] = affine_const(w->x, v);
+    else if (w->small[v])
+        w->fixed[id] = w->small[v];
+    else
+        w->fixed[id] = w->small[v] = affine_const(w->x, v);
 }
 
 void for_instances(KernelWriter *w, const GpuNode *n, LeafVisit *fn, void *user) {

@@ -5,6 +5,8 @@
 
 #include "code/ptx/ptx.h"
 
+#include <string.h>
+
 // Register classes by size: predicates, 16, 32 and 64 bits.
 typedef enum RegClass { REG_PRED, REG_16, REG_32, REG_64, REG_CLASSES } RegClass;
 
@@ -104,7 +106,13 @@ typedef struct AskedGuard {
     Opnd pred;
 } AskedGuard;
 
-enum { RECENT_PLANS = 512 };
+// See address_key.
+typedef struct AddressKey {
+    const Affine *rest, *key;
+    int buffer;
+} AddressKey;
+
+enum { RECENT_PLANS = 512, RECENT_KEYS = 64, SMALL_CONSTS = 256 };
 
 typedef struct KernelWriter {
     Arena *arena;
@@ -120,11 +128,12 @@ typedef struct KernelWriter {
     VEC(Scope *) scope;
     PtxText *out; // instructions are printed here
     // Indices
-    int *depth;           // per id: the scope that defines it; -1: none does
-    Opnd *index;          // per id: its register
-    const Affine **fixed; // per id: its value if the loop is being unrolled, else NULL
-    int64_t *env;         // the same value as a number
-    bool *unrolled;       // per id
+    int *depth;                        // per id: the scope that defines it; -1: none does
+    Opnd *index;                       // per id: its register
+    const Affine **fixed;              // per id: its value if the loop is being unrolled, else NULL
+    int64_t *env;                      // the same value as a number
+    const Affine *small[SMALL_CONSTS]; // constants that have been values of unrolled loops
+    bool *unrolled;                    // per id
     VEC(KnownAffine) known;
     int *known_table, known_cap;
     FixedAffine *fixed_table;
@@ -137,6 +146,7 @@ typedef struct KernelWriter {
     Numbers plan_of;
     VEC(AccessPlan) plans;
     int recent_plan[RECENT_PLANS];
+    AddressKey recent_key[RECENT_KEYS];
     VEC(TableRow) row;
     VEC(const Affine *) assumed; // guards that hold here
     VEC(IdleGuard) idle;
@@ -179,7 +189,12 @@ void out_end(KernelWriter *w, char *to);        // the line ends before `to`
 void ptx_text_join(PtxText *to, PtxText *from); // moves what is in `from` to the end
 size_t ptx_text_size(const PtxText *p);         // in bytes
 void ptx_text_print(Text *out, const PtxText *p);
-char *put_text(char *to, const char *s); // the pieces of a line, see ptx_text.c
+// The pieces of a line: each function returns the end of what it wrote.
+static inline char *put_text(char *to, const char *s) {
+    size_t n = strlen(s);
+    memcpy(to, s, n);
+    return to + n;
+}
 char *put_int(char *to, int64_t i);
 char *put_register(char *to, Opnd o);
 void line(KernelWriter *w, const char *format, ...) __attribute__((format(printf, 2, 3)));

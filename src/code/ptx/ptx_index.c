@@ -62,21 +62,22 @@ KnownAffine *known_find(KernelWriter *w, const Affine *a, bool wide, bool add) {
 // last ones.
 const Affine *affine_fixed(KernelWriter *w, const Affine *a) {
     enum { SLOTS = 1024 };
+    Term rest[AFFINE_MAX_TERMS];
+    int n = 0;
     int64_t sum = 0;
-    bool unrolled = false;
     if (!a->linear) return affine_substitute(w->x, a, w->fixed, NULL);
     for (int i = 0; i < a->n; i++) {
         int id = a->term[i].atom->index;
-        if (!w->unrolled[id]) continue;
-        if (!w->fixed[id]) return affine_substitute(w->x, a, w->fixed, NULL);
-        unrolled = true;
-        sum += a->term[i].coef * w->env[id];
+        if (w->unrolled[id] && w->fixed[id])
+            sum += a->term[i].coef * w->env[id];
+        else
+            rest[n++] = a->term[i];
     }
-    if (!unrolled) return a;
+    if (n == a->n) return a;
     if (!w->fixed_table) w->fixed_table = arena_new_n(w->arena, FixedAffine, SLOTS);
     FixedAffine *f = &w->fixed_table[hash_mix((uint64_t)(uintptr_t)a, (uint64_t)sum) & (SLOTS - 1)];
     if (f->a != a || f->sum != sum)
-        *f = (FixedAffine){a, affine_substitute(w->x, a, w->fixed, NULL), sum};
+        *f = (FixedAffine){a, affine_make(w->x, a->constant + sum, rest, n), sum};
     return f->value;
 }
 

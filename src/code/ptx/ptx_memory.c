@@ -257,6 +257,18 @@ const Affine *near_offset(KernelWriter *w, const Affine *rest, int64_t constant,
     return affine_add_const(w->x, rest, constant - *disp);
 }
 
+// There is one register per buffer and affine expression. Its key is the expression plus an index
+// that stands for the buffer.
+static const Affine *address_key(KernelWriter *w, int buffer, const Affine *rest) {
+    uint64_t h = hash_mix((uint64_t)(uintptr_t)rest, (uint64_t)buffer);
+    AddressKey *k = &w->recent_key[h % RECENT_KEYS];
+    if (k->rest != rest || k->buffer != buffer) {
+        const Affine *key = affine_add(w->x, rest, affine_iter(w->x, w->g->nids + 1 + buffer));
+        *k = (AddressKey){rest, key, buffer};
+    }
+    return k->key;
+}
+
 // base + rest in a register, and in *disp an offset that fits the 24 bits of an instruction. The
 // register is computed with the index arithmetic of `rest`; elements close to each other share it.
 Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constant, int64_t *disp) {
@@ -265,10 +277,7 @@ Opnd address_of(KernelWriter *w, int buffer, const Affine *rest, int64_t constan
         return swizzle_address(w, buffer, base, rest, constant, disp);
     rest = near_offset(w, rest, constant, disp);
     if (affine_is(rest, 0)) return base;
-    // One register per buffer and affine expression. The key is the expression plus an index that
-    // stands for the buffer.
-    const Affine *key = affine_add(w->x, rest, affine_iter(w->x, w->g->nids + 1 + buffer));
-    return affine_plus(w, key, base, rest);
+    return affine_plus(w, address_key(w, buffer, rest), base, rest);
 }
 
 // --- Loads -------------------------------------------------------------------------------------
@@ -337,15 +346,15 @@ static char *put_address(char *to, Opnd address, int64_t disp) {
     return put_text(to, "]");
 }
 
-static void access_text(KernelWriter *w, int n, const Opnd *regs, Opnd address, int64_t disp,
-                        bool load, int buffer) {
+static void access_text(KernelWriter *w, const char *type, int n, const Opnd *regs, Opnd address,
+                        int64_t disp, bool load, int buffer) {
     const GpuBuffer *b = place_of(w, buffer);
     bool nc = load && b->space == GPU_GLOBAL && !b->written && buffer < w->t->nargs;
     char *to = put_text(out_room(w), load ? "\tld." : "\tst.");
     to = put_text(to, space_name(w, buffer));
     to = put_text(to, nc ? ".nc" : !load && streams(b) ? ".cs" : "");
     to = put_text(to, n == 4 ? ".v4." : n == 2 ? ".v2." : ".");
-    to = put_text(put_text(to, suffix_of(type_of_buffer(w, buffer))), " ");
+    to = put_text(put_text(to, type), " ");
     to = load ? put_list(to, n, regs) : put_address(to, address, disp);
     to = put_text(to, ", ");
     to = load ? put_address(to, address, disp) : put_list(to, n, regs);
@@ -411,14 +420,15 @@ static Opnd register_element(KernelWriter *w, const Access *a) {
 Opnd element_at(KernelWriter *w, int buffer, Opnd address, int64_t disp) {
     Type t = type_of_buffer(w, buffer);
     Opnd raw = reg_new(w, raw_class(t));
-    access_text(w, 1, &raw, address, disp, true, buffer);
+    access_text(w, suffix_of(t), 1, &raw, address, disp, true, buffer);
     return unpacked(w, t, raw);
 }
 
 void element_put(KernelWriter *w, int buffer, Opnd address, int64_t disp, Opnd v) {
-    Opnd raw = packed(w, type_of_buffer(w, buffer), v);
+    Type t = type_of_buffer(w, buffer);
+    Opnd raw = packed(w, t, v);
     if (raw.literal) raw = moved(w, raw);
-    access_text(w, 1, &raw, address, disp, false, buffer);
+    access_text(w, suffix_of(t), 1, &raw, address, disp, false, buffer);
 }
 
 Opnd checked_address(KernelWriter *w, const Access *a, unsigned dims, Opnd sum) {
@@ -486,7 +496,7 @@ Opnd element_load(KernelWriter *w, const Access *a) {
     Opnd raw[4] = {0}, address = p->hard ? row_address(w, p, first, &disp)
                                          : address_of(w, a->tensor, p->rest, first, &disp);
     for (int i = 0; i < n; i++) raw[i] = reg_new(w, raw_class(t));
-    access_text(w, n, raw, address, disp, true, a->tensor);
+    access_text(w, suffix_of(t), n, raw, address, disp, true, a->tensor);
     for (int i = 0; i < n; i++) {
         l = loc_new(w, a->tensor, p->rest, first + i * size);
         l->value = unpacked(w, t, raw[i]);
@@ -566,7 +576,8 @@ static int store_run(KernelWriter *w, Held **at, int left) {
         for (int i = 0; i < n; i++)
             regs[i] = at[i]->value.literal ? moved(w, at[i]->value) : at[i]->value;
         Opnd address = address_of(w, at[0]->buffer, at[0]->rest, at[0]->constant, &disp);
-        access_text(w, n, regs, address, disp, false, at[0]->buffer);
+        const char *type = suffix_of(type_of_buffer(w, at[0]->buffer));
+        access_text(w, type, n, regs, address, disp, false, at[0]->buffer);
         return n;
     }
     store_one(w, at[0]);
@@ -659,23 +670,17 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     Opnd g = address_of(w, from->tensor, q->rest, plan_constant(w, q), &disp[1]);
     int size = bytes_of(w, to->tensor), bytes = n->vector * size;
     if (n->async) {
-        line(w, "cp.async.%s.shared.global [%%r%d+%lld], [%%d%d+%lld], %d;",
-             bytes == 16 ? "cg" : "ca", s.reg, (long long)disp[0], g.reg, (long long)disp[1],
-             bytes);
+        char *at = put_text(out_room(w), bytes == 16 ? "\tcp.async.cg" : "\tcp.async.ca");
+        at = put_address(put_text(at, ".shared.global "), s, disp[0]);
+        at = put_address(put_text(at, ", "), g, disp[1]);
+        out_end(w, put_text(put_int(put_text(at, ", "), bytes), ";\n"));
         return;
     }
     bool narrow = size < 4;
     int words = bytes >= 4 && narrow ? bytes / 4 : n->vector;
-    const char *type = size == 8 ? "b64" : "b32", *v = words == 4 ? ".v4" : words == 2 ? ".v2" : "";
+    const char *type = size == 8 ? "b64" : "b32";
     Opnd regs[4];
     for (int i = 0; i < words; i++) regs[i] = reg_new(w, size == 8 ? REG_64 : REG_32);
-    char list[MOST_LINE];
-    *put_list(list, words, regs) = 0;
-    const GpuBuffer *b = place_of(w, from->tensor);
-    bool nc = b->space == GPU_GLOBAL && !b->written && from->tensor < w->t->nargs;
-    line(w, "ld.%s%s%s.%s %s, [%%%c%d+%lld];", space_name(w, from->tensor), nc ? ".nc" : "", v,
-         type, list, g.class == REG_64 ? 'd' : 'r', g.reg, (long long)disp[1]);
-    const char *cache = streams(place_of(w, to->tensor)) ? ".cs" : "";
-    line(w, "st.%s%s%s.%s [%%%c%d+%lld], %s;", space_name(w, to->tensor), cache, v, type,
-         s.class == REG_64 ? 'd' : 'r', s.reg, (long long)disp[0], list);
+    access_text(w, type, words, regs, g, disp[1], true, from->tensor);
+    access_text(w, type, words, regs, s, disp[0], false, to->tensor);
 }

@@ -79,23 +79,34 @@ void ptx_text_print(Text *out, const PtxText *p) {
 }
 
 // --- Pieces of a line ----------------------------------------------------------------------------
-//
-// Each function returns the end of what it wrote.
 
-char *put_text(char *to, const char *s) {
-    while (*s) *to++ = *s++;
+static const char pair[] = "0001020304050607080910111213141516171819"
+                           "2021222324252627282930313233343536373839"
+                           "4041424344454647484950515253545556575859"
+                           "6061626364656667686970717273747576777879"
+                           "8081828384858687888990919293949596979899";
+
+static char *put_pair(char *to, unsigned i) { // with leading zeros
+    memcpy(to, &pair[2 * i], 2);
+    return to + 2;
+}
+
+static char *put_short(char *to, unsigned i) {
+    if (i >= 10) return put_pair(to, i);
+    *to++ = (char)('0' + i);
     return to;
 }
 
+static char *put_natural(char *to, uint64_t i) {
+    if (i < 100) return put_short(to, (unsigned)i);
+    if (i >= 10000) return put_pair(put_natural(to, i / 100), (unsigned)(i % 100));
+    return put_pair(put_short(to, (unsigned)i / 100), (unsigned)i % 100); // most registers
+}
+
 char *put_int(char *to, int64_t i) {
-    char digits[20];
-    int n = 0;
-    uint64_t rest = i < 0 ? 0 - (uint64_t)i : (uint64_t)i;
-    if (i < 0) *to++ = '-';
-    do digits[n++] = (char)('0' + rest % 10);
-    while (rest /= 10);
-    while (n) *to++ = digits[--n];
-    return to;
+    if (i >= 0) return put_natural(to, (uint64_t)i);
+    *to++ = '-';
+    return put_natural(to, 0 - (uint64_t)i);
 }
 
 static char *put_hex(char *to, uint64_t bits, int digits) {
@@ -119,8 +130,7 @@ static LiteralForm form_of(const char *op, size_t n) {
                                             : FORM_INT;
 }
 
-static char *put_operand(char *to, Opnd o, LiteralForm form) {
-    if (!o.literal) return put_register(to, o);
+static char *put_literal(char *to, Opnd o, LiteralForm form) {
     if (o.class < REG_32) return put_int(put_text(to, "0x"), (int64_t)o.bits); // 0 or 1
     if (form == FORM_F32) return put_hex(put_text(to, "0f"), o.bits, 8);
     if (form == FORM_F64) return put_hex(put_text(to, "0d"), o.bits, 16);
@@ -128,16 +138,20 @@ static char *put_operand(char *to, Opnd o, LiteralForm form) {
 }
 
 void ins(KernelWriter *w, const char *op, int n, const Opnd *args) {
+    size_t length = strlen(op);
     char *to = out_room(w);
     *to++ = '\t';
-    const char *name = to;
-    to = put_text(to, op);
-    LiteralForm form = form_of(op, (size_t)(to - name));
+    memcpy(to, op, length);
+    to += length;
     for (int i = 0; i < n; i++) {
-        to = put_text(to, i ? ", " : " ");
-        to = put_operand(to, args[i], form);
+        if (i) *to++ = ',';
+        *to++ = ' ';
+        to = args[i].literal ? put_literal(to, args[i], form_of(op, length))
+                             : put_register(to, args[i]);
     }
-    out_end(w, put_text(to, ";\n"));
+    *to++ = ';';
+    *to++ = '\n';
+    out_end(w, to);
     if (n) value_overwritten(w, args[0]);
 }
 
