@@ -6,16 +6,18 @@
 // few steps back only, needs memory for as many steps as are alive at the same time. Element c of
 // that dimension is kept at c mod K. That is right when no element is overwritten before its last
 // read: of a read and a write of different elements at one place, the one of the smaller c comes
-// first. Dependence questions decide, for K = 1 (in place) and K = 2; orders that move the loops
-// of steps are judged with these conflicts, too (steps.c).
+// first. If the farthest read is d steps back, K = d suffices where elements are updated in place,
+// else K = d + 1: dependence questions decide. Orders that move the loops of steps are judged with
+// these conflicts, too (steps.c).
 //
-// c mod 2 has to be linear in the indices of the loops: the innermost loop of the steps runs over
-// two values, as in `t/2 t:u`. Elsewhere all steps are kept.
+// c mod 2 is linear in the indices of the loops where the innermost loop of the steps runs over two
+// values, as in `t/2 t:u`. Elsewhere a subscript has a remainder. Its address is computed in the
+// innermost loop and cannot be pinned, so statements with reductions keep all steps instead.
 #include "base/checked.h"
 #include "program/deps.h"
 #include "sched/lower.h"
 
-enum { FOLD_BUDGET = 10000, MOST_STEPS = 2 };
+enum { FOLD_BUDGET = 10000 };
 
 // A tensor that may be folded: dimension `dim` is subscripted by the steps of one group.
 typedef struct Steps {
@@ -138,14 +140,44 @@ static bool find_writes(Steps *s) {
     return s->first >= 0;
 }
 
+// How many steps back the farthest read of the group is; -1: not a fixed number.
+static int64_t farthest_read(const Steps *s) {
+    int64_t far = 0;
+    for (int i = s->first; i < s->end; i++) {
+        const StmtFacts *f = s->l->info[i].facts;
+        for (int r = 0; r < f->nreads; r++) {
+            if (f->read[r]->tensor != s->tensor) continue;
+            const Affine *sub = f->read[r]->sub[s->dim];
+            if (!is_step(sub)) return -1;
+            far = max_i64(far, s->hi - iter_hi(&f->s->iter[0]) + 1 - sub->constant);
+        }
+    }
+    return far;
+}
+
+// May subscripts of the dimension have a remainder? A step computes many elements, without sums.
+static bool allows_remainder(const Steps *s) {
+    for (int i = s->first; i < s->end; i++) {
+        const StmtFacts *f = s->l->info[i].facts;
+        bool uses = f->s->write->tensor == s->tensor;
+        for (int r = 0; r < f->nreads; r++) uses |= f->read[r]->tensor == s->tensor;
+        bool plain = f->s->op == REDUCE_ASSIGN && !f->has_reduction && f->s->niters > f->s->serial;
+        if (uses && !plain) return false;
+    }
+    return true;
+}
+
 static void fold_tensor(Lower *l, int tensor) {
     const Tensor *t = &l->p->tensors.at[tensor];
     for (int d = 0; d < t->rank && !l->fold[tensor].keep; d++) {
         Steps s = {.l = l, .tensor = tensor, .dim = d};
         if (tensor_size(t, d) <= 1 || !find_writes(&s)) continue;
-        for (int keep = 1; keep <= MOST_STEPS && keep < tensor_size(t, d); keep++) {
-            if (!fits(&s, keep)) continue;
-            l->fold[tensor] = (StepFold){d, keep};
+        int64_t far = farthest_read(&s);
+        bool remainder = far >= 0 && allows_remainder(&s);
+        int64_t most = min_i64(far + 1, remainder ? tensor_size(t, d) - 1 : 2);
+        for (int64_t keep = max_i64(far, 1); keep <= most; keep++) {
+            if (keep == tensor_size(t, d) || !fits(&s, keep)) continue;
+            l->fold[tensor] = (StepFold){d, keep, remainder};
             break;
         }
     }
@@ -211,5 +243,8 @@ static const Affine *parity(Lower *l, const Affine *x) {
 const Affine *fold_subscript(Lower *l, int tensor, int dim, const Affine *sub) {
     const StepFold *f = &l->fold[tensor];
     if (!f->keep || f->dim != dim) return NULL;
-    return f->keep == 1 ? affine_const(l->x, 0) : parity(l, sub);
+    if (f->keep == 1) return affine_const(l->x, 0);
+    const Affine *linear = f->keep == 2 ? parity(l, sub) : NULL;
+    if (linear || !f->remainder) return linear;
+    return affine_mod(l->x, sub, affine_const(l->x, f->keep));
 }

@@ -151,7 +151,9 @@ typedef struct Record {
 
 // Of a tensor: element c of dimension `dim` is kept at c mod `keep`; 0: all are kept.
 typedef struct StepFold {
-    int dim, keep;
+    int dim;
+    int64_t keep;
+    bool remainder; // subscripts may have one
 } StepFold;
 
 typedef struct Lower {
@@ -207,7 +209,7 @@ int steps_share(Lower *l, const Inst *inst, int p);
 // fold.c
 void fold_know(Lower *l);
 const Access *fold_access(Lower *l, const Access *a); // by place, where its tensor is folded
-// The place of a subscript that is in terms of loop indices; NULL: not folded, or not linear.
+// The place of a subscript that is in terms of loop indices; NULL: not folded.
 const Affine *fold_subscript(Lower *l, int tensor, int dim, const Affine *sub);
 
 // schedule_check.c
