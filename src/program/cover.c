@@ -80,11 +80,11 @@ static const Tensor *tensor_of(const Checker *c, const Access *a) {
 // --- Writers -----------------------------------------------------------------------------------
 
 // The instances that decide which elements are written: for an initialising statement, one for each
-// point of the iterators on the left.
+// point of the iterators on the left, and for a scatter, which initialises its whole tensor, one.
 static Box writer_box(const Stmt *st) {
     Box b = check_stmt_box(st);
     for (int i = 0; i < b.n && st->init; i++)
-        if (st->iter[i].reduction) b.hi[i] = b.lo[i];
+        if (st->iter[i].reduction || st->write->has_read) b.hi[i] = b.lo[i];
     return b;
 }
 

@@ -188,75 +188,6 @@ static Var position(Infer *in, int t, int d) {
     return all;
 }
 
-// The hull of the explicit ranges at position d of t.
-static bool explicit_hull(Infer *in, int t, int d, const Affine **lo, const Affine **hi) {
-    *lo = *hi = NULL;
-    EACH_DEFINITION(in, t, w) {
-        int v = affine_as_iter(w->stmt->write->sub[d]);
-        if (v < 0 || !w->stmt->iter[v].hi) continue;
-        *lo = hull_lo(in, *lo, infer_put_in(in, w->stmt->iter[v].lo));
-        *hi = infer_hull_hi(in, *hi, infer_put_in(in, w->stmt->iter[v].hi));
-    }
-    return *lo;
-}
-
-// The same of the definitions before w, if each has an explicit range there.
-static bool given_before(Infer *in, const InferWork *w, int d, const Affine **lo,
-                         const Affine **hi) {
-    *lo = *hi = NULL;
-    EACH_DEFINITION(in, w->stmt->write->tensor, e) {
-        if (e == w) break;
-        int v = affine_as_iter(e->stmt->write->sub[d]);
-        if (v < 0 || !e->stmt->iter[v].hi) return false;
-        *lo = hull_lo(in, *lo, infer_put_in(in, e->stmt->iter[v].lo));
-        *hi = infer_hull_hi(in, *hi, infer_put_in(in, e->stmt->iter[v].hi));
-    }
-    return *lo;
-}
-
-// An update in place, T(i) = T(i) * .., stays within the explicit ranges of the definitions before.
-static void bound_in_place(Infer *in, InferWork *w) {
-    const Access *write = w->stmt->write;
-    const InferRead *own = NULL;
-    for (int r = 0; r < w->info->nreads; r++)
-        if (w->info->reads[r].access == write) own = &w->info->reads[r];
-    for (int d = 0; own && d < write->rank; d++) {
-        int v = affine_as_iter(write->sub[d]);
-        const Affine *lo, *hi;
-        if (v < 0 || !(w->unknown >> v & 1) || !given_before(in, w, d, &lo, &hi)) continue;
-        w->cons[w->ncons++] = make_cons(in, w, own, write, d, lo, hi);
-    }
-}
-
-static Var inferred(Infer *in, const Affine *lo, const Affine *hi) {
-    Var v = {.state = VAR_UNKNOWN};
-    vec_push(in->arena, &v.lower, ((Bound){lo, NULL}));
-    vec_push(in->arena, &v.upper, ((Bound){hi, NULL}));
-    infer_settle(in, NULL, &v);
-    return v;
-}
-
-// A definition that is stuck at a position takes the bounds that the others have there.
-static bool adopt(Infer *in, int t) {
-    bool progress = false;
-    for (int d = 0; d < in->p->tensors.at[t].rank; d++) {
-        Var all = position(in, t, d);
-        if (all.state == VAR_UNKNOWN) {
-            const Affine *lo, *hi;
-            if (!explicit_hull(in, t, d, &lo, &hi)) continue;
-            all = inferred(in, lo, hi);
-        }
-        EACH_DEFINITION(in, t, w) {
-            int v = w->set_up ? affine_as_iter(w->stmt->write->sub[d]) : -1;
-            if (v < 0 || !(w->unknown >> v & 1)) continue;
-            w->var[v] = all;
-            w->unknown &= ~(UINT32_C(1) << v);
-            progress = true;
-        }
-    }
-    return progress;
-}
-
 // The range of a subscript that is linear in iterators with explicit ranges; NULLs: it is none.
 static void explicit_range(Infer *in, const InferWork *w, const Affine *sub, const Affine **lo,
                            const Affine **hi) {
@@ -279,6 +210,74 @@ static void explicit_range(Infer *in, const InferWork *w, const Affine *sub, con
     }
     *lo = least ? infer_put_in(in, least) : NULL;
     *hi = least ? infer_put_in(in, affine_add_const(x, most, 1)) : NULL;
+}
+
+// The hull of the explicit ranges at position d of t: all definitions, or those before `end`.
+// A definition without an iterator there, such as the first step of a scan, T(0) = .., counts if
+// another one has a range. With `all`, each definition must have an explicit range.
+static bool explicit_hull(Infer *in, int t, int d, const InferWork *end, bool all,
+                          const Affine **lo, const Affine **hi) {
+    bool found = false;
+    *lo = *hi = NULL;
+    EACH_DEFINITION(in, t, w) {
+        if (w == end) break;
+        const Affine *sub = w->stmt->write->sub[d], *from, *to;
+        int v = affine_as_iter(sub);
+        explicit_range(in, w, sub, &from, &to);
+        if (!from || (v < 0 && affine_iter_mask(sub))) {
+            if (all) return false;
+            continue;
+        }
+        found |= v >= 0;
+        *lo = hull_lo(in, *lo, from);
+        *hi = infer_hull_hi(in, *hi, to);
+    }
+    return found;
+}
+
+// An update in place, T(i) = T(i) * .., stays within the explicit ranges of the definitions before.
+static void bound_in_place(Infer *in, InferWork *w) {
+    const Access *write = w->stmt->write;
+    const InferRead *own = NULL;
+    for (int r = 0; r < w->info->nreads; r++)
+        if (w->info->reads[r].access == write) own = &w->info->reads[r];
+    for (int d = 0; own && d < write->rank; d++) {
+        int v = affine_as_iter(write->sub[d]);
+        const Affine *lo, *hi;
+        if (v < 0 || !(w->unknown >> v & 1) ||
+            !explicit_hull(in, write->tensor, d, w, true, &lo, &hi))
+            continue;
+        w->cons[w->ncons++] = make_cons(in, w, own, write, d, lo, hi);
+    }
+}
+
+static Var inferred(Infer *in, const Affine *lo, const Affine *hi) {
+    Var v = {.state = VAR_UNKNOWN};
+    vec_push(in->arena, &v.lower, ((Bound){lo, NULL}));
+    vec_push(in->arena, &v.upper, ((Bound){hi, NULL}));
+    infer_settle(in, NULL, &v);
+    return v;
+}
+
+// A definition that is stuck at a position takes the bounds that the others have there.
+static bool adopt(Infer *in, int t) {
+    bool progress = false;
+    for (int d = 0; d < in->p->tensors.at[t].rank; d++) {
+        Var all = position(in, t, d);
+        if (all.state == VAR_UNKNOWN) {
+            const Affine *lo, *hi;
+            if (!explicit_hull(in, t, d, NULL, false, &lo, &hi)) continue;
+            all = inferred(in, lo, hi);
+        }
+        EACH_DEFINITION(in, t, w) {
+            int v = w->set_up ? affine_as_iter(w->stmt->write->sub[d]) : -1;
+            if (v < 0 || !(w->unknown >> v & 1)) continue;
+            w->var[v] = all;
+            w->unknown &= ~(UINT32_C(1) << v);
+            progress = true;
+        }
+    }
+    return progress;
 }
 
 // Where w writes in dimension d.
