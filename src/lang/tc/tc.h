@@ -172,6 +172,7 @@ typedef struct TcChecker {
     VEC(Let) lets; // visible definitions
     VEC(const Affine *) constraints;
     VEC(TcHoist) hoists;
+    Numbers casts; // conversions that the program writes
     VEC(OwnedRead) reads;
     VEC(LetUse) uses;
     int owner;                // the definition being checked, -1: the statement itself

@@ -431,7 +431,12 @@ void tc_check_func(TcFile *file, TcFunc *f, Arena *arena, Names *names, const So
     f->state = f->headless ? FUNC_FAILED : FUNC_BUSY;
     if (f->headless) return;
     TcChecker *ck = arena_new(arena, TcChecker);
-    *ck = (TcChecker){.arena = arena, .names = names, .diags = diags, .file = file, .func = f};
+    *ck = (TcChecker){.arena = arena,
+                      .names = names,
+                      .diags = diags,
+                      .file = file,
+                      .func = f,
+                      .casts = {.arena = arena}};
     int errors = diags->errors;
     ck->source = source;
     ck->depth = depth;

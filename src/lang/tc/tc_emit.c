@@ -31,7 +31,7 @@ static const Expr *final_value(TcChecker *ck, const TcWork *w, Type type) {
     const Expr *e = tc_coerce(ck, w->value, w->value.weak ? type : w->value.e->type);
     bool sum = w->op == REDUCE_ADD || w->op == REDUCE_MUL;
     bool reduces = w->niters > w->nlhs || w->meets;
-    return sum && reduces && e->type != type ? tc_widen(ck, e, type) : expr_cast(ck->x, type, e);
+    return sum && reduces ? tc_widen(ck, e, type) : expr_cast(ck->x, type, e);
 }
 
 static void put_stmt(TcChecker *ck, const TcWork *w, const Access *write, Reduce op, bool init,

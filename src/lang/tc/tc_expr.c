@@ -125,8 +125,21 @@ static bool rounds_down(const Expr *e, Type type) {
     return type_is_float(type) && !type_is_float(e->type) && (e->op == OP_DIV || e->op == OP_MOD);
 }
 
+static const Expr *widen(TcChecker *ck, Set *seen, const Expr *e, Type type);
+
+// A conversion to the common type of two operands, which the program does not write:
+//
+//     u8*u8*i8      i16(u8*u8)*i16(i8)    the product of two u8 would wrap: widen its operands
+//     f16*i32       f16*f16(i32)          f16 would round the integer: convert it to `type`
+static const Expr *widen_common(TcChecker *ck, Set *seen, const Expr *e, Type type) {
+    const Expr *arg = e->arg[0];
+    if (arg->type != type_accumulator(arg->type)) return widen(ck, seen, arg, type);
+    return expr_cast(ck->x, type, e->type == type_accumulator(e->type) ? e : arg);
+}
+
 static const Expr *widen(TcChecker *ck, Set *seen, const Expr *e, Type type) {
-    if (e->kind != EXPR_OP || e->type == type) return expr_cast(ck->x, type, e);
+    if (e->kind != EXPR_OP) return expr_cast(ck->x, type, e);
+    if (e->op == OP_CAST && numbers_get(&ck->casts, e) < 0) return widen_common(ck, seen, e, type);
     bool select = e->op == OP_SELECT;
     if (rounds_down(e, type))
         return expr_cast(ck->x, type, tc_widen(ck, e, type_accumulator(e->type)));
@@ -576,7 +589,10 @@ static TcVal cast(TcChecker *ck, const TcNode *n, Type type) {
     if (!check_arity(ck, n, 1, 1)) return poison;
     TcVal v = tc_value(ck, n->arg[0]);
     v.written = NULL; // a conversion is explicit
-    return v.e ? strong(tc_coerce(ck, v, type)) : poison;
+    if (!v.e) return poison;
+    v = strong(tc_coerce(ck, v, type));
+    numbers_put(&ck->casts, v.e, 0);
+    return v;
 }
 
 static TcVal builtin(TcChecker *ck, const TcNode *n, const TcBuiltin *b) {
