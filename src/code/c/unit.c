@@ -38,6 +38,11 @@ static const char *const reserved[] = {
     "vfork",       "wait",   "write",   "yn",
 };
 
+// Helpers and macros of the output. A suffix does not make such a name free.
+static bool is_ours(const char *name) {
+    return !strncmp(name, "lw_", 3) || !strncmp(name, "LW_", 3);
+}
+
 // Does the name have another meaning in the output?
 bool c_reserved(const char *name) {
     size_t len = strlen(name);
@@ -50,12 +55,12 @@ bool c_reserved(const char *name) {
             return true;
     }
     bool underscore = len > 2 && !strcmp(name + len - 2, "_t");
-    return underscore || !strncmp(name, "lw_", 3) || !strncmp(name, "LW_", 3);
+    return underscore || is_ours(name);
 }
 
 const char *c_identifier(Arena *arena, const char *name) {
     Text out = {.arena = arena};
-    bool odd = !*name || (*name >= '0' && *name <= '9') || *name == '_';
+    bool odd = !*name || (*name >= '0' && *name <= '9') || *name == '_' || is_ours(name);
     if (odd) text_char(&out, 'v');
     for (const char *c = name; *c; c++) {
         bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
