@@ -94,6 +94,7 @@ static const char *refusal(const Tree *t, const Block *root, int at, int buffer,
     if (store->leaf->op == REDUCE_ASSIGN || store->leaf->write->tensor != buffer ||
         store->leaf->value->kind != EXPR_READ)
         return "its results are not kept elsewhere until they are done";
+    if (store->leaf->write->has_read) return "data say where its results are stored";
     if (!store->free) return "its results are stored in parts, or under conditions";
     double elements = 1;
     const Buffer *b = &t->buffers.at[buffer];
