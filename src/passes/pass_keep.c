@@ -140,14 +140,9 @@ static bool together(const Period *a, const Period *b) {
 static UnitState state_before(const Keeper *k, const Period *p) {
     UnitState sum = {0};
     for (int c = p->from; c <= p->to; c++) {
-        UnitState one = unit_inside(k->r, k->t, k->t->root->child[c], (BlockPlace){-1, 1, c}, 1);
+        UnitState one = unit_during(k->r, k->t, c);
         for (int s = 0; s < one.busy.n; s++) vec_push(k->r->arena, &sum.busy, one.busy.at[s]);
         sum.loose = max_i64(sum.loose, one.loose);
-    }
-    for (int i = 0; i < k->nblocks; i++) {
-        if (k->block[i].child < p->from || k->block[i].child > p->to) continue;
-        UnitState one = unit_state(k->r, k->t, k->block[i].loop);
-        for (int s = 0; s < one.busy.n; s++) vec_push(k->r->arena, &sum.busy, one.busy.at[s]);
     }
     return sum;
 }

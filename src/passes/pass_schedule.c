@@ -463,6 +463,18 @@ static bool is_needed(const Block *b, int buffer, int child, bool placed) {
     return !placed || (before && after);
 }
 
+// Adds the allocations of a block that are in use while one of its statements runs.
+static void add_around(const PassRun *r, const Tree *t, const Block *b, int child, BlockPlace place,
+                       UnitState *out) {
+    int64_t sharers = place_sharers(r, place, (int)pass_int(r, "unit"));
+    for (int i = 0; i < b->nallocs; i++) {
+        const Buffer *of = &t->buffers.at[b->alloc[i]];
+        bool placed = tag_number(of->tags, "offset", -1) >= 0;
+        if (lies_in_unit(r, of) && is_needed(b, b->alloc[i], child, placed))
+            add_lying(r, t, b->alloc[i], sharers, out);
+    }
+}
+
 UnitState unit_state(const PassRun *r, const Tree *t, int loop) {
     UnitState out = {0};
     BlockPlace place = {-1, 1, 0};
@@ -470,13 +482,7 @@ UnitState unit_state(const PassRun *r, const Tree *t, int loop) {
         int child = child_with(b, loop);
         if (child < 0) break;
         place_enter(r, t, b, &place);
-        for (int i = 0; i < b->nallocs; i++) {
-            const Buffer *of = &t->buffers.at[b->alloc[i]];
-            bool placed = tag_number(of->tags, "offset", -1) >= 0;
-            if (lies_in_unit(r, of) && is_needed(b, b->alloc[i], child, placed))
-                add_lying(r, t, b->alloc[i], place_sharers(r, place, (int)pass_int(r, "unit")),
-                          &out);
-        }
+        add_around(r, t, b, child, place, &out);
         b = as_block(b->child[child]);
     }
     return out;
@@ -500,6 +506,14 @@ UnitState unit_inside(const PassRun *r, const Tree *t, const Node *node, BlockPl
                       int64_t units) {
     UnitState out = {0};
     add_inside(r, t, node, place, units, &out);
+    return out;
+}
+
+UnitState unit_during(const PassRun *r, const Tree *t, int child) {
+    UnitState out = {0};
+    BlockPlace place = {-1, 1, child};
+    add_around(r, t, t->root, child, place, &out);
+    add_inside(r, t, t->root->child[child], place, 1, &out);
     return out;
 }
 
@@ -618,6 +632,16 @@ static void search(TilePlanner *p) {
     if (!p->found) p->stages = stages;
 }
 
+// If each compute unit has its own copy of the memory unit, a block must run on one of them.
+static const char *reach_unit(const TilePlanner *p) {
+    const Hardware *h = p->r->h;
+    int owner = hardware_owner(h, (int)pass_int(p->r, "unit"));
+    bool one = owner < 0 || hardware_units(h, owner) <= 1;
+    if (one || (p->place.compute >= 0 && hardware_inside(h, p->place.compute, owner))) return NULL;
+    return arena_printf(p->r->arena, "it runs on no %s, each of which has its own %s",
+                        h->compute.at[owner].name, p->unit->name);
+}
+
 TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const UnitState *state,
                         const char **why) {
     TilePlanner *p = arena_new(r->arena, TilePlanner);
@@ -637,7 +661,8 @@ TilePlanner *plan_block(PassRun *r, const Tree *t, int loop, const UnitState *st
     for (int i = 0; i < p->lying.busy.n; i++)
         p->room -= p->lying.busy.at[i].to - p->lying.busy.at[i].from;
     p->room = max_i64(p->room, 0) / p->sharers;
-    *why = prepare(p);
+    *why = reach_unit(p);
+    if (!*why) *why = prepare(p);
     if (*why) return p;
     search(p);
     if (p->found && !place_views(p, limit)) { // the free bytes do not lie together

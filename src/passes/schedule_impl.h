@@ -22,6 +22,8 @@ int64_t free_in_unit(const PassRun *r, const Tree *t, int loop);
 // not divided among units yet. `place` is that of the block around.
 UnitState unit_inside(const PassRun *r, const Tree *t, const Node *node, BlockPlace place,
                       int64_t units);
+// All buffers in use while a statement of the root runs.
+UnitState unit_during(const PassRun *r, const Tree *t, int child);
 
 // A candidate: tile sizes, and the loops over tiles, outermost first.
 typedef struct TilePlan {
