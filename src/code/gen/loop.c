@@ -262,22 +262,34 @@ int gen_guard_truth(Gen *g, const PNode *n) {
     return one > 0 ? truth : one;
 }
 
+// The truth of a condition in all copies of the body of `loop`; -1 also where copies differ.
+static int truth_in_copies(Gen *g, const PNode *n, int i, int loop) {
+    const PNode *of = g->p->loop[loop];
+    int truth = condition_truth(g, n, i);
+    int64_t step = of->simd.vector ? of->simd.lanes : 1, first = g->here.value[loop];
+    if (truth < 0 || of->form.unroll < 2 || !lin_coef(n->cond[i], loop)) return truth;
+    g->here.value[loop] = first + (of->form.unroll - 1) * step; // conditions are monotonic
+    int last = condition_truth(g, n, i);
+    g->here.value[loop] = first;
+    return last == truth ? truth : -1;
+}
+
 // A guard whose children do not run, as was decided in front of this part of `loop`.
-static bool is_off(const Gen *g, const PNode *n, int loop) {
+static bool is_off(Gen *g, const PNode *n, int loop) {
     bool off = n->kind == P_GUARD && flag_truth(g, n) == 0;
     for (int i = 0; n->kind == P_GUARD && i < n->nconds && !off; i++)
-        off = is_outside(n->cond[i], loop + 1) && condition_truth(g, n, i) == 0;
+        off = is_outside(n->cond[i], loop + 1) && truth_in_copies(g, n, i, loop) == 0;
     return off;
 }
 
 // A guard that branches nowhere inside `loop`: it leaves out lanes, or it is decided; or, with
 // `front`, it will be, in front of the loop or where this is cut.
-static bool is_still(const Gen *g, const PNode *n, int loop, bool front) {
+static bool is_still(Gen *g, const PNode *n, int loop, bool front) {
     bool still = n->kind == P_GUARD && !n->nhard && !n->form.deferred;
     still &= front || flag_truth(g, n) >= 0;
     for (int i = 0; i < n->nconds && still; i++)
-        still = gen_in_lanes(n, i) ||
-                (is_outside(n->cond[i], loop + 1) && (front || condition_truth(g, n, i) >= 0));
+        still = gen_in_lanes(n, i) || (is_outside(n->cond[i], loop + 1) &&
+                                       (front || truth_in_copies(g, n, i, loop) >= 0));
     return still;
 }
 
@@ -744,6 +756,7 @@ static void guard(Gen *g, PNode *n) {
         return;
     }
     AsmLabel skip = asm_label(&g->a);
+    gen_begin_loop(g); // a body with tests is not one segment: every iteration makes them
     gen_boundary(g, NULL);
     Lanes before = gen_lanes_now(g);
     gen_conditions(g, n, &skip);

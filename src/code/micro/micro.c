@@ -59,8 +59,9 @@ static bool micro_same(const Micro *a, const Micro *b) {
     return index_same(a->index, b->index);
 }
 
+// Gathers and stores are appended without looking here, so one doubling may not be enough.
 static void table_grow(Seg *s) {
-    s->table_cap *= 2;
+    while (2 * (s->micros.n + 1) > s->table_cap) s->table_cap *= 2;
     s->table = arena_new_n(s->arena, int, s->table_cap);
     uint64_t mask = (uint64_t)s->table_cap - 1;
     for (int i = 0; i < s->micros.n; i++) {
