@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "sched/schedule.h"
+#include "space/cpu.h"
+#include "space/space.h"
 #include "support/errlab.h"
 #include "support/gencomposed.h"
 #include "support/gennatural.h"
@@ -55,7 +58,7 @@ typedef struct Counts {
 
 static char report[8192];
 
-static void describe(const Case *c, const char *isa, int threads) {
+static void describe(const Case *c, const char *isa, int threads, const char *schedule) {
     char sizes[256] = "";
     const lw_function *f = lw_bound_function(c->bound);
     for (size_t i = 0; i < lw_function_param_count(f); i++) {
@@ -64,10 +67,11 @@ static void describe(const Case *c, const char *isa, int threads) {
                  lw_function_param(f, i)->name, (long long)lw_bound_value(c->bound, i));
     }
     snprintf(report, sizeof report,
-             "seed %llu, %s:\n%s\n  loopwright run k.tc --def k%s%s --isa %s --threads %d --check "
-             "--db none\n",
+             "seed %llu, %s:\n%s\n%s%s  loopwright run k.tc --def k%s%s --isa %s --threads %d%s "
+             "--check --db none\n",
              (unsigned long long)c->seed, c->program.name, c->program.text,
-             *sizes ? " --size " : "", sizes, isa, threads);
+             schedule ? "s.lws:\n" : "", schedule ? schedule : "", *sizes ? " --size " : "", sizes,
+             isa, threads, schedule ? " --schedule s.lws" : "");
 }
 
 static void crashed(int signal_number) {
@@ -232,15 +236,18 @@ static bool compare(const Case *c, size_t t, const char *got, Counts *n) {
 }
 
 static bool run_on(lw_context *ctx, const Case *c, const Room *room, const char *isa, int threads,
-                   bool low, Counts *n) {
+                   const char *schedule, bool low, Counts *n) {
     char *data[MAX_ARGS];
     for (size_t i = 0; i < c->nargs; i++) {
         data[i] = room_place(&room[i], c->bytes[i], low);
         if (c->bytes[i]) memcpy(data[i], c->start[i], c->bytes[i]);
     }
-    lw_run_options o = {
-        .struct_size = sizeof o, .backend = LW_BACKEND_JIT, .isa = isa, .threads = threads};
-    describe(c, isa, threads);
+    lw_run_options o = {.struct_size = sizeof o,
+                        .backend = LW_BACKEND_JIT,
+                        .isa = isa,
+                        .threads = threads,
+                        .schedule = {.text = schedule}};
+    describe(c, isa, threads, schedule);
     lw_status status = run(ctx, c, data, &o);
     bool ok = CHECK(status == LW_OK);
     if (!ok) printf("%s", lw_diag_text(ctx));
@@ -256,17 +263,33 @@ static bool run_on(lw_context *ctx, const Case *c, const Room *room, const char 
     return ok;
 }
 
-static bool has_isa(const char *isa) {
+static bool has_isa(const char *isa, Machine *m) {
     Isa best = ISA_COUNT;
-    Machine m;
     for (Isa i = ISA_SCALAR; i < ISA_COUNT; i++)
         if (!strcmp(isa_name[i], isa)) best = i;
-    machine_detect(&m, best);
-    return m.isa == best;
+    machine_detect(m, best);
+    return m->isa == best;
 }
 
-static bool run_case(lw_context *ctx, Case *c, Arena *arena, const Room *room, uint64_t *state,
-                     Counts *n) {
+// The Schedule of a random candidate of the program's Space; NULL: a dead end, or no space.
+static const char *sample(Arena *arena, const Case *c, const Machine *m, int threads,
+                          uint64_t *state) {
+    CpuOptions o = {0};
+    o.machine = *m;
+    o.threads = threads;
+    DiagList diags = {.arena = arena};
+    const CpuSpace *cs = cpu_space(arena, c->bound->program, &o, &diags);
+    if (!cs || space_dead(cs->space, cs->space->root)) return NULL;
+    Cand *cand = space_cand(arena, cs->space);
+    space_copy(cs->space, cand, cs->space->root);
+    if (!space_complete(space_work(arena, cs->space), cand, state)) return NULL;
+    Text out = {.arena = arena};
+    schedule_print(&out, cpu_schedule(arena, cs, cand));
+    return text_str(&out);
+}
+
+static bool run_case(lw_context *ctx, Case *c, Arena *arena, const Room *room, bool sampled,
+                     uint64_t *state, Counts *n) {
     const lw_function *f = lw_module_find(c->mod, "k");
     if (!bind(ctx, c, f, state)) return n->refused++, true;
     c->ninputs = lw_function_input_count(f);
@@ -276,24 +299,28 @@ static bool run_case(lw_context *ctx, Case *c, Arena *arena, const Room *room, u
         c->start[i] = arena_alloc(arena, c->bytes[i] + 1);
         c->want[i] = arena_alloc(arena, c->bytes[i] + 1);
     }
-    describe(c, "scalar", 1);
+    describe(c, "scalar", 1, NULL);
     fill(c, state);
     if (!interpret(ctx, c, arena)) return n->refused++, check_failures == 0;
     n->programs++;
     n->shape[c->program.shape]++;
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
         int threads = 1 + (int)(check_random(state) % 3);
-        if (!has_isa(isas[i])) continue;
-        if (!run_on(ctx, c, room, isas[i], threads, false, n)) return false;
-        if (!run_on(ctx, c, room, isas[i], threads, true, n)) return false;
+        Machine m;
+        if (!has_isa(isas[i], &m)) continue;
+        for (int low = 0; low < 2; low++) {
+            const char *schedule = sampled ? sample(arena, c, &m, threads, state) : NULL;
+            if (sampled && !schedule) continue;
+            if (!run_on(ctx, c, room, isas[i], threads, schedule, low, n)) return false;
+        }
     }
     return true;
 }
 
 typedef void Draw(Natural *out, uint64_t *state);
 
-static bool run_seed(lw_context *ctx, Draw *draw, Arena *arena, const Room *room, uint64_t seed,
-                     Counts *n) {
+static bool run_seed(lw_context *ctx, Draw *draw, bool sampled, Arena *arena, const Room *room,
+                     uint64_t seed, Counts *n) {
     uint64_t state = seed * 1000003;
     Case c = {.seed = seed};
     draw(&c.program, &state);
@@ -302,14 +329,14 @@ static bool run_seed(lw_context *ctx, Draw *draw, Arena *arena, const Room *room
     ArenaMark mark = arena_mark(arena);
     bool ok = CHECK(lw_parse(ctx, "k.tc", text, strlen(text), &o, &c.mod) == LW_OK);
     if (!ok) printf("%s\n%s", text, lw_diag_text(ctx));
-    ok = ok && run_case(ctx, &c, arena, room, &state, n);
+    ok = ok && run_case(ctx, &c, arena, room, sampled, &state, n);
     lw_bound_free(c.bound);
     lw_module_free(c.mod);
     arena_release(arena, mark);
     return ok;
 }
 
-static Counts run_programs(Draw *draw, int64_t rounds) {
+static Counts run_programs(Draw *draw, bool sampled, int64_t rounds) {
     static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     Counts n = {0};
     Room room[MAX_ARGS];
@@ -325,7 +352,8 @@ static Counts run_programs(Draw *draw, int64_t rounds) {
             ctx = lw_context_new(&(lw_context_options){.struct_size = sizeof(lw_context_options),
                                                        .database = "none"});
         }
-        if (!run_seed(ctx, draw, &arena, room, check_first_seed() + (uint64_t)i, &n)) break;
+        uint64_t seed = check_first_seed() + (uint64_t)i;
+        if (!run_seed(ctx, draw, sampled, &arena, room, seed, &n)) break;
     }
     double seconds = (double)clock() / CLOCKS_PER_SEC - begin;
     lw_context_free(ctx);
@@ -341,7 +369,7 @@ static Counts run_programs(Draw *draw, int64_t rounds) {
 
 TEST(natural_programs_run_as_interpreted) {
     int64_t rounds = check_long_rounds(4000);
-    Counts n = run_programs(natural_draw, rounds);
+    Counts n = run_programs(natural_draw, false, rounds);
     if (rounds < 4000) return; // too few to tell
     CHECK(n.refused * 20 <= rounds && n.unknown * 10 <= n.equal + n.near);
     for (int i = 0; i < natural_shapes; i++)
@@ -351,6 +379,18 @@ TEST(natural_programs_run_as_interpreted) {
 
 TEST(composed_programs_run_as_interpreted) {
     int64_t rounds = check_long_rounds(2000);
-    Counts n = run_programs(composed_draw, rounds);
+    Counts n = run_programs(composed_draw, false, rounds);
     CHECK(rounds < 1000 || (n.refused * 5 <= rounds && n.unknown * 5 <= n.equal + n.near));
+}
+
+TEST(natural_programs_run_under_candidates_of_their_space) {
+    int64_t rounds = check_long_rounds(1000);
+    Counts n = run_programs(natural_draw, true, rounds);
+    CHECK(rounds < 1000 || (n.refused * 20 <= rounds && n.runs >= 4 * rounds));
+}
+
+TEST(composed_programs_run_under_candidates_of_their_space) {
+    int64_t rounds = check_long_rounds(500);
+    Counts n = run_programs(composed_draw, true, rounds);
+    CHECK(rounds < 500 || (n.refused * 5 <= rounds && n.runs >= 2 * rounds));
 }
