@@ -488,7 +488,7 @@ help:
 # > make format         run clang-format on everything; check-format only checks
 # > make fuzz           randomised tests at full length (ARGS=--list: the parts); fuzz-long: a day of them
 # > make bench-front    time the front-end
-# > make bench-ptx      time from a Tree to the PTX of its kernels
+# > make bench-ptx      time from a Program to the PTX of its kernels
 # > make bench-asm      time the instruction encoder
 # > make bench-dispatch time kernel lookup, kernel calls, and parallel loops
 # > make bench-database time lookups and writes in the tuning database

@@ -1,9 +1,9 @@
-// Microseconds from a Tree to the PTX text of its kernels: the mapping, and the printing.
+// Microseconds from a bound Program to the PTX text of its kernels: choosing a Schedule, lowering it
+// to a Tree, mapping that to blocks and threads, and printing.
 //
 //     make bench-ptx
 //
-// Schedules are the chosen ones. As in a search, each text is made in an arena that is then
-// released.
+// As in a search, each text is made in an arena that is then released.
 
 #include "choose/choose_gpu.h"
 #include "code/ptx/ptx.h"
@@ -87,16 +87,14 @@ static void complain(Bench *b) {
     exit(1);
 }
 
-static const Tree *tree_of(Bench *b, const Row *r) {
+static const Program *program_of(Bench *b, const Row *r) {
     Source *s = arena_new(&b->arena, Source);
     *s = (Source){r->name, r->text, (uint32_t)strlen(r->text)};
     const Module *m = tc_infer(tc_parse(&b->arena, &b->names, s, &b->diags));
     if (!m || !m->programs.n) complain(b);
     const Program *p = program_bind(&b->arena, m->programs.at[0], r->size, &b->diags);
-    const Schedule *schedule = p ? choose_gpu(&b->arena, p, &gpu_machine_h200, NULL) : NULL;
-    const Tree *t = schedule ? tree_lower(&b->arena, p, schedule, &b->diags) : NULL;
-    if (!t) complain(b);
-    return t;
+    if (!p) complain(b);
+    return p;
 }
 
 // In microseconds of this process, because other processes may run beside it.
@@ -106,9 +104,38 @@ static double now(void) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+enum { CHOOSE, LOWER, MAP, PRINT, ALL, STEPS };
+
+typedef double Times[STEPS][RUNS];
+
+// Adds the time since *last to a step, and makes *last the present.
+static void step(Times times, int run, int which, double *last) {
+    double t = now();
+    times[which][run] = t - *last;
+    times[ALL][run] += t - *last;
+    *last = t;
+}
+
+static void run_once(Bench *b, const Program *p, Times times, int run, Arena *arena,
+                     PtxCode *code) {
+    double last = now();
+    const Schedule *schedule = choose_gpu(arena, p, &gpu_machine_h200, NULL);
+    if (!schedule) complain(b);
+    step(times, run, CHOOSE, &last);
+    const Tree *t = tree_lower(arena, p, schedule, &b->diags);
+    if (!t) complain(b);
+    step(times, run, LOWER, &last);
+    GpuProgram *g = gpu_map(arena, t, "k", &gpu_machine_h200, &b->diags);
+    if (!g) complain(b);
+    step(times, run, MAP, &last);
+    if (!ptx_print(g, &(PtxOptions){.sm = 90}, code, &b->diags)) complain(b);
+    step(times, run, PRINT, &last);
+}
+
 static void measure(Bench *b, const Row *r) {
-    static double map[RUNS], all[RUNS];
-    const Tree *t = tree_of(b, r);
+    static Times times;
+    memset(times, 0, sizeof times);
+    const Program *p = program_of(b, r);
     size_t bytes = 0;
     int kernels = 0;
     Arena arena;
@@ -116,19 +143,21 @@ static void measure(Bench *b, const Row *r) {
     for (int i = 0; i < RUNS; i++) {
         ArenaMark mark = arena_mark(&arena);
         PtxCode code;
-        double start = now();
-        GpuProgram *g = gpu_map(&arena, t, "k", &gpu_machine_h200, &b->diags);
-        map[i] = now() - start;
-        if (!g || !ptx_print(g, &(PtxOptions){.sm = 90}, &code, &b->diags)) complain(b);
-        all[i] = now() - start;
+        run_once(b, p, times, i, &arena, &code);
         bytes = code.size;
         kernels = code.nlaunches;
         arena_release(&arena, mark);
     }
-    sort_values(map, RUNS);
-    sort_values(all, RUNS);
-    printf("%-22s %d kernels %7zu bytes   mapped p50 %7.1f us   text p50 %7.1f us   p90 %7.1f us\n",
-           r->name, kernels, bytes, map[RUNS / 2], all[RUNS / 2], all[RUNS * 9 / 10]);
+    double p50[STEPS];
+    for (int i = 0; i < STEPS; i++) {
+        sort_values(times[i], RUNS);
+        p50[i] = times[i][RUNS / 2];
+    }
+    printf(
+        "%-20s %d kernels %7zu bytes   choose %6.1f  lower %6.1f  map %6.1f  print %6.1f  all %7.1f us"
+        "  p90 %7.1f\n",
+        r->name, kernels, bytes, p50[CHOOSE], p50[LOWER], p50[MAP], p50[PRINT], p50[ALL],
+        times[ALL][RUNS * 9 / 10]);
     arena_free(&arena);
 }
 
