@@ -144,11 +144,46 @@ void map_allocs(Map *m, const Block *b) {
     }
 }
 
+static int64_t magnitude(const Term *t) { return t->coef < 0 ? -t->coef : t->coef; }
+
+// The condition without its terms below `least`, or NULL if they may decide it. The other terms are
+// a multiple of `step`.
+static const Affine *without_terms(const Map *m, const Affine *a, int64_t least) {
+    Term kept[AFFINE_MAX_TERMS], left[AFFINE_MAX_TERMS];
+    int nkept = 0, nleft = 0;
+    int64_t step = 0, lo, hi;
+    for (int i = 0; i < a->n; i++) {
+        bool keep = magnitude(&a->term[i]) >= least;
+        if (keep) step = gcd_i64(step, a->term[i].coef);
+        *(keep ? &kept[nkept++] : &left[nleft++]) = a->term[i];
+    }
+    const Affine *small = affine_make(m->x, a->constant, left, nleft);
+    if (!affine_bounds(small, m->g->lo, m->g->hi, &lo, &hi) || lo == INT64_MIN) return NULL;
+    int64_t multiple = ceil_div(-hi, step);
+    if (multiple != ceil_div(-lo, step)) return NULL;
+    return affine_make(m->x, -multiple * step, kept, nkept);
+}
+
+// An equivalent condition of few terms. Of 31999 - 1024*j - 4*t - v >= 0 with 0 <= v < 4 the last
+// term is left out, so that one test guards a vector.
+static const Affine *map_guard(const Map *m, const Affine *a) {
+    if (!a->linear || a->n < 2) return a;
+    for (int64_t least = INT64_MAX;;) {
+        int64_t next = 0;
+        for (int i = 0; i < a->n; i++)
+            if (magnitude(&a->term[i]) < least) next = max_i64(next, magnitude(&a->term[i]));
+        if (!next) return a;
+        least = next;
+        const Affine *g = without_terms(m, a, least);
+        if (g) return g;
+    }
+}
+
 static GpuNode *map_body(Map *m, const Block *b) {
     int before = m->path.n;
     map_allocs(m, b);
     for (int i = 0; i < b->nconstraints; i++)
-        vec_push(m->arena, &m->path, map_affine(m, b->constraint[i]));
+        vec_push(m->arena, &m->path, map_guard(m, map_affine(m, b->constraint[i])));
     GpuNode *n = map_children(m, b);
     m->path.n = before;
     return n;
