@@ -27,14 +27,21 @@ bool guard_always(const KernelWriter *w, const Affine *a) {
     return affine_bounds(a, w->g->lo, w->g->hi, &lo, &hi) && lo >= 0;
 }
 
-static bool is_straight(const KernelWriter *w, const GpuNode *n) {
+static bool is_straight(const KernelWriter *w, const GpuNode *n);
+
+// Is the code straight-line where the node's own guards hold?
+static bool is_straight_inside(const KernelWriter *w, const GpuNode *n) {
     if (n->kind > GPU_LEAF || (n->kind == GPU_LOOP && !n->unroll)) return false;
     if (n->kind == GPU_LEAF && (n->single || n->async)) return false;
-    for (int i = 0; i < n->guard.n; i++)
-        if (!guard_always(w, n->guard.at[i]) && !guard_is_idle(w, n, n->guard.at[i])) return false;
     for (int i = 0; i < n->child.n; i++)
         if (!is_straight(w, n->child.at[i])) return false;
     return true;
+}
+
+static bool is_straight(const KernelWriter *w, const GpuNode *n) {
+    for (int i = 0; i < n->guard.n; i++)
+        if (!guard_always(w, n->guard.at[i]) && !guard_is_idle(w, n, n->guard.at[i])) return false;
+    return is_straight_inside(w, n);
 }
 
 // Does the node only copy asynchronously for a later iteration, with or without guards? Such code
@@ -316,6 +323,8 @@ static void leaf_emit(KernelWriter *w, const GpuNode *n) {
 
 // --- Loops ---------------------------------------------------------------------------------------
 
+static void inside(KernelWriter *w, const GpuNode *n);
+
 static void children_emit(KernelWriter *w, const GpuNode *n) {
     for (int i = 0; i < n->child.n; i++) body_emit(w, n->child.at[i]);
 }
@@ -347,13 +356,34 @@ static void fetch_iteration(KernelWriter *w, const UseTree *loop, int64_t t) {
     for (int i = 0; i < loop->child.n; i++) first_uses(w, loop->child.at[i], UINT64_MAX, fetch);
 }
 
-static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
+// Reduces *full to the number of leading values of index `id` for which all guards below hold. It
+// stays INT64_MAX if no guard limits them.
+static void count_full(const KernelWriter *w, const GpuNode *n, int id, int64_t *full) {
+    for (int i = 0; i < n->guard.n; i++) {
+        const Affine *a = n->guard.at[i];
+        int64_t c = affine_coef(a, id), lo, hi;
+        if (!affine_uses_iter(a, id) || guard_always(w, a) || guard_is_idle(w, n, a)) continue;
+        if (c >= 0) {
+            if (!a->linear) *full = 0;
+            continue;
+        }
+        const Affine *rest = affine_add(w->x, a, affine_scale(w->x, affine_iter(w->x, id), -c));
+        if (affine_uses_iter(rest, id) || !affine_bounds(rest, w->g->lo, w->g->hi, &lo, &hi))
+            *full = 0;
+        else
+            *full = min_i64(*full, lo < 0 ? 0 : floor_div(lo, -c) + 1);
+    }
+    for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], id, full);
+}
+
+// Prints the iterations from `first` on.
+static void iterations_emit(KernelWriter *w, const GpuNode *n, int64_t first) {
     bool ahead = w->straight && !w->fetching && n->extent > 1 && leaves_below(n) / n->extent >= 8;
     bool before = w->fetching;
     UseSearch s = {.w = w, .is_relevant = is_shared};
     const UseTree *operands = ahead ? use_tree(&s, n, true) : NULL;
     w->fetching |= ahead;
-    for (int64_t t = 0; t < n->extent; t++) {
+    for (int64_t t = first; t < n->extent; t++) {
         if (ahead && t == 0) fetch_iteration(w, operands, 0);
         if (ahead && t + 1 < n->extent) fetch_iteration(w, operands, t + 1);
         if (ahead && t == 0) late_emit(w);
@@ -361,6 +391,26 @@ static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
         children_emit(w, n);
     }
     w->fetching = before;
+}
+
+// The leading iterations, if all of their guards hold and they are straight-line code although the
+// others are not: their number, and they are printed.
+static int64_t straight_part(KernelWriter *w, const GpuNode *n) {
+    int64_t full = INT64_MAX, hi = w->g->hi[n->id];
+    for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], n->id, &full);
+    if (full <= 1 || full >= n->extent) return 0;
+    GpuNode *part = arena_copy(w->arena, n, sizeof *n);
+    part->extent = full;
+    w->g->hi[n->id] = full - 1;
+    bool straight = is_straight_inside(w, part);
+    if (straight) inside(w, part);
+    w->g->hi[n->id] = hi;
+    if (straight) plans_clear(w);
+    return straight ? full : 0;
+}
+
+static void unrolled_emit(KernelWriter *w, const GpuNode *n) {
+    iterations_emit(w, n, w->straight ? 0 : straight_part(w, n));
 }
 
 // Prints a comment: the code that follows belongs to this node.
@@ -416,26 +466,6 @@ static void serial_range(KernelWriter *w, const GpuNode *n, int64_t from, int64_
     w->g->hi[n->id] = max_i64(n->extent - 1, 0);
 }
 
-// Reduces *full to the number of leading values of index `id` for which all guards below hold. It
-// stays INT64_MAX if no guard limits them.
-static void count_full(const KernelWriter *w, const GpuNode *n, int id, int64_t *full) {
-    for (int i = 0; i < n->guard.n; i++) {
-        const Affine *a = n->guard.at[i];
-        int64_t c = affine_coef(a, id), lo, hi;
-        if (!affine_uses_iter(a, id) || guard_always(w, a) || guard_is_idle(w, n, a)) continue;
-        if (c >= 0) {
-            if (!a->linear) *full = 0;
-            continue;
-        }
-        const Affine *rest = affine_add(w->x, a, affine_scale(w->x, affine_iter(w->x, id), -c));
-        if (affine_uses_iter(rest, id) || !affine_bounds(rest, w->g->lo, w->g->hi, &lo, &hi))
-            *full = 0;
-        else
-            *full = min_i64(*full, lo < 0 ? 0 : floor_div(lo, -c) + 1);
-    }
-    for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], id, full);
-}
-
 static void serial_emit(KernelWriter *w, const GpuNode *n) {
     int64_t full = INT64_MAX;
     for (int i = 0; i < n->child.n; i++) count_full(w, n->child.at[i], n->id, &full);
@@ -451,7 +481,7 @@ static void serial_emit(KernelWriter *w, const GpuNode *n) {
 
 // --- Nodes ---------------------------------------------------------------------------------------
 
-static void inside(KernelWriter *w, const GpuNode *n) {
+static void node_emit(KernelWriter *w, const GpuNode *n) {
     switch (n->kind) {
     case GPU_SEQ:
         if (is_stage(w, n))
@@ -476,6 +506,17 @@ static void inside(KernelWriter *w, const GpuNode *n) {
     }
 }
 
+// Prints the node where its guards hold.
+static void inside(KernelWriter *w, const GpuNode *n) {
+    bool straight = !w->straight && n->kind <= GPU_LOOP && is_straight_inside(w, n);
+    if (straight) {
+        want_below(w, n);
+        w->straight = true;
+    }
+    node_emit(w, n);
+    if (straight) w->straight = false;
+}
+
 static void guarded(KernelWriter *w, const GpuNode *n) {
     Opnd p;
     if (w->straight) { // its guards hold, or are idle
@@ -490,24 +531,20 @@ static void guarded(KernelWriter *w, const GpuNode *n) {
     }
     int end = label_new(w), before = w->assumed.n;
     bool keeps = is_copy(w, n);
-    if (!keeps) memory_flush(w);
+    if (!keeps) memory_sync(w);
     branch(w, p, false, end);
+    w->branches++;
     for (int i = 0; i < n->guard.n; i++) vec_push(w->arena, &w->assumed, n->guard.at[i]);
     inside(w, n);
-    if (!keeps) memory_flush(w);
+    w->branches--;
+    if (!keeps) memory_join(w);
     w->assumed.n = before;
     label_put(w, end);
 }
 
 void body_emit(KernelWriter *w, const GpuNode *n) {
     mark(w, n);
-    bool straight = !w->straight && n->kind <= GPU_LOOP && is_straight(w, n);
-    if (straight) {
-        want_below(w, n);
-        w->straight = true;
-    }
     guarded(w, n);
-    if (straight) w->straight = false;
 }
 
 // --- The grid ------------------------------------------------------------------------------------

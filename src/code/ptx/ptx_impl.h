@@ -46,6 +46,7 @@ typedef struct Held {
     bool dirty, pinned, dead;
     int align;
     int promoted; // its number in the loop that keeps it in a register
+    int branches; // surrounding branches where it was learnt
 } Held;
 
 // The elements of a list by buffer, rest and constant.
@@ -160,6 +161,7 @@ typedef struct KernelWriter {
     bool normal;               // quotients are known to be normal numbers
     int64_t shared;            // bytes of shared memory in use
     int serial;                // number of surrounding serial loops
+    int branches;              // number of surrounding branches of guards
     bool fetching;             // operands are loaded one iteration ahead
     VEC(const GpuNode *) late; // copies to start after the loads of the first operands
     struct Promotion *promotion;
@@ -240,6 +242,8 @@ void memory_flush(KernelWriter *w); // stores dirty elements, and forgets all th
 // The same where threads meet, in code that all of them run: elements of buffers that the kernel
 // does not write stay known.
 void memory_sync(KernelWriter *w);
+// The same behind a branch: forgets what was learnt in it.
+void memory_join(KernelWriter *w);
 // Stores the dirty elements of a buffer, but still knows their values.
 void memory_store(KernelWriter *w, int buffer);
 // Before an element with this `rest` is read or written: stores the dirty elements of the buffer

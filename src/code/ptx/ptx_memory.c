@@ -187,7 +187,9 @@ Held *loc_find(KernelWriter *w, int buffer, const Affine *rest, int64_t constant
 
 Held *loc_new(KernelWriter *w, int buffer, const Affine *rest, int64_t constant) {
     if (2 * (w->loc.n + 2) > w->loc_table.cap) locs_rebuild(w);
-    vec_push(w->arena, &w->loc, ((Held){.buffer = buffer, .rest = rest, .constant = constant}));
+    vec_push(
+        w->arena, &w->loc,
+        ((Held){.buffer = buffer, .rest = rest, .constant = constant, .branches = w->branches}));
     Held *l = &vec_last(&w->loc);
     table_put(&w->loc_table, l, w->loc.n - 1);
     return l;
@@ -598,13 +600,15 @@ static bool is_constant(const KernelWriter *w, const Held *l) {
     return b->space == GPU_GLOBAL && !b->written && l->buffer < w->t->nargs;
 }
 
-// Stores what is dirty, and forgets what is not pinned; constant elements too unless they are kept.
+// Stores what is dirty, and forgets what is not pinned; constant elements too unless they are kept
+// and were learnt outside of branches that have ended.
 static void flush(KernelWriter *w, bool keeps) {
     int n = 0, stored = store_dirty(w);
     rows_close(w);
     for (int i = 0; i < w->loc.n; i++) {
         const Held *l = &w->loc.at[i];
-        if (l->pinned || (keeps && is_constant(w, l))) w->loc.at[n++] = *l;
+        bool known = keeps && l->branches <= w->branches && is_constant(w, l);
+        if (l->pinned || known) w->loc.at[n++] = *l;
     }
     if (n == w->loc.n && !stored) return;
     w->loc.n = n;
@@ -620,6 +624,8 @@ void memory_sync(KernelWriter *w) {
         if (is_constant(w, &w->loc.at[i])) words += w->loc.at[i].value.class == REG_64 ? 2 : 1;
     flush(w, words <= MOST_KEPT);
 }
+
+void memory_join(KernelWriter *w) { flush(w, true); }
 
 void memory_store(KernelWriter *w, int buffer) {
     for (int i = 0; i < w->loc.n; i++) {

@@ -733,3 +733,16 @@ TEST(functions_divide_by_estimates) {
                 (int64_t[]){40}, "Y: i:thread.x\n",
                 (WordCount[]){{"div.rn", 0}, {"rcp.approx.ftz.f32", 1}, {0}});
 }
+
+// A row with a tail: one test guards the vector of the last iteration; vectors of the others stay in
+// registers although that test follows them.
+TEST(rows_with_a_tail_are_loaded_as_vectors) {
+    const char *text = "program p(N, M) { input X: f32[N, M] output Y: f32[N, M] temp T: f32[N]\n"
+                       "  T: for i in 0:N, j in 0:M  T[i] +=! X[i, j]\n"
+                       "  Y: for i in 0:N, j in 0:M  Y[i, j] = X[i, j] - T[i] }";
+    const char *schedule = "T: i:grid.x j/256 j/4:thread.x j\nY: i:grid.x j/256 j/4:thread.x j\n";
+    try_counted(text, (int64_t[]){3, 520}, schedule,
+                (WordCount[]){{"ld.global.nc.v4", 4}, {"ld.global.nc.b32", 0}, {"setp", 4}, {0}});
+    try_program(text, (int64_t[]){3, 523}, schedule);
+    try_program(text, (int64_t[]){2, 1033}, schedule);
+}
