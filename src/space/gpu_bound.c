@@ -4,6 +4,7 @@
 #include "program/points.h"
 #include "space/bound_impl.h"
 #include "space/cpu_impl.h"
+#include "space/gpu_banks.h"
 #include "space/gpu_space.h"
 #include "tree/cost.h"
 
@@ -25,6 +26,10 @@ typedef struct GpuAccess {
     int bytes;             // of an element; 0: there is no such access
     double elements;       // different ones
     const int64_t *stride; // per iterator
+    int rank;
+    const int
+        *dim; // per dimension of the tensor: its iterator, if it is that itself; -1: a constant
+              // NULL: some dimension has another subscript
 } GpuAccess;
 
 typedef struct GpuStmt {
@@ -83,6 +88,18 @@ static const int64_t *strides_of(Arena *arena, const Program *p, const Stmt *s, 
     return stride;
 }
 
+// The iterator of each dimension, or NULL.
+static const int *dims_of(Arena *arena, const Stmt *s, const Access *a) {
+    int *dim = arena_new_n(arena, int, a->rank + 1);
+    for (int d = 0; d < a->rank; d++) {
+        dim[d] = -1;
+        for (int i = 0; i < s->niters && a->sub[d]->n; i++)
+            if (affine_coef(a->sub[d], i) == 1) dim[d] = i;
+        if (a->sub[d]->n && dim[d] < 0) return NULL;
+    }
+    return dim;
+}
+
 static void set_pack(const CpuSpace *cs, int stmt, int tensor, GpuAccess *a) {
     const CpuHost *h = cs->host;
     for (int i = 0; i < h->copies.n; i++) {
@@ -103,7 +120,9 @@ static bool set_access(Arena *arena, const Program *p, const Stmt *s, const Acce
                        .pack = -1,
                        .bytes = type_info[p->tensors.at[a->tensor].type].bytes,
                        .elements = 1,
-                       .stride = strides_of(arena, p, s, a)};
+                       .stride = strides_of(arena, p, s, a),
+                       .rank = a->rank,
+                       .dim = dims_of(arena, s, a)};
     for (int i = 0; i < s->niters; i++)
         if (iters >> i & 1) out->elements *= (double)iter_extent(&s->iter[i]);
     return true;
@@ -317,12 +336,30 @@ static bool is_inside(const BoundModel *b, const Cand *c, const GpuDim *d, const
     return space_ask(b->cs->space, c, GPU_ORDER, d->object, e->object) == GPU_ORDER_INNER;
 }
 
+// May a loop that stays in each thread select results inside of threads that divide their sums?
+// Unless it is unrolled, the threads divide something else than the marks say.
+static bool may_divide_otherwise(const BoundModel *b, const Cand *c, const GpuStmt *x) {
+    const Space *s = b->cs->space;
+    for (int r = 0; r < x->ndims; r++) {
+        if (!x->dim[r].reduction || !(space_domain(s, c, x->dim[r].kind) & THREAD)) continue;
+        for (int e = 0; e < x->ndims; e++) {
+            const GpuDim *d = &x->dim[e];
+            bool stays = !d->reduction && (space_domain(s, c, d->kind) & INSIDE);
+            if (!stays || iterations(b, c, d).most <= 1) continue;
+            if (space_ask(s, c, GPU_ORDER, d->object, x->dim[r].object) != GPU_ORDER_OUTER)
+                return true;
+        }
+    }
+    return false;
+}
+
 // The loops over threads from the fastest on: lanes and warps from the innermost, or x, y and z.
 // Their number; -1: not decided.
 static int thread_loops(const BoundModel *b, const Cand *c, const GpuStmt *x, int *loop) {
     static const uint64_t kinds[] = {GPU_KIND_LANE, GPU_KIND_WARP, GPU_KIND_THREAD_X,
                                      GPU_KIND_THREAD_Y, GPU_KIND_THREAD_Z};
     int n = 0;
+    if (may_divide_otherwise(b, c, x)) return -1;
     for (int k = 0; k < 5; k++) {
         int first = n;
         for (int i = 0; i < x->ndims; i++) {
@@ -340,9 +377,11 @@ static int thread_loops(const BoundModel *b, const Cand *c, const GpuStmt *x, in
     return n;
 }
 
-// Threads of the first warp: addresses of the access as bytes. Their number; 0: not decided.
+// Threads of the first warp: addresses of the access as bytes. Their number; 0: not decided, or
+// other warps differ from the first one by more than a distance, and `alike` requests that they do
+// not.
 static int warp_addresses(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuAccess *r,
-                          int64_t *address) {
+                          bool alike, int64_t *address) {
     int loop[PROGRAM_MAX_ITERS * CPU_MAX_LEVELS], n = 1;
     int loops = thread_loops(b, c, x, loop);
     if (loops <= 0) return 0; // without thread loops the mapping divides the nest
@@ -352,6 +391,8 @@ static int warp_addresses(const BoundModel *b, const Cand *c, const GpuStmt *x, 
         int64_t step;
         if (size.least != size.most || !element_step(b, c, x, loop[i], r, &step)) return 0;
         int before = n;
+        if (alike && n < 32 && 32 % (before * (int)size.most) && before * (int)size.most % 32)
+            return 0;
         for (int k = 1; k < (int)size.most && n < 32; k++)
             for (int l = 0; l < before && n < 32; l++)
                 address[n++] = address[l] + k * step * r->bytes;
@@ -382,10 +423,101 @@ static double sector_cycles(const BoundModel *b, const Cand *c, const GpuStmt *x
     int64_t address[32];
     if (r->bytes > 16) return 0;
     if (r->pack >= 0 && space_domain(b->cs->space, c, r->pack) != GPU_PACK_NO) return 0;
-    int n = warp_addresses(b, c, x, r, address);
+    int n = warp_addresses(b, c, x, r, false, address);
     if (n == 0) return 0;
     double vector = 16.0 / r->bytes;
     return least_sectors(address, n, r->bytes) / (4 * vector * n);
+}
+
+// --- Banks ---------------------------------------------------------------------------------------
+
+// The only value that a choice of integers may still have; -1: there are several, or no such choice.
+static int64_t only_value(const Space *s, const Cand *c, int choice, int object) {
+    int var = space_var(s, choice, object, -1, NULL);
+    uint64_t values = var < 0 ? 0 : space_domain(s, c, var);
+    return !values || values & (values - 1) ? -1 : space_value(s, var, __builtin_ctzll(values));
+}
+
+// Elements of a copy in shared memory along each iterator: what the loops inside it take. False: not
+// decided, or threads have copies of their own, or their elements lie apart.
+static bool box_of(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuAccess *r,
+                   int64_t *box) {
+    const Space *s = b->cs->space;
+    for (int i = 0; i < PROGRAM_MAX_ITERS; i++) box[i] = 1;
+    for (int i = 0; i < x->ndims; i++) {
+        const GpuDim *d = &x->dim[i];
+        GpuRange n = iterations(b, c, d);
+        uint64_t at = space_ask(s, c, GPU_AT, r->window, d->object);
+        int split = space_var(s, GPU_SPLIT, d->object, -1, NULL);
+        bool block = split < 0 || space_domain(s, c, split) == GPU_SPLIT_BLOCK;
+        if (n.least != n.most || !block || (at != GPU_AT_INSIDE && at != GPU_AT_OUTSIDE))
+            return false;
+        if (at == GPU_AT_INSIDE && n.most > 1 && (space_domain(s, c, d->kind) & THREAD))
+            return false;
+        if (at == GPU_AT_OUTSIDE) box[d->iter] = min_i64(box[d->iter] * (int64_t)n.most, INT32_MAX);
+    }
+    return true;
+}
+
+// The access as one to the copy: strides of its rows, which are padded as code/gpu does it. False:
+// not decided, or the copy has another layout.
+static bool copy_access(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuAccess *r,
+                        int64_t *stride, GpuAccess *out) {
+    enum { PADDING = 16, WORD = 4 };
+    const Space *s = b->cs->space;
+    int64_t box[PROGRAM_MAX_ITERS], dense = 1;
+    int region = r->window + 1;
+    if (!r->dim || space_domain(s, c, r->pack) != GPU_PACK_YES ||
+        space_ask(s, c, GPU_HOME, region, -1) != GPU_HOME_SHARED ||
+        space_ask(s, c, GPU_LAYOUT, region, -1) != GPU_LAYOUT_ROW_MAJOR ||
+        only_value(s, c, GPU_SWIZZLE, region) != 0 || !box_of(b, c, x, r, box))
+        return false;
+    for (int i = 0; i < PROGRAM_MAX_ITERS; i++) stride[i] = 0;
+    for (int d = r->rank - 1; d >= 0; d--) {
+        int i = r->dim[d];
+        int64_t extent = 1;
+        for (int k = 0; k < x->ndims && i >= 0; k++)
+            if (x->dim[k].iter == i) extent = max_i64(extent, x->dim[k].extent);
+        if (i >= 0) stride[i] = dense;
+        dense *= i >= 0 ? min_i64(box[i], extent) : 1;
+        bool pads = d == r->rank - 1 && r->rank > 1 && r->bytes >= WORD;
+        if (pads && dense * r->bytes % (2 * PADDING) == 0) dense += PADDING / r->bytes;
+    }
+    *out = *r;
+    out->stride = stride;
+    return true;
+}
+
+// The fewest cycles for loads of a warp, wherever the copy's elements begin within a word.
+static int least_bank_cycles(int64_t *address, int n, int bytes) {
+    enum { WORD = 4 };
+    int least = gpu_bank_cycles(address, n, bytes);
+    for (int shift = bytes; shift < WORD; shift += bytes) {
+        for (int i = 0; i < n; i++) address[i] += bytes;
+        least = (int)min_i64(least, gpu_bank_cycles(address, n, bytes));
+    }
+    return least;
+}
+
+// Cycles of shared memory that one element of each thread of a warp takes, divided by the threads.
+// Threads load vectors of the width that takes the fewest, of those that the distances between
+// threads allow; elements of less than a word are loaded one by one.
+static double bank_cycles(const BoundModel *b, const Cand *c, const GpuStmt *x,
+                          const GpuAccess *r) {
+    enum { WORD = 4, VECTOR = 16 };
+    int64_t stride[PROGRAM_MAX_ITERS], address[32];
+    GpuAccess copy;
+    if (r->pack < 0 || !copy_access(b, c, x, r, stride, &copy)) return 0;
+    int n = warp_addresses(b, c, x, &copy, true, address);
+    if (n == 0) return 0;
+    double best = INFINITY;
+    for (int bytes = r->bytes; bytes <= (r->bytes < WORD ? r->bytes : VECTOR); bytes *= 2) {
+        bool aligned = true;
+        for (int i = 0; i < n; i++) aligned &= address[i] % bytes == 0;
+        double elements = (double)bytes / r->bytes * n;
+        if (aligned) best = fmin(best, least_bank_cycles(address, n, bytes) / elements);
+    }
+    return best;
 }
 
 // Elements that a thread may use without loading them again.
@@ -433,7 +565,8 @@ static void add_accesses(const BoundModel *b, const Cand *c, const GpuStmt *x, G
         double n = fmax(x->points / reuse(b, c, x, a->iters), a->elements);
         instructions += n * a->bytes / 16;
         // Four elements for every lane of a warp take a cycle at least.
-        loads += n * fmax(1 / m->shared_bytes, sector_cycles(b, c, x, a));
+        double cycles = fmax(sector_cycles(b, c, x, a), bank_cycles(b, c, x, a));
+        loads += n * fmax(1 / m->shared_bytes, cycles);
         in += a->elements * a->bytes;
     }
     if (x->write.bytes) {
@@ -526,7 +659,7 @@ static void add_why(Text *out, const GpuStmt *x, const GpuPart *p, BoundKind kin
                     x->length / p->shape.split, p->shape.least_blocks,
                     p->shape.least_blocks > 1 ? "s" : "");
     else if (kind == BOUND_LOAD)
-        text_add(out, " elements that registers do not keep, by sectors of global memory");
+        text_add(out, " elements that registers do not keep, by sectors and banks");
     else if (kind == BOUND_STORE)
         text_add(out, " results, by sectors of global memory");
     else if (kind == BOUND_ISSUE)

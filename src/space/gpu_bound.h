@@ -7,7 +7,8 @@
 //     chain    the terms of a sum that one thread adds one after the other, once for every wave of
 //              blocks that the processors cannot hold at a time
 //     load     elements that threads load for a term, less those that their registers may keep;
-//              from global memory the sectors that a warp accesses, once the threads are decided
+//              from global memory the sectors that a warp accesses, from copies in shared memory
+//              its cycles in their banks, once the threads are decided
 //     L2       every argument once: caches of processors are empty when a kernel starts
 //     memory   data that does not fit into L2
 //     launch   of one kernel and its blocks: added to the largest of the others
