@@ -13,17 +13,42 @@
 
 // --- Text --------------------------------------------------------------------------------------
 
+// TC's presets. Their blocks and threads count with the option `gpu`.
+#define BLOCKS_OF(n, ...)  .nblocks = n, .block = {__VA_ARGS__}
+#define THREADS_OF(n, ...) .nthreads = n, .thread = {__VA_ARGS__}
 static const struct {
     const char *name;
     Mapping m;
 } presets[] = {
-    {"naive", {.ntiles = 3, .tile = {32, 32, 32}, .unroll = 1}},
+    {"naive",
+     {.ntiles = 3,
+      .tile = {32, 32, 32},
+      .unroll = 1,
+      BLOCKS_OF(2, 256, 256),
+      THREADS_OF(2, 32, 8)}},
     {"unmapped", {0}},
-    {"single-thread", {.ntiles = 1, .tile = {1}, .unroll = 1}},
-    {"pointwise", {.ntiles = 3, .tile = {32, 32, 32}, .unroll = 128}},
-    {"mlp", {.ntiles = 1, .tile = {1}, .unroll = 1, .outer.fusion = POLY_MAX}},
-    {"conv", {.ntiles = 4, .tile = {4, 8, 8, 8}, .unroll = 1}},
-    {"groupconv", {.ntiles = 2, .tile = {1, 1}, .unroll = 1}},
+    {"single-thread", {.ntiles = 1, .tile = {1}, .unroll = 1, BLOCKS_OF(1, 1), THREADS_OF(1, 1)}},
+    {"pointwise",
+     {.ntiles = 3,
+      .tile = {32, 32, 32},
+      .unroll = 128,
+      BLOCKS_OF(3, 100, 100, 100),
+      THREADS_OF(3, 32, 4, 4)}},
+    {"mlp",
+     {.ntiles = 1,
+      .tile = {1},
+      .unroll = 1,
+      .outer.fusion = POLY_MAX,
+      BLOCKS_OF(1, 128),
+      THREADS_OF(1, 128)}},
+    {"conv",
+     {.ntiles = 4,
+      .tile = {4, 8, 8, 8},
+      .unroll = 1,
+      BLOCKS_OF(3, 256, 256, 256),
+      THREADS_OF(3, 4, 16, 4)}},
+    {"groupconv",
+     {.ntiles = 2, .tile = {1, 1}, .unroll = 1, BLOCKS_OF(2, 256, 256), THREADS_OF(3, 4, 16, 4)}},
 };
 
 typedef enum OptionKind {
@@ -32,13 +57,17 @@ typedef enum OptionKind {
     BOTH_FUSION,
     FLAG,
     FIXED,
+    BLOCKS,
+    THREADS,
     TILE,
     UNROLL,
-    WORD
+    WORD,
+    GPU
 } OptionKind;
 
 // Options by name; flags set a byte of the Mapping. Sizes are always fixed, kernels call no
-// library, and point loops are those of the tile: a FIXED option only says so.
+// library, point loops are those of the tile, threads keep their results in registers and load
+// inputs through the read-only cache: a FIXED option only says so.
 static const struct {
     const char *name;
     OptionKind kind;
@@ -56,13 +85,22 @@ static const struct {
     {"outerSchedulePositiveOrthant", FLAG, offsetof(Mapping, outer.any_orthant), true, BOOLS},
     {"tileImperfectlyNested", FLAG, offsetof(Mapping, outermost), true, BOOLS},
     {"promote", WORD, offsetof(Mapping, promote), false, NULL},
+    {"gpu", GPU, 0, false, NULL},
+    {"mapToBlocks", BLOCKS, 0, false, "up to 3 numbers of blocks"},
+    {"mapToThreads", THREADS, 0, false,
+     "up to 3 numbers of threads with a product of at most 1024"},
+    {"useSharedMemory", FLAG, offsetof(Mapping, shared), false, BOOLS},
+    {"usePrivateMemory", FIXED, 0, false, "true"},
+    {"useReadOnlyCache", FIXED, 0, false, "true"},
     {"fixParametersBeforeScheduling", FIXED, 0, false, "true"},
     {"matchLibraryCalls", FIXED, 0, false, "false"},
     {"intraTileScheduleAllowSkewing", FIXED, 0, false, "false"},
     {"intraTileSchedulePositiveOrthant", FIXED, 0, false, "true"},
 };
 enum { PRESETS = sizeof presets / sizeof *presets, OPTIONS = sizeof options / sizeof *options };
-_Static_assert(MAPPING_MAX_TILES == 8 && MAPPING_MAX_UNROLL == 4096, "as `takes` says");
+_Static_assert(MAPPING_MAX_TILES == 8 && MAPPING_MAX_UNROLL == 4096 && MAPPING_AXES == 3 &&
+                   MAPPING_MAX_THREADS == 1024,
+               "as `takes` says");
 
 static const char *read_numbers(const char *t, int64_t *out, int most, int *n) {
     char *end;
@@ -107,13 +145,32 @@ static const char *read_fixed(const char *t, const char *value) {
     return strncmp(t, value, n) == 0 && t[n] == ')' ? t + n + 1 : NULL;
 }
 
+// Numbers of at least 1 whose product is at most `most`.
+static const char *read_axes(const char *t, int64_t most, int64_t *out, int *n) {
+    int64_t all = 1;
+    t = read_numbers(t, out, MAPPING_AXES, n);
+    for (int i = 0; t && i < *n; i++)
+        if (out[i] < 1 || !checked_mul(all, out[i], &all) || all > most) return NULL;
+    return t && *n ? t : NULL;
+}
+
+static void take_axes(const Mapping *from, Mapping *m) {
+    m->nblocks = from->nblocks;
+    m->nthreads = from->nthreads;
+    memcpy(m->block, from->block, sizeof m->block);
+    memcpy(m->thread, from->thread, sizeof m->thread);
+}
+
 static const char *read_value(const char *t, int i, Mapping *m) {
     bool *flag = (bool *)((char *)m + options[i].at);
     int n = 1;
     switch (options[i].kind) {
     case WORD: *flag = true; return t;
+    case GPU: take_axes(m->preset ? m->preset : &presets[0].m, m); return t;
     case FLAG: return read_flag(t, flag, options[i].inverted);
     case FIXED: return read_fixed(t, options[i].takes);
+    case BLOCKS: return read_axes(t, INT64_MAX, m->block, &m->nblocks);
+    case THREADS: return read_axes(t, MAPPING_MAX_THREADS, m->thread, &m->nthreads);
     case TILE: return read_numbers(t, m->tile, MAPPING_MAX_TILES, &m->ntiles);
     case UNROLL:
         t = read_numbers(t, &m->unroll, 1, &n);
@@ -145,7 +202,7 @@ static void report_name(const char *t, DiagList *diags) {
 static const char *read_option(const char *t, Mapping *m, DiagList *diags) {
     for (size_t i = 0; i < OPTIONS; i++) {
         size_t n = strlen(options[i].name);
-        bool word = options[i].kind == WORD;
+        bool word = options[i].kind == WORD || options[i].kind == GPU;
         if (strncmp(t, options[i].name, n) || (!word && t[n] != '(')) continue;
         const char *value = t + n + !word, *end = read_value(value, (int)i, m);
         if (!end)
@@ -163,6 +220,8 @@ bool mapping_parse(const char *t, Mapping *out, DiagList *diags) {
         size_t n = strlen(presets[i].name);
         if (strncmp(t, presets[i].name, n) || (t[n] && !strchr(". \t\r\n", t[n]))) continue;
         *out = presets[i].m;
+        out->preset = &presets[i].m;
+        take_axes(&(Mapping){0}, out);
         t += n;
         break;
     }
@@ -334,17 +393,91 @@ static void mark_loops(Writing *w, const Stmt *s, SchedLoop *loop, const PolyMem
     }
 }
 
+// --- Blocks and threads --------------------------------------------------------------------------
+
+// Blocks divide the leading parallel loops, the first one along x; where an axis has fewer blocks
+// than the loop has iterations, each block runs several. Returns the number of loops that are added
+// behind those of the blocks.
+static int map_blocks(const Mapping *m, const Stmt *s, SchedLoop *loop, const PolyMember **of,
+                      int *n) {
+    SchedLoop rest[MAPPING_AXES];
+    const PolyMember *rest_of[MAPPING_AXES];
+    int grid = 0, added = 0;
+    while (grid < m->nblocks && grid < *n && of[grid]->coincident && of[grid]->part != POLY_POINTS)
+        grid++;
+    for (int i = 0; i < grid; i++) {
+        int64_t times = ceil_div(left_of(s, loop, *n, i), loop[i].step);
+        int64_t each = ceil_div(times, m->block[i]);
+        rest[added] = loop[i];
+        rest_of[added] = of[i];
+        added += each > 1;
+        loop[i].step *= each;
+        loop[i].kind = KIND_GRID_X + (Kind)i;
+    }
+    memmove(loop + grid + added, loop + grid, (size_t)(*n - grid) * sizeof *loop);
+    memmove(of + grid + added, of + grid, (size_t)(*n - grid) * sizeof *of);
+    memcpy(loop + grid, rest, (size_t)added * sizeof *loop);
+    memcpy(of + grid, rest_of, (size_t)added * sizeof *of);
+    *n += added;
+    return added;
+}
+
+// Threads divide the innermost parallel loops over elements, the last one along x; those with more
+// iterations than threads are cyclic.
+static void map_threads(const Mapping *m, const Stmt *s, SchedLoop *loop, const PolyMember **of,
+                        int *n) {
+    int end = *n, first = end;
+    while (first > 0 && end - first < m->nthreads && of[first - 1]->coincident &&
+           of[first - 1]->part != POLY_TILES && loop[first - 1].kind == KIND_SERIAL &&
+           loop[first - 1].step == 1)
+        first--;
+    for (int i = first; i < end; i++) {
+        int axis = end - 1 - i;
+        int64_t each = ceil_div(left_of(s, loop, end, i), m->thread[axis]);
+        loop[i].kind = KIND_THREAD_X + (Kind)axis;
+        if (each <= 1) continue;
+        loop[*n] = (SchedLoop){.iter = loop[i].iter, .step = 1};
+        of[(*n)++] = of[i];
+        loop[i].step = each;
+        loop[i].interleaved = true;
+    }
+}
+
+// --- Copies --------------------------------------------------------------------------------------
+
+// TC's rule: an input is worth shared memory if iterations use its elements again, or if threads
+// along x do not access neighbours.
+static bool is_worth_sharing(const Writing *w, const SchedStmt *g, int stmt, int tensor) {
+    const StmtFacts *f = &w->s->facts->stmt[stmt];
+    const Access *a = stmt_read_of(f, tensor);
+    for (int r = 0; r < f->nvalue; r++)
+        if (f->read[r]->tensor == tensor && f->read[r]->has_read) return false;
+    if (!a) return false;
+    for (int i = 0; i < f->s->niters; i++)
+        if (!access_uses_iter(a, i) && iter_extent(&f->s->iter[i]) > 1) return true;
+    for (int i = 0; i < g->nloops; i++) {
+        int iter = stmt_find_iter(f->s, g->loop[i].iter);
+        if (g->loop[i].kind == KIND_THREAD_X) return affine_coef(a->sub[a->rank - 1], iter) != 1;
+    }
+    return false;
+}
+
+static bool is_tile_loop(const SchedLoop *l) { return l->step > 1 && !l->interleaved; }
+
 static void add_copies(Writing *w, SchedStmt *g, int stmt) {
     const Program *p = w->s->p;
+    bool shared = w->m->shared && w->m->nthreads;
     int inside = 0;
-    while (inside < g->nloops && g->loop[inside].step > 1) inside++;
-    if (!w->m->promote || !inside) return;
+    while (inside < g->nloops && is_tile_loop(&g->loop[inside])) inside++;
+    if (!(w->m->promote || shared) || !inside) return;
     SchedCopy *copy = arena_new_n(w->arena, SchedCopy, p->ninputs);
     LoopRef at = {g->loop[inside - 1].iter, g->loop[inside - 1].step, false, {0, 0}};
     for (int t = 0; t < p->ninputs; t++)
-        if (p->tensors.at[t].rank && stmt_reads(&w->s->facts->stmt[stmt], t))
-            copy[g->ncopies++] =
-                (SchedCopy){.tensor = p->tensors.at[t].name, .at = at, .storage.home = HOME_AUTO};
+        if (p->tensors.at[t].rank && stmt_reads(&w->s->facts->stmt[stmt], t) &&
+            (!shared || is_worth_sharing(w, g, stmt, t)))
+            copy[g->ncopies++] = (SchedCopy){.tensor = p->tensors.at[t].name,
+                                             .at = at,
+                                             .storage.home = shared ? HOME_SHARED : HOME_AUTO};
     g->copy = copy;
 }
 
@@ -352,13 +485,19 @@ static void write_section(Writing *w, int stmt) {
     const PolyStmt *x = &w->s->stmt[stmt];
     if (x->init) return; // lowering places it
     SchedStmt *g = w->section[x->stmt];
-    SchedLoop *loop = arena_new_n(w->arena, SchedLoop, w->depth + 1);
-    const PolyMember *of[4 * PROGRAM_MAX_ITERS];
+    SchedLoop *loop = arena_new_n(w->arena, SchedLoop, w->depth + 2 * MAPPING_AXES + 1);
+    const PolyMember *of[4 * PROGRAM_MAX_ITERS + 2 * MAPPING_AXES];
     for (int i = 0; i < w->depth; i++)
         if (loop_of(w, w->path[i], stmt, &loop[g->nloops])) of[g->nloops++] = w->path[i];
     contiguous_last(x->s, loop, of, g->nloops);
     write_skews(w, g, stmt);
-    mark_loops(w, x->s, loop, of, g->nloops, g->nskews > 0);
+    if (w->m->nblocks + w->m->nthreads == 0) {
+        mark_loops(w, x->s, loop, of, g->nloops, g->nskews > 0);
+    } else if (!g->nskews) { // one block runs skewed steps
+        int added = map_blocks(w->m, x->s, loop, of, &g->nloops);
+        map_threads(w->m, x->s, loop, of, &g->nloops);
+        if (g->stage >= w->m->nblocks) g->stage += added;
+    }
     g->loop = loop;
     if (g->nskews) pair_steps(w, g, x->s);
     g->unroll_limit = w->m->unroll > 1 ? (int)w->m->unroll : 0;

@@ -10,9 +10,15 @@
 #include "poly/poly.h"
 #include "sched/schedule.h"
 
-enum { MAPPING_MAX_TILES = 8, MAPPING_MAX_UNROLL = 4096 };
+enum {
+    MAPPING_MAX_TILES = 8,
+    MAPPING_MAX_UNROLL = 4096,
+    MAPPING_MAX_THREADS = 1024, // of a block
+    MAPPING_AXES = 3,
+};
 
-typedef struct Mapping {
+typedef struct Mapping Mapping;
+struct Mapping {
     int ntiles;
     int64_t tile[MAPPING_MAX_TILES]; // by depth; 0: not tiled
     int64_t unroll;                  // most iterations in unrolled code; 0: not given
@@ -20,8 +26,12 @@ typedef struct Mapping {
     PolyFusion inner; // of point loops: with POLY_MAX they stay fused, else they sink
     bool outermost;   // tile the outermost band only
     bool promote;     // copy inputs into L1
-    bool marks;       // mark parallel and vector loops
-} Mapping;
+    bool shared;      // copy inputs that are used again, or apart, into shared memory
+    bool marks;       // mark parallel and vector loops, or those of blocks and threads if given:
+    int nblocks, nthreads;
+    int64_t block[MAPPING_AXES], thread[MAPPING_AXES]; // at most, along x, y and z
+    const Mapping *preset;                             // with its blocks and threads; NULL: none
+};
 
 // False: an option is wrong (reported).
 bool mapping_parse(const char *text, Mapping *out, DiagList *diags);

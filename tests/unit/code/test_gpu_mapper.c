@@ -2,7 +2,11 @@
 // Schedules on the emulator. Others are elsewhere: the placement of barriers in test_gpu_barriers.c,
 // promotion to shared memory in text/gpu/promotion.t, tables in test_ptx.c.
 #include "unit/check.h"
+#include "poly/poly.h"
+#include "sched/mapping.h"
 #include "support/gpulab.h"
+#include "support/pairs.h"
+#include "support/shrink.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -189,4 +193,87 @@ TEST(subscripts_of_all_kinds) {
     try_program("program shifted(N) { input A: f32[N + 4] output O: f32[N]\n"
                 "  O: for i in 0:N, k in 1:4  O[i] max=! A[i + k] }",
                 (int64_t[]){37}, "O: i/16:grid.x i:thread.x k\n    copy A at i/16 place shared\n");
+}
+
+// --- Mapping options -----------------------------------------------------------------------------
+
+static Mapping any_mapping(uint64_t seed) {
+    uint64_t state = seed * 37;
+    Mapping m = {.outer.fusion = (PolyFusion)(check_random(&state) % POLY_FUSIONS), .marks = true};
+    m.inner = (PolyFusion)(check_random(&state) % POLY_FUSIONS);
+    m.ntiles = (int)(check_random(&state) % 4);
+    for (int i = 0; i < m.ntiles; i++) m.tile[i] = (int64_t)(check_random(&state) % 9);
+    m.unroll = (int64_t)(check_random(&state) % 9);
+    m.outermost = check_random(&state) % 4 == 0;
+    m.shared = check_random(&state) % 2;
+    m.nblocks = (int)(check_random(&state) % 4);
+    m.nthreads = 1 + (int)(check_random(&state) % 3);
+    for (int i = 0; i < MAPPING_AXES; i++) {
+        m.block[i] = 1 + (int64_t)(check_random(&state) % 5);
+        m.thread[i] = 1 + (int64_t)(check_random(&state) % 9);
+    }
+    return m;
+}
+
+typedef struct Totals {
+    int64_t programs, blocks, threads, cyclic, shared;
+} Totals;
+
+static void count(const Schedule *s, Totals *t) {
+    for (int i = 0; i < s->nstmts; i++) {
+        for (int k = 0; k < s->stmt[i]->nloops; k++) {
+            Kind kind = s->stmt[i]->loop[k].kind;
+            t->blocks += kind >= KIND_GRID_X && kind <= KIND_GRID_Z;
+            t->threads += kind >= KIND_THREAD_X && kind <= KIND_THREAD_Z;
+            t->cyclic += s->stmt[i]->loop[k].interleaved;
+        }
+        for (int k = 0; k < s->stmt[i]->ncopies; k++)
+            t->shared += s->stmt[i]->copy[k].storage.home == HOME_SHARED;
+    }
+}
+
+static const char *try_mapping(GpuLab *g, Lab *lab, const Program *p, uint64_t seed,
+                               const Schedule **s, Totals *totals) {
+    Mapping m = any_mapping(seed);
+    DiagList found = {.arena = &lab->arena};
+    *s = mapping_schedule(&lab->arena, p, &m, &found);
+    if (!*s) return "no Schedule";
+    Tree *t = tree_lower(&lab->arena, p, *s, &found);
+    if (!t) return found.items.at[0]->text;
+    count(*s, totals);
+    LabData want = lab_data(lab, p, seed), got = lab_copy(lab, p, &want);
+    if (!program_interpret(&lab->arena, p, want.view, (InterpFlags){0}, &lab->diags)) return NULL;
+    GpuResult r = gpulab_run(g, lab, t, &got, (InterpFlags){0});
+    if (r == GPU_DECLINED)
+        return NULL; // one statement has more threads than another leaves room for
+    return r == GPU_OK ? lab_difference(lab, p, &got, &want) : g->text;
+}
+
+// Random programs under random options of TC.
+TEST(mapping_options_of_random_programs) {
+    static PairProgram *const make[] = {pair_shape, pair_random, pair_composed};
+    GpuLab g;
+    Totals totals = {0};
+    if (!CHECK(gpulab_open(&g))) return;
+    int64_t n = poly_missing() ? 0 : check_long_rounds(150);
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t seed = check_first_seed() + (uint64_t)i;
+        const Schedule *s = NULL;
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = make[seed % 3](&lab, seed);
+        const char *what = CHECK(p) ? try_mapping(&g, &lab, p, seed, &s, &totals) : NULL;
+        totals.programs++;
+        bool ok = CHECK(!what);
+        if (!ok)
+            printf("seed %llu: %s\n%s\n%s\n", (unsigned long long)seed, what, lab_text(&lab, p),
+                   s ? shrink_schedule_text(&lab, s) : "");
+        lab_end(&lab);
+        if (!ok) break;
+    }
+    gpulab_close(&g);
+    printf("%lld programs, %lld loops of blocks, %lld of threads, %lld cyclic, %lld copies\n",
+           (long long)totals.programs, (long long)totals.blocks, (long long)totals.threads,
+           (long long)totals.cyclic, (long long)totals.shared);
+    CHECK(n < 100 || (totals.blocks && totals.threads && totals.cyclic && totals.shared));
 }

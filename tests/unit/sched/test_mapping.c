@@ -336,13 +336,29 @@ TEST(every_option_of_tc_parses) {
                       ".matchLibraryCalls(false).unroll(16)",
                       &m, diags));
     CHECK(m.outer.fusion == POLY_MIN && m.inner == POLY_MAX && m.outermost && m.ntiles == 3);
+    CHECK(mapping_parse("conv.gpu.mapToThreads(8,2).useSharedMemory(true).usePrivateMemory(true)"
+                        ".useReadOnlyCache(true)",
+                        &m, diags));
+    CHECK(m.nblocks == 3 && m.block[2] == 256 && m.nthreads == 2 && m.thread[1] == 2 && m.shared);
+    CHECK(mapping_parse("naive", &m, diags) && !m.nblocks && !m.nthreads);
     CHECK(mapping_parse("mlp", &m, diags) && m.outer.fusion == POLY_MAX &&
           mapping_parse("unmapped", &m, diags));
-    static const char *const wrong[] = {"tile(x)",      "tile(1,2,3,4,5,6,7,8,9)",
-                                        "unroll(5000)", "fast",
-                                        "tile(1",       "matchLibraryCalls(true)",
-                                        "unroll(1,2)",  "fuse(all)",
-                                        "naive x",      "tile(2)."};
+    static const char *const wrong[] = {"tile(x)",
+                                        "tile(1,2,3,4,5,6,7,8,9)",
+                                        "unroll(5000)",
+                                        "fast",
+                                        "tile(1",
+                                        "matchLibraryCalls(true)",
+                                        "unroll(1,2)",
+                                        "fuse(all)",
+                                        "naive x",
+                                        "tile(2).",
+                                        "mapToThreads(64,32)",
+                                        "mapToBlocks()",
+                                        "mapToThreads(0)",
+                                        "mapToBlocks(1,2,3,4)",
+                                        "useSharedMemory(1)",
+                                        "usePrivateMemory(false)"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         int before = diags->errors;
         CHECK(!mapping_parse(wrong[i], &m, diags));
