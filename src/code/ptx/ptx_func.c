@@ -45,6 +45,13 @@ static Opnd inverse(KernelWriter *w, Opnd x) {
     return NEW(w, REG_32, "fma.rn.f32", r, rest, r);
 }
 
+// Is it c < x ? c : x, or with >, for a number c that is not 0? Then min.NaN is the same, also if x
+// is NaN, and takes half of the time of a comparison and a selection.
+static bool is_clamp(const Micro *m, const Opnd *v) {
+    uint64_t size = v[0].bits & 0x7fffffff;
+    return m->type == TYPE_F32 && v[0].literal && !v[1].literal && size && size < 0x7f800000;
+}
+
 static Opnd micro_op(KernelWriter *w, const Micro *m, const Opnd *v) {
     RegClass c = sized_class(m->type);
     bool wide = c == REG_64;
@@ -53,6 +60,8 @@ static Opnd micro_op(KernelWriter *w, const Micro *m, const Opnd *v) {
     case MOP_LESSER:
     case MOP_GREATER: {
         ExprOp op = m->op == MOP_LESSER ? OP_LT : OP_GT;
+        if (is_clamp(m, v))
+            return NEW(w, c, op == OP_LT ? "min.NaN.f32" : "max.NaN.f32", v[1], v[0]);
         Opnd p = micro_compare(w, op, m->type, v[0], v[1]);
         return NEW(w, c, wide ? "selp.b64" : "selp.b32", v[0], v[1], p);
     }

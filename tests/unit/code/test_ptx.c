@@ -734,6 +734,14 @@ TEST(functions_divide_by_estimates) {
                 (WordCount[]){{"div.rn", 0}, {"rcp.approx.ftz.f32", 1}, {0}});
 }
 
+// The operand of exp is clamped without comparisons; one is left, of the smallest results.
+TEST(functions_clamp_without_comparisons) {
+    try_counted("program p(N) { input X: f32[N] output Y: f32[N]\n"
+                "  Y: for i in 0:N  Y[i] = exp(X[i]) }",
+                (int64_t[]){32}, "Y: i:thread.x\n",
+                (WordCount[]){{"min.NaN", 1}, {"max.NaN", 1}, {"setp", 1}, {0}});
+}
+
 // A row with a tail: one test guards the vector of the last iteration; vectors of the others stay in
 // registers although that test follows them.
 TEST(rows_with_a_tail_are_loaded_as_vectors) {
