@@ -236,8 +236,9 @@ void statement_hosts(Lower *l); // fills in host, follower and sibling
 // The number of loops that windows allow to share; the first `steps` are shared in any case.
 int window_limit(Lower *l, Inst *inst, int shared, int steps);
 void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before);
-bool windows_in_step(Lower *l, Inst *inst);          // false: a window is refused
-void windows_inside(Lower *l, Inst *inst, int loop); // those at this loop of the instance
+bool windows_in_step(Lower *l, Inst *inst); // false: a window is refused
+// Those at this loop of the instance, in front of `before` (NULL: at the end).
+void windows_inside(Lower *l, Inst *inst, int loop, TreeItem *before);
 bool loop_find(Inst *inst, const LoopRef *ref, Inst **owner, int *at);
 
 // storage.c

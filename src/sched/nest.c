@@ -349,7 +349,8 @@ static void place_loops(Lower *l, Inst *inst, int shared, TreeItem *parent, Tree
         TreeItem *run = inst->loop[plan->init_at];
         place_init(l, inst, run->parent, run, idx);
     }
-    if (shared) windows_inside(l, inst, shared - 1);
+    for (int i = 0; i < shared; i++) // of the loops of steps, also the outer ones
+        windows_inside(l, inst, i, i + 1 < shared ? inst->loop[i + 1] : NULL);
     for (int i = shared; i < plan->n && !l->failed; i++) {
         if (init && plan->init_at == i) place_init(l, inst, parent, before, idx);
         TreeItem *loop = inst->loop[i] = loop_new(l, inst, i, FOR_UPDATE, idx);
@@ -357,7 +358,7 @@ static void place_loops(Lower *l, Inst *inst, int shared, TreeItem *parent, Tree
         attach(l, parent, loop, before);
         before = NULL;
         parent = loop;
-        windows_inside(l, inst, i);
+        windows_inside(l, inst, i, NULL);
     }
     if (l->failed) return;
     if (init && plan->init_at == plan->n) place_init(l, inst, parent, before, idx);

@@ -349,15 +349,25 @@ static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy
 
 static bool writes(const Stmt *s, int tensor) { return s->write->tensor == tensor; }
 
-// Does a statement of the group that statement i belongs to write the tensor?
-static bool written_in_steps(const Rewrite *r, int i, int tensor) {
-    if (!r->p->stmts.at[i].serial) return false;
+// The number of outer steps of statement i in which the tensor changes; inside each it keeps its
+// elements. 0: the steps of the group do not write it.
+static int changing_steps(const Rewrite *r, int i, int tensor) {
+    int steps = 0;
+    if (!r->p->stmts.at[i].serial) return 0;
     for (int k = group_first(r->p, i); k < group_end(r->p, i); k++)
-        if (writes(&r->p->stmts.at[k], tensor)) return true;
-    return false;
+        if (writes(&r->p->stmts.at[k], tensor))
+            steps = (int)max_i64(steps, stmts_common(r->p, (int)min_i64(i, k), (int)max_i64(i, k)));
+    return steps;
 }
 
-// The temporary of a copy, and for a tensor that the steps of its reader change, one for each step.
+// The first of the statements that share more than so many steps with statement i.
+static int first_inside(const Rewrite *r, int i, int steps) {
+    int first = i;
+    while (first > 0 && stmts_common(r->p, first - 1, i) > steps) first--;
+    return first;
+}
+
+// The temporary of a copy, and for a tensor that outer steps of its reader change, one for each.
 static int copy_tensor(Rewrite *r, int from, Name name, const Stmt *reader, int steps) {
     int to = temp_like(r, from, name, steps);
     Tensor *t = &r->p->tensors.at[to];
@@ -369,8 +379,8 @@ static int copy_tensor(Rewrite *r, int from, Name name, const Stmt *reader, int 
     return to;
 }
 
-// Makes the copies of statement number i; returns its new number. What the steps of its group do
-// not change is copied before all of them.
+// Makes the copies of statement number i; returns its new number. A tensor is copied in front of
+// the steps that do not change it.
 static int make_copies(Rewrite *r, int i) {
     const SchedStmt *sched = r->sched.at[i];
     for (int k = 0; sched && k < sched->ncopies && !r->failed; k++) {
@@ -382,10 +392,9 @@ static int make_copies(Rewrite *r, int i) {
             vec_push(r->arena, &r->idle, fresh_label(r, s->label, how->tensor));
             continue;
         }
-        bool changes = read && written_in_steps(r, i, from);
-        int steps = changes ? s->serial : 0;
-        bool fits = !changes || (how->at.iter && read->rank + steps <= PROGRAM_MAX_RANK);
-        if (!read || (writes(s, from) && !changes) || !fits) {
+        int steps = read ? changing_steps(r, i, from) : 0;
+        bool fits = !steps || (how->at.iter && read->rank + steps <= PROGRAM_MAX_RANK);
+        if (!read || (writes(s, from) && !steps) || !fits) {
             DiagId id = read ? DIAG_SCHEDULE_COPY_WRITTEN : DIAG_SCHEDULE_COPY_UNREAD;
             Diag *d = diag_report(r->diags, how->range, id, how->tensor, s->label);
             suggest_tensor(r->diags, d, how->tensor, r->p);
@@ -406,7 +415,7 @@ static int make_copies(Rewrite *r, int i) {
         Stmt c = copy_stmt(r, s, read, from, to, &at, steps), *reader = &r->p->stmts.at[i];
         redirect_reads(r, reader, from, to, &at, steps);
         if (how->as) reader->value = read_as(r->x, reader->value, to, was, how->as);
-        insert_stmt(r, steps ? i : group_first(r->p, i), c, copy_sched(r, &c, how));
+        insert_stmt(r, first_inside(r, i, steps), c, copy_sched(r, &c, how));
         i++;
     }
     return i;

@@ -194,12 +194,13 @@ static void confine(Lower *l, Inst *inst, const Window *w) {
 }
 
 // The operands of the definition must be unchanged when its outermost reader runs, in whatever step
-// the definition has no part in.
+// the definition has no part in: other statements may run in those, too.
 static bool unchanged(Lower *l, int def, const Inst *reader) {
     const Inst *last = reader;
     while (last->reader) last = last->reader;
     const StmtInfo *info = &l->info[def];
-    int end = info->s->serial ? last->stmt + 1 : group_end(l->p, last->stmt);
+    int end = last->stmt + 1, n = l->p->stmts.n;
+    while (end < n && stmts_common(l->p, last->stmt, end) > info->s->serial) end++;
     for (int k = def + 1; k < end; k++) {
         int written = l->info[k].s->write->tensor;
         if (l->at[written] || !stmt_reads(info->facts, written)) continue;
@@ -294,13 +295,21 @@ void windows_outside(Lower *l, Inst *inst, TreeItem *parent, TreeItem *before) {
     }
 }
 
-// Inside an outer loop of steps a window would be shared by the steps of the inner ones.
+// Is every definition of the tensor the same in all steps inside of loop `at`?
+static bool fixed_inside(const Lower *l, int tensor, int upto, int at) {
+    for (int k = 0; k < upto; k++)
+        if (l->info[k].s->write->tensor == tensor && at < l->info[k].s->serial - 1) return false;
+    return true;
+}
+
+// Inside an outer loop of steps a window is shared by the steps of the inner ones.
 bool windows_in_step(Lower *l, Inst *inst) {
     for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
         int tensor = inst->info->facts->read[r]->tensor, at;
         Inst *owner;
         if (!l->at[tensor] || !find_at(l, inst, tensor, &owner, &at)) continue;
         if (owner != inst || at >= inst->info->steps - 1) continue;
+        if (fixed_inside(l, tensor, inst->stmt, at)) continue;
         diag_report(l->diags, l->at[tensor]->range, DIAG_SCHEDULE_AT_STEPS,
                     l->p->tensors.at[tensor].name);
         l->failed = true;
@@ -308,12 +317,12 @@ bool windows_in_step(Lower *l, Inst *inst) {
     return !l->failed;
 }
 
-void windows_inside(Lower *l, Inst *inst, int loop) {
+void windows_inside(Lower *l, Inst *inst, int loop, TreeItem *before) {
     for (int r = 0; r < inst->info->facts->nreads && !l->failed; r++) {
         int tensor = inst->info->facts->read[r]->tensor, at;
         Inst *owner;
         if (!l->at[tensor] || stores(inst, tensor)) continue;
         if (find_at(l, inst, tensor, &owner, &at) && owner == inst && at == loop)
-            compute(l, inst, tensor, inst, loop, NULL);
+            compute(l, inst, tensor, inst, loop, before);
     }
 }
