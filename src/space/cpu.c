@@ -661,11 +661,6 @@ CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagLis
     p = flat.p;
     x->words = cpu_words(arena, o->desc ? o->desc : &cpu_desc);
     x->gpu = x->words->by >= 0;
-    for (int i = 0; i < p->stmts.n && x->gpu; i++) {
-        if (!p->stmts.at[i].serial) continue;
-        diag_report(diags, (Range){0, 0}, DIAG_SPACE_STEPS, p->name);
-        return NULL;
-    }
     x->arena = arena;
     x->p = p;
     x->o = o;
