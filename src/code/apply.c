@@ -7,7 +7,7 @@
 const char *const code_trick_name[TRICK_COUNT] = {
     "split",    "transpose", "deinterleave", "strided",  "backwards", "nontemporal",
     "prefetch", "row",       "gather",       "collapse", "lanes",     "dots",
-    "rows",     "permute",   "skip",         "cut"};
+    "rows",     "permute",   "skip",         "carry",    "cut"};
 
 // Lanes of 4 or 8 bytes, as code/x86 keeps them: bool is 0 or -1, narrow integers are extended.
 static Value lane_get(Type t, const char *lanes, int i) {

@@ -52,6 +52,7 @@ typedef enum CodeTrick {
     TRICK_ROWS,     // several horizontal reductions done together
     TRICK_PERMUTE,  // lanes permuted from whole vectors
     TRICK_SKIP,     // a load far from its buffer, skipped if its guard holds in no lane
+    TRICK_CARRY,    // elements kept in registers from one iteration to the next
     TRICK_CUT,      // loops divided where conditions inside start and stop holding
     TRICK_COUNT
 } CodeTrick;

@@ -37,6 +37,17 @@ static void refuse_tile(Gen *g, int buffer) {
     bug("a tile that was refused");
 }
 
+// Registers in which elements stay from one iteration of the loop to the next, if this is its body.
+static uint64_t carry_over(Gen *g, Seg *s, void (*emit)(void *gen, const Micro *m)) {
+    if (!g->straight.top || emit != gen_emit) return 0;
+    MicroIsa isa = {.registers = g->scratch, .emit = gen_emit, .user = g};
+    int n = micro_carry(s, &isa, g->p, &g->straight.body, g->region.pinned);
+    uint64_t registers = (((uint64_t)1 << n) - 1) << g->region.pinned;
+    g->region.pinned += n;
+    g->result.tricks[TRICK_CARRY] += n;
+    return registers;
+}
+
 // A loop begins with the segment of its body, after its loop-invariant operations.
 static const bool *begin_body(Gen *g, Seg *s, MicroIsa isa) {
     if (!g->straight.top) return NULL;
@@ -98,6 +109,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
         g->region.pins.at[i].written |= l->dirty;
     }
     seg_close(s);
+    uint64_t carried = carry_over(g, s, emit);
     g->result.tricks[TRICK_ROWS] += s->rows;
     g->result.tricks[TRICK_TRANSPOSE] += micro_transpose(s, g->p);
     g->result.tricks[TRICK_DEINTERLEAVE] += s->deinterleaved;
@@ -111,6 +123,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
         s->held = g->region.held;
         const bool *only = begin_body(g, s, isa);
         micro_assign(s, &isa, g->region.pinned, only);
+        g->region.held |= carried;
         if (s->spills > g->result.vector_slots) g->result.vector_slots = s->spills;
     }
 }

@@ -319,9 +319,9 @@ void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
 }
 
 // The loop will begin with its first segment, where its body is one.
-static void open_body(Gen *g, PNode *n, int64_t iterations, AsmLabel *top) {
+static void open_body(Gen *g, PNode *n, int64_t iterations, int64_t stride, AsmLabel *top) {
     g->straight.top = top;
-    g->straight.body = (LoopBody){.loop = n->loop, .n = iterations};
+    g->straight.body = (LoopBody){.loop = n->loop, .n = iterations, .stride = stride};
     if (!g->region.open || !(straight(g, n, n->loop, false) || can_replay(g, n)) || iterations < 2)
         gen_begin_loop(g);
 }
@@ -338,7 +338,7 @@ void gen_iteration(Gen *g, PNode *n, int64_t iterations, int64_t stride, const L
                    AsmLabel *top) {
     int pinned = g->region.pinned;
     uint64_t held = g->region.held;
-    open_body(g, n, iterations, top);
+    open_body(g, n, iterations, stride, top);
     gen_copies(g, n, stride, n->simd.vector ? n->simd.lanes : 1);
     gen_forget_temporaries(g, n);
     gen_boundary(g, lanes);

@@ -125,7 +125,7 @@ static bool never_meet(const Ref *l, const Ref *r) {
     return apart >= place_span(l) && g - apart >= place_span(r);
 }
 
-static bool may_overlap(const Ref *l, const Ref *r) {
+bool ref_overlap(const Ref *l, const Ref *r) {
     if (ref_is_hard(l) || ref_is_hard(r)) return true;
     if (l->stream != r->stream) return !never_meet(l, r);
     if (l->lane == r->lane && l->lane) { // interleaved lanes do not overlap
@@ -178,7 +178,7 @@ static void cover(struct SegBuffer *b, const Ref *r) {
 static void note_overlap(Seg *s, const Ref *ref, int before) {
     struct SegBuffer *b = &s->buffer[ref->buffer];
     for (int i = before; i >= 0 && !b->overlap; i = s->locs.at[i].next)
-        if (!s->locs.at[i].dead && may_overlap(s->locs.at[i].ref, ref)) b->overlap = true;
+        if (!s->locs.at[i].dead && ref_overlap(s->locs.at[i].ref, ref)) b->overlap = true;
 }
 
 static void note_written(Seg *s, int buffer) {
@@ -323,7 +323,7 @@ static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
     if (!b->written || (exact && !b->overlap) || beyond(b, ref)) return;
     for (int i = b->head; i >= 0; i = s->locs.at[i].next) {
         Loc *l = &s->locs.at[i];
-        if (l == exact || l->dead || !may_overlap(l->ref, ref)) continue;
+        if (l == exact || l->dead || !ref_overlap(l->ref, ref)) continue;
         b->overlap = true; // also with forgotten locations, whose stores keep their order
         if (l->pin >= 0) s->torn = ref->buffer;
         flush(s, l);

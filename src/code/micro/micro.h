@@ -88,6 +88,9 @@ typedef struct Ref {
     bool nontemporal;
 } Ref;
 
+// Do two locations of a buffer overlap, as far as is known?
+bool ref_overlap(const Ref *a, const Ref *b);
+
 static inline bool ref_is_hard(const Ref *r) { return !r->mem->off; }
 // Does the index of the element come from data? It is then checked when the address is computed.
 static inline bool ref_checks(const Ref *r) {
@@ -286,9 +289,14 @@ void micro_assign(Seg *s, const MicroIsa *isa, int npins, const bool *only);
 // The machine loop whose body is the segment.
 typedef struct LoopBody {
     int loop;
-    int64_t n;     // least number of iterations
-    bool replayed; // the segment is also repeated with other addresses
+    int64_t n;      // least number of iterations
+    int64_t stride; // indices per iteration
+    bool replayed;  // the segment is also repeated with other addresses
 } LoopBody;
+
+// carry.c: elements that the previous iteration stored stay in registers behind the pinned ones.
+// Emits the loads before the loop with `isa`, and returns how many there are.
+int micro_carry(Seg *s, const MicroIsa *isa, const Plan *p, const LoopBody *body, int npins);
 
 // hoist.c: computes loop-invariant values before the loop with `isa`, in registers behind the
 // pinned ones. Returns how many of these the whole loop must hold (they are added to s->held).

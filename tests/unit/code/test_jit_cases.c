@@ -547,6 +547,42 @@ TEST(pieces_far_away_are_not_touched) {
     CHECK(jit_tricks[TRICK_SKIP] > before);
 }
 
+// Recurrences, whose elements stay in registers from one step to the next unless something else
+// writes them.
+TEST(recurrences_stay_in_registers) {
+#define STEPS(TYPE, BODY)                                                                          \
+    "program s { input A: " TYPE "[204] input B: " TYPE "[204] output O: " TYPE "[407]\n"          \
+    "O: for i in 0:407  O[i] = A[i/2]\nfor t in 2:101 { O.1: " BODY " } }"
+#define STEPPED_ROWS(TYPE, BODY)                                                                   \
+    "program r { input A: " TYPE "[37, 101] output O: " TYPE "[37, 101]\n"                         \
+    "O: for i in 0:37, j in 0:101  O[i, j] = A[i, j]\n"                                            \
+    "for t in 1:101 { O.1: for i in 0:37  " BODY " } }"
+#define CARRIED(TYPE)                                                                              \
+    {STEPS(TYPE, "O[t] = O[t - 1] + A[t]"), "O: i\nO.1: t", ALL_BITS},                             \
+        {STEPS(TYPE, "O[t] = O[t - 1] - O[t - 2] + A[t]"), "O: i\nO.1: t", ALL_BITS},              \
+        {STEPS(TYPE, "O[2*t] = O[2*t - 2] + A[t]*B[t]"), "O: i\nO.1: t", ALL_BITS},                \
+        {STEPS(TYPE, "O[t] = O[t - 1] + A[t]\nO.2: O[t + 1] = O[t] - B[t]"), "O: i\nO.1: t",       \
+         ALL_BITS},                                                                                \
+        {STEPS(TYPE, "O[t] = O[t - 1] + A[t]\nO.2: O[101 - t] = O[t] - B[t]"), "O: i\nO.1: t",     \
+         ALL_BITS},                                                                                \
+        {STEPS(TYPE, "O[5] = O[5] + A[t]*O[t - 1]"), "O: i\nO.1: t", ALL_BITS},                    \
+        {STEPS(TYPE, "for i in 0:2  O[2*t + i] = O[2*t + i - 2] + A[t]"), "O: i\nO.1: t i:u",      \
+         ALL_BITS},                                                                                \
+        {STEPS(TYPE, "for i in 0:3  O[3*t + i] = O[3*t + i - 3] + A[t + i]"), "O: i\nO.1: t i:v",  \
+         ALL_BITS},                                                                                \
+        {STEPPED_ROWS(TYPE, "O[i, t] = O[i, t - 1] + A[i, t]"), "O: i j:v\nO.1: i/16 t i:v",       \
+         ALL_BITS},                                                                                \
+        {STEPPED_ROWS(TYPE, "O[i, t] = O[i, t - 1] + A[i, t]"), "O: i j:v\nO.1: i t", ALL_BITS}, { \
+        STEPPED_ROWS(TYPE, "O[i, t] = O[i, t - 1] + O[i, 100 - t]"), "O: i j:v\nO.1: i t",         \
+            ALL_BITS                                                                               \
+    }
+    static const Case cases[] = {CARRIED("f32"), CARRIED("f64"), CARRIED("i32"),
+                                 CARRIED("i64"), CARRIED("u8"),  CARRIED("f16")};
+    int64_t before = jit_tricks[TRICK_CARRY];
+    RUN(cases);
+    CHECK(jit_tricks[TRICK_CARRY] > before);
+}
+
 // Upper and lower limits that depend on outer loops, one or several at a time.
 TEST(loops_with_limits_run_where_they_may) {
 #define UPPER                                                                                      \
