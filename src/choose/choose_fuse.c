@@ -530,6 +530,39 @@ static void share_rows_of_columns(const Chooser *c, int at) {
     n->out.nloops = n->out.perfect = 2;
 }
 
+// Rows of a block: all that statements read and write in them stays in L2.
+static int64_t block_rows_of(const Chooser *c, const ChooseStmt *n, double bytes) {
+    int i = stmt_find_iter(n->s, n->out.loop[0].iter);
+    double fit = room_in(c, 2) / (bytes / (double)max_i64(i < 0 ? 1 : n->extent[i], 1));
+    int64_t tile = max_i64(c->cost->order_rows, 1);
+    return min_i64(c->cost->stage_rows, max_i64((int64_t)fit / tile, 1) * tile);
+}
+
+// Bytes of the arguments that the statements read and write.
+static double argument_bytes(const Chooser *c, int from, int end) {
+    bool *seen = arena_new_n(c->arena, bool, c->p->tensors.n + 1);
+    double bytes = 0;
+    for (int k = from; k < end; k++)
+        for (int r = 0; r < c->nest[k].nrefs; r++) {
+            int t = c->nest[k].ref[r].access->tensor;
+            if (!seen[t] && c->p->tensors.at[t].role != ROLE_TEMP) bytes += c->nest[k].ref[r].size;
+            seen[t] = true;
+        }
+    return bytes;
+}
+
+// i/12 j/16 i j:v -> i j:v, where rows come from beyond L2 with other statements (choose_order.c).
+static void drop_tile(ChooseStmt *n) {
+    SchedLoop *l = n->out.loop;
+    int at = 0;
+    while (at + 3 < n->out.nloops && l[at].iter != l[at + 2].iter) at++;
+    if (at + 4 != n->out.nloops || l[at + 1].iter != l[at + 3].iter) return;
+    l[at] = l[at + 2];
+    l[at + 1] = l[at + 3];
+    n->out.nloops = n->out.perfect = at + 2;
+    n->out.by_rows = false;
+}
+
 // Separates nests whose horizontal reductions are done together: statements that share their rows
 // would come between. If the data does not fit into L2, all nests run block by block.
 void choose_blocks(Chooser *c) {
@@ -543,13 +576,17 @@ void choose_blocks(Chooser *c) {
         int nests = 0;
         for (int k = i; k < i + n; k++) nests += !is_moved(&c->nest[k]);
         bool large = bytes > room_in(c, 2);
+        bool far = nests > 1 && argument_bytes(c, i, i + n) > (double)c->m->cache[2];
+        for (int k = i; k < i + n && far; k++)
+            if (!is_moved(&c->nest[k]) && c->nest[k].out.order_rows) drop_tile(&c->nest[k]);
+        if (far) same_rows(c, i, &by_rows, &bytes);
         if (nests > 1 && !large) part_sums(c, i, n);
         if (!by_rows || nests < 2) continue;
         for (int k = i; k < i + n; k++) {
             ChooseStmt *x = &c->nest[k];
             if (is_moved(x)) continue;
             if (large)
-                add_block(x, c->cost->stage_rows);
+                add_block(x, block_rows_of(c, x, bytes));
             else if (x->out.by_rows)
                 x->out.head.stage = 0;
         }

@@ -69,6 +69,7 @@ typedef struct Section {
     SchedLoop loop[MAX_LOOPS];
     int perfect;         // the first `perfect` loops contain nothing but the next loop
     bool horizontal;     // a reduction runs in lanes, with a horizontal reduction for every result
+    bool order_rows;     // a tile of minima or maxima in lanes
     bool by_rows;        // the horizontal reductions of several results are done together
     SchedCopy *copy;     // head.ncopies of them
     SchedStmt **section; // of each copy

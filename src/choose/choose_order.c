@@ -619,6 +619,29 @@ static void emit(Chooser *c, ChooseStmt *n, Blocks *b) {
     if (b->fetched) fetch_rows(c, n, &n->ref[b->panel], step_of(n, b->t, b->t->v));
 }
 
+// The horizontal reduction of a minimum or maximum takes many operations, because each step looks
+// for NaN. Tiles of several rows do those of all rows together. From beyond L2, rows arrive faster
+// one after the other.
+static void join_order_rows(const Chooser *c, ChooseStmt *n, ChooseTile *t) {
+    int64_t vectors = ceil_div(t->length, n->lanes), most = n->cost->order_rows;
+    bool order = n->s->op == REDUCE_MIN || n->s->op == REDUCE_MAX;
+    if (!order || !t->horizontal || t->pack || t->row[0] >= 0 || n->window >= 0 || n->lanes < 2 ||
+        vectors < n->cost->order_shortest || vectors > n->cost->order_longest)
+        return;
+    double bytes = 0;
+    for (int r = 0; r < n->nrefs; r++) bytes += n->ref[r].size;
+    int last = -1;
+    for (int i = 0; i < n->s->niters && bytes <= (double)c->m->cache[2]; i++) {
+        if (i == t->v || n->extent[i] < 2 || t->collapses >> i & 1) continue;
+        if (n->s->iter[i].reduction) return;
+        last = i;
+    }
+    if (last < 0 || n->extent[last] < n->cost->least_blocks * 2 || most < 2) return;
+    t->row[0] = last;
+    t->rows[0] = ceil_div(n->extent[last], ceil_div(n->extent[last], most));
+    n->out.order_rows = true;
+}
+
 void choose_contraction(Chooser *c, ChooseStmt *n) {
     ChooseTile t;
     const ChooseStmt *before = choose_types(c, n, true);
@@ -629,6 +652,7 @@ void choose_contraction(Chooser *c, ChooseStmt *n) {
         found = choose_tile(c, n, &t);
     }
     if (!found) return;
+    if (!c->o->plain) join_order_rows(c, n, &t);
     Blocks b = {.n = n, .t = &t, .panel = panel_operand(n, &t)};
     n->cycles = t.cost + n->memory;
     n->out.horizontal = t.horizontal;
@@ -647,4 +671,5 @@ void choose_contraction(Chooser *c, ChooseStmt *n) {
     read_straight(c, &b);
     if (!b.streamed && !b.fetched) block_reductions(c, &b);
     emit(c, n, &b);
+    n->out.by_rows |= n->out.order_rows;
 }

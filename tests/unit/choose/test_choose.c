@@ -716,6 +716,27 @@ TEST(transposed_rows_are_stored_whole) {
               " B: for i in 0:M, j in 0:N  B[j, i] = A[i, j]\n}\n");
 }
 
+// Horizontal reductions of maxima are done for twelve rows at once, unless rows are short, few or
+// from beyond L2.
+TEST(maxima_of_rows_share_their_ends) {
+#define LARGEST                                                                                    \
+    "program l(M, N) {\n input A: f32[M, N]\n output O: f32[M]\n"                                  \
+    " O: for m in 0:M, n in 0:N  O[m] max=! A[m, n]\n}\n"
+#define SCALED                                                                                     \
+    "program s(M, N) {\n input A: f32[M, N]\n temp top: f32[M]\n output O: f32[M, N]\n"            \
+    " top: for m in 0:M, n in 0:N  top[m] max=! A[m, n]\n"                                         \
+    " O: for m in 0:M, n in 0:N  O[m, n] = A[m, n]/top[m]\n}\n"
+    CHOSEN_ON("zen4", "O: m/12 n/16 m n:v\n", SIZES(240, 300), LARGEST);
+    CHOSEN_ON("zen4", "O: m/8 n/16 m n:v\n", SIZES(16, 300), LARGEST);
+    CHOSEN_ON("zen4", "O: m n:v\n", SIZES(3, 300), LARGEST);
+    CHOSEN_ON("zen4", "O: m/16 m n:v\n", SIZES(240, 64), LARGEST);
+    CHOSEN_ON("zen4", "O: m n:v\n", SIZES(2000, 1000), LARGEST);
+    CHOSEN_ON("zen4", "top: | m/12 n/16 m n:v\nO: m n:v\n", SIZES(48, 200), SCALED);
+    CHOSEN_ON("zen4", "top: m n:v\nO: m n:v\n", SIZES(600, 700), SCALED);
+#undef LARGEST
+#undef SCALED
+}
+
 // A Zen 4 overlaps short rows with one sum each.
 TEST(rows_stay_together_with_their_sums) {
 #define NORM                                                                                       \
