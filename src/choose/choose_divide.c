@@ -280,8 +280,12 @@ static const IterPart *part_of(const Chooser *c, Name name) {
     return NULL;
 }
 
+bool is_steps(const Chooser *c, const ChooseStmt *n, int i) {
+    return c->parts.n && part_of(c, n->s->iter[i].name);
+}
+
 bool is_coarse(const Chooser *c, const ChooseStmt *n, int i) {
-    return c->parts.n && !n->s->iter[i].reduction && part_of(c, n->s->iter[i].name);
+    return !n->s->iter[i].reduction && is_steps(c, n, i);
 }
 
 static void merge_name(const Chooser *c, Name *iter, int64_t *step) {

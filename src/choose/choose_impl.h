@@ -214,9 +214,10 @@ void see_divisors(ChooseStmt *n);
 void share_divisors(Chooser *c); // from statement to statement
 const Program *divide_reductions(Chooser *c);
 void merge_parts(Chooser *c, ChooseStmt *n);
-// The statement with divided iterators of the result as parts; NULL: it has none. Is iterator i a
-// part with another one inside its steps?
+// The statement with divided iterators of the result as parts; NULL: it has none.
 const Stmt *divide_result(Chooser *c, const ChooseStmt *n);
+// Is iterator i a part with another one inside its steps? is_coarse: of the result.
+bool is_steps(const Chooser *c, const ChooseStmt *n, int i);
 bool is_coarse(const Chooser *c, const ChooseStmt *n, int i);
 // Do `rows` divide each block of a divided iterator, or consist of whole ones? Loops over blocks.
 bool goes_up(const ChooseStmt *n, int iter, int64_t rows);

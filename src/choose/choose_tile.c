@@ -280,9 +280,10 @@ bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best) {
     for (int i = 0; i < n->s->niters; i++) {
         bool single = n->extent[i] < 2;
         if (n->s->iter[i].reduction ? single : single && n->ref[0].stride[i] != 1) continue;
+        if (is_steps(c, n, i)) continue; // lanes run along single values
         if (n->s->iter[i].reduction)
             try_horizontal(c, n, i, best);
-        else if (n->ref[0].uses[i] && !is_coarse(c, n, i))
+        else if (n->ref[0].uses[i])
             try_lanes(c, n, i, best), try_collapsed(c, n, i, best), try_groups(c, n, i, best);
     }
     return best->v >= 0;

@@ -667,6 +667,13 @@ TEST(nibbles_are_unpacked_for_all_rows) {
            "program w(M, N, K) {\n input X: f32[M, 2*K]\n input W: u8[N, K]\n"
            " output O: f32[M, N]\n O: for m in 0:M, n in 0:N, k in 0:2*K\n"
            "  O[m, n] +=! X[m, k]*f32((W[n, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))\n}\n");
+    // Lanes cannot run along pairs of k.
+    CHOSEN("O: m/128 k/2 k m:v\n    copy W at m/128 layout (m/128 d1 m) align 64\n"
+           "O.W: d1/16 m/16 d1 m:v\n",
+           SIZES(1024, 1024),
+           "program v(M, K) {\n input W: u8[M, K/2]\n input x: f32[K]\n output O: f32[M]\n"
+           " O: for m in 0:M, k in 0:K\n"
+           "  O[m] +=! f32((W[m, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))*x[k]\n}\n");
 }
 
 // Half vectors cross fewer lines, where they are as fast as whole ones; blocks of rows are equal.
