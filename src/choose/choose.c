@@ -537,7 +537,61 @@ static void keep_two_steps(Chooser *c, int stmt) {
     if (out->head.stage >= 0) out->head.stage += 2;
 }
 
+// The dimension of the written tensor that iterator i alone subscripts, in the write and in all
+// reads of it, so that no step reads what another value of i wrote; -1: none.
+static int own_dim(const ChooseStmt *n, int i) {
+    const Access *w = n->s->write;
+    for (int d = 0; d < w->rank; d++) {
+        bool own = affine_as_iter(w->sub[d]) == i;
+        for (int r = 1; r < n->nrefs && own; r++)
+            if (n->ref[r].access->tensor == w->tensor) own = n->ref[r].access->sub[d] == w->sub[d];
+        if (own) return d;
+    }
+    return -1;
+}
+
+// Is a statement alone in its steps a recurrence along contiguous rows, one for each value of the
+// other iterators?
+static bool is_row_scan(const Chooser *c, int stmt) {
+    const ChooseStmt *n = &c->nest[stmt];
+    const Stmt *s = n->s;
+    if (s->serial != 1 || s->op != REDUCE_ASSIGN || !n->known || s->nconstraints) return false;
+    if (group_end(c->p, stmt) - group_first(c->p, stmt) > 1 || is_moved(n)) return false;
+    if (llabs(n->ref[0].stride[0]) != 1 || n->out.head.ncopies) return false;
+    bool rows = false;
+    for (int i = 1; i < s->niters; i++) {
+        if (s->iter[i].reduction || (n->extent[i] > 1 && own_dim(n, i) < 0)) return false;
+        rows |= n->extent[i] > 1;
+    }
+    return rows && stmt_first_read(s, s->write->tensor);
+}
+
+// a i/8 t i:u: each step waits for the one before, and those of several rows overlap. Rows whose
+// elements meet in few sets of L1 are fewer.
+static void scan_rows(const Chooser *c, int stmt, double steps) {
+    ChooseStmt *n = &c->nest[stmt];
+    Section *out = &n->out;
+    int64_t rows = c->cost->scan_rows;
+    int last = n->s->niters - 1;
+    while (n->extent[last] < 2) last--;
+    int64_t pitch = llabs(n->ref[0].stride[last]) * n->ref[0].bytes;
+    if (pitch * rows / 2 % c->cost->way_bytes == 0) rows /= 2;
+    rows = ceil_div(n->extent[last], ceil_div(n->extent[last], rows));
+    double worth = c->o->worth > 0 ? c->o->worth : c->cost->parallel_worth;
+    out->nloops = 0;
+    for (int i = 1; i < n->s->niters; i++) nest_loop(n, i, i == last ? rows : 1, KIND_SERIAL);
+    if (!c->o->serial && n->cycles * steps >= worth) out->loop[0].kind = KIND_PARALLEL;
+    nest_loop(n, 0, 1, KIND_SERIAL);
+    if (rows > 1) nest_loop(n, last, 1, KIND_UNROLL);
+    out->head.stage = -1;
+}
+
+static double steps_of(const Program *p, int stmt) {
+    return (double)max_i64(iter_extent(&p->stmts.at[stmt].iter[0]), 1);
+}
+
 static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions *o) {
+    const Program *whole = p;
     p = program_one_step(arena, p);
     Chooser c = {.arena = arena,
                  .p = p,
@@ -559,7 +613,10 @@ static Schedule *choose_all(Arena *arena, const Program *p, const ChooseOptions 
     for (int i = 0; i < p->stmts.n; i++)
         if (p->stmts.at[i].serial) strip_steps(&c, i);
     for (int i = 0; i < p->stmts.n && !o->plain; i++)
-        if (may_fold(&c, i)) keep_two_steps(&c, i);
+        if (is_row_scan(&c, i))
+            scan_rows(&c, i, steps_of(whole, i));
+        else if (may_fold(&c, i))
+            keep_two_steps(&c, i);
     return write_out(&c);
 }
 

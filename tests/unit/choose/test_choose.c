@@ -676,6 +676,21 @@ TEST(nibbles_are_unpacked_for_all_rows) {
            "  O[m] +=! f32((W[m, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))*x[k]\n}\n");
 }
 
+// Recurrences along contiguous rows: each step waits for the one before, so steps of several rows
+// run together, where no row reads another one.
+TEST(recurrences_along_rows_take_several_rows) {
+#define SCAN(READ)                                                                                 \
+    "program r(N, T) {\n input X: f32[N, T]\n output Y: f32[N, T]\n"                               \
+    " Y: for i in 0:N\n  Y[i, 0] = X[i, 0]\n"                                                      \
+    " for t in 1:T { Y.1: for i in 0:N\n  Y[i, t] = X[i, t] + " READ " }\n}\n"
+    CHOSEN("Y: i\nY.1: i/8 t i:u\n", SIZES(64, 100), SCAN("Y[i, t - 1]"));
+    CHOSEN("Y: i\nY.1: i/4 t i:u\n", SIZES(64, 256), SCAN("Y[i, t - 1]"));
+    CHOSEN("Y: i\nY.1: i/5 t i:u\n", SIZES(10, 100), SCAN("Y[i, t/2]"));
+    CHOSEN("Y: i\nY.1: i\n", SIZES(64, 100), SCAN("Y[max(i - 1, 0), t - 1]"));
+    CHOSEN("Y: i\nY.1: i\n", SIZES(64, 100), SCAN("Y[N - 1 - i, t - 1]"));
+#undef SCAN
+}
+
 // Half vectors cross fewer lines, where they are as fast as whole ones; blocks of rows are equal.
 TEST(a_stencil_takes_half_vectors_where_they_are_fast) {
 #define CROSS                                                                                      \
