@@ -80,7 +80,7 @@ static bool reads_through(const Chooser *c, const Blocks *b) {
     const ChooseStmt *n = b->n;
     const ChooseRef *x = &n->ref[b->panel];
     if (moves_through(c, b)) return true;
-    if (!b->t->horizontal || b->t->pack || b->t->row[0] >= 0 || !x->lone) return false;
+    if (!b->t->horizontal || b->t->pack || !x->lone) return false;
     for (int i = 0; i < n->s->niters; i++)
         if (n->extent[i] > 1 && !x->uses[i]) return false;
     return x->size > room_in(c, 2);

@@ -676,6 +676,14 @@ TEST(nibbles_are_unpacked_for_all_rows) {
            "  O[m] +=! f32((W[m, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))*x[k]\n}\n");
 }
 
+// A large operand that is read once is read in the order of memory, also by tiles of several rows.
+TEST(tiles_of_rows_follow_memory) {
+    CHOSEN_ON("zen4", "y: m/15 b m k:v\n", SIZES(1005, 16, 64),
+              "program w(M, B, K) {\n input W: f32[M, B, K]\n input x: f32[B, K]\n"
+              " output y: f32[M, B]\n y: for m in 0:M, b in 0:B, k in 0:K\n"
+              "  y[m, b] +=! W[m, b, k]*x[b, k]\n}\n");
+}
+
 // Recurrences along contiguous rows: each step waits for the one before, so steps of several rows
 // run together, where no row reads another one.
 TEST(recurrences_along_rows_take_several_rows) {
