@@ -48,6 +48,7 @@ void machine_pretend(Machine *m, const Family *f, Isa cap) {
     snprintf(m->cpu, sizeof m->cpu, "described %s", f->name);
     for (int level = 0; level < 3; level++) m->cache[level + 1] = f->cache[level];
     m->has_vnni = full && f->has_vnni;
+    m->has_popcount = full && f->has_popcount;
     m->has_bf16 = full && f->has_bf16;
     m->has_fp16 = full && f->has_fp16;
     m->has_amx = full && f->has_amx;
@@ -58,6 +59,7 @@ void machine_fit(Machine *m, const Machine *host) {
     if (host->isa < m->isa) machine_pretend(m, m->family, host->isa);
     m->target = target;
     m->has_vnni &= host->has_vnni;
+    m->has_popcount &= host->has_popcount;
     m->has_bf16 &= host->has_bf16;
     m->has_fp16 &= host->has_fp16;
     m->has_amx &= host->has_amx;
@@ -79,6 +81,7 @@ static Isa best_isa(Machine *m) {
     bool avx2 = b >> 5 & 1, bmi2 = b >> 8 & 1;
     bool avx512 = (b >> 16 & 1) && (b >> 17 & 1) && (b >> 30 & 1) && (b >> 31 & 1); // F DQ BW VL
     m->has_vnni = c >> 11 & 1;
+    m->has_popcount = c >> 14 & 1;
     m->has_fp16 = d >> 23 & 1;
     m->has_amx = d >> 24 & 1;
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) m->has_bf16 = a >> 5 & 1;
@@ -145,6 +148,7 @@ void machine_detect(Machine *m, Isa cap) {
 #endif
     machine_describe(m, found.isa < cap ? found.isa : cap);
     m->has_vnni = found.has_vnni && m->isa == ISA_AVX512;
+    m->has_popcount = found.has_popcount && m->isa == ISA_AVX512;
     m->has_bf16 = found.has_bf16 && m->isa == ISA_AVX512;
     m->has_fp16 = found.has_fp16 && m->isa == ISA_AVX512;
     m->has_amx = found.has_amx && m->isa == ISA_AVX512;

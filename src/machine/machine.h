@@ -69,7 +69,7 @@ typedef struct Rates {
 typedef struct Family {
     const char *name; // "zen4"; "unknown": the best of all
     Isa isa;          // the widest one
-    bool has_vnni, has_bf16, has_fp16, has_amx;
+    bool has_vnni, has_popcount, has_bf16, has_fp16, has_amx;
     bool slow_gather;           // gathers and scatters are microcode
     double ghz;                 // of a typical processor
     double work[2][WORK_COUNT]; // instructions issued, half and full
@@ -103,6 +103,7 @@ typedef struct Machine {
     bool has_mask;         // masks every lane of every type
     bool has_cvt64;        // converts between 64-bit integers and floats
     bool has_exponents;    // extracts exponents and mantissas, and scales by powers of two
+    bool has_popcount;     // counts the ones of integers
     bool has_vnni, has_bf16, has_fp16, has_amx;
     int64_t cache[4]; // bytes of L1d, L2, L3 (0: none); [0] unused
     int line_bytes;

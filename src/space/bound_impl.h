@@ -275,6 +275,7 @@ typedef struct BoundBuild {
     int *writers;   // per tensor: statements
     uint64_t *look; // per tensor: a hash of how it was computed
     SharedOps shared;
+    bool bits_known, counts_bits;            // bound_ops.c: some statement may count bits
     double *in, *out, *in_lines, *out_lines; // per argument: bytes moved in any loop order
 } BoundBuild;
 

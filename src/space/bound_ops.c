@@ -10,11 +10,31 @@ enum {
     MANY_SUBS = 64, // subscripts of an expression that are analysed
 };
 
+// Does the expression multiply by ones in all bytes? It may be the end of a sequence that counts
+// bits, of which one instruction remains (code/micro/idiom.c).
+static bool adds_bytes(const Expr *e) {
+    uint64_t ones = UINT64_C(0x0101010101010101);
+    if (e->kind == EXPR_CONST && type_is_integer(e->type))
+        return (uint64_t)e->value.i == (e->type == TYPE_U32 ? (uint32_t)ones : ones);
+    bool any = false;
+    for (int i = 0; e->kind == EXPR_OP && i < e->n && !any; i++) any = adds_bytes(e->arg[i]);
+    return any;
+}
+
+static bool may_count_bits(BoundBuild *x) {
+    if (!x->m->has_popcount) return false;
+    for (int i = 0; i < x->p->stmts.n && !x->bits_known; i++)
+        x->counts_bits |= adds_bytes(x->p->stmts.at[i].value);
+    x->bits_known = true;
+    return x->counts_bits;
+}
+
 // Vector operations that one operation takes, at least; 0 if it may become part of another one, or
 // a mask.
-static double op_weight(const MachineCost *cost, const Expr *e) {
+static double op_weight(BoundBuild *x, const Expr *e) {
     if (e->type == TYPE_BOOL || op_info[e->op].cost == COST_FREE) return 0;
-    return op_info[e->op].cost == COST_ONE ? 1 : cost->bound_math_ops;
+    if ((e->type == TYPE_U32 || e->type == TYPE_U64) && may_count_bits(x)) return 0;
+    return op_info[e->op].cost == COST_ONE ? 1 : x->b->cost->bound_math_ops;
 }
 
 // The pipes that an operation surely uses; DIVIDES: the divider.
@@ -115,7 +135,7 @@ static Seen see_op(Ops *o, const Expr *e) {
         all.look = hash_mix(all.look, arg.look);
     }
     for (int i = sure; i < e->n; i++) all.look = hash_mix(all.look, (uint64_t)(uintptr_t)e->arg[i]);
-    double weight = op_weight(o->x->b->cost, e);
+    double weight = op_weight(o->x, e);
     if (!all.real || e == o->fused || weight <= 0) return all;
     double times = weight * least_of(distinct_tuples(o, all.subs), o->b->count);
     count_op(o->x, o->stmt, all.look, op_work(e->op, e->type, constant), times);

@@ -42,6 +42,7 @@ MicroTarget micro_target(int number, uint64_t seed) {
     m->folds_broadcast = draw(&seed, 2);
     m->has_cvt64 = draw(&seed, 2);
     m->has_exponents = draw(&seed, 2);
+    m->has_popcount = m->has_exponents;
     m->has_vnni = m->has_mask && draw(&seed, 2);
     t.items = (int)draw(&seed, MICRO_ITEMS + 1);
     t.masks = (int)draw(&seed, MAX_MASKS + 1);

@@ -86,6 +86,8 @@ static void op_lane(const Micro *m, const MicroVec *arg, int i, MicroVec *out) {
     if (m->op == MOP_SHL || m->op == MOP_SHR) {
         uint64_t v = bits_of(m->type, &arg[0], i);
         set_bits(m->type, out, i, m->op == MOP_SHL ? v << m->value.i : v >> m->value.i);
+    } else if (m->op == MOP_POPCOUNT) {
+        set_bits(m->type, out, i, (uint64_t)__builtin_popcountll(bits_of(m->type, &arg[0], i)));
     } else if (m->op == MOP_TO_INT) {
         micro_set(m->type, out, i, to_int(m, x[0].f));
     } else if (m->op >= OP_COUNT) {

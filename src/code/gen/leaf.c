@@ -109,6 +109,7 @@ void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m)) {
         g->region.pins.at[i].written |= l->dirty;
     }
     seg_close(s);
+    seg_drop_unused(s);
     uint64_t carried = carry_over(g, s, emit);
     g->result.tricks[TRICK_ROWS] += s->rows;
     g->result.tricks[TRICK_TRANSPOSE] += micro_transpose(s, g->p);
@@ -594,9 +595,12 @@ static int op_of(LeafGen *l, const Expr *e, int guard) {
     if (e->op == OP_CAST) return cast_expand(s, l->g->m, e->type, from, w, args[0]);
     if (e->op == OP_FMA)
         return seg_op(s, MI_FMA, 0, type_compute(e->type), type_compute(from), w, 3, args);
-    if (shifts_in_zeros(e->op, from) && known_value(s, args[1]))
-        return seg_shift(s, e->op == OP_SHL ? MOP_SHL : MOP_SHR, from, w, args[0],
-                         (int)(known_value(s, args[1])->i & (type_info[from].bits - 1)));
+    if (shifts_in_zeros(e->op, from) && known_value(s, args[1])) {
+        int by = (int)(known_value(s, args[1])->i & (type_info[from].bits - 1));
+        int idiom = e->op == OP_SHR ? idiom_shift(s, l->g->m, from, w, args[0], by) : -1;
+        return idiom >= 0 ? idiom
+                          : seg_shift(s, e->op == OP_SHL ? MOP_SHL : MOP_SHR, from, w, args[0], by);
+    }
     if (integer_has(e->op, from)) return integer_expand(s, l->g->m, e->op, from, w, args);
     if (math_has(e->op, from)) return math_expand(s, l->g->m, e->op, from, w, args);
     if (is_division(e->op) && e->type == from && (from == TYPE_F32 || from == TYPE_F64))

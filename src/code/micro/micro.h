@@ -53,6 +53,7 @@ typedef enum MicroOp {
     MOP_GREATER,           // arg0 > arg1 ? arg0 : arg1
     MOP_SHL,               // by `value` bits
     MOP_SHR,               // by `value` bits; shifts in zeros
+    MOP_POPCOUNT,          // the number of ones; where Machine.has_popcount
     MOP_TO_INT,            // `from`, a float in range, to integer `type`, towards zero; a value out
                            // of range of an i32 becomes its minimum
     // Where Machine.has_exponents:
@@ -265,6 +266,8 @@ Value reduce_identity(Type t, int op);
 void seg_flush(Seg *s, int buffer);
 // Stores dirty locs (pinned ones move to their registers).
 void seg_close(Seg *s);
+// Operations of a closed segment that only unused ones need become unused themselves.
+void seg_drop_unused(Seg *s);
 
 // transpose.c: replaces strided accesses in a closed segment by whole vectors and shuffles. Returns
 // the number of transposed blocks; Seg.deinterleaved counts columns.

@@ -3,6 +3,7 @@
 //   micro_math.c     functions of floats
 //   micro_integer.c  arithmetic of bool, division of integers
 //   micro_cast.c     conversions
+//   idiom.c          sequences that one instruction computes
 #ifndef LW_CODE_MICRO_MICRO_MATH_H
 #define LW_CODE_MICRO_MICRO_MATH_H
 
@@ -25,6 +26,9 @@ int integer_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int wid
 enum { INDEX_SMALL = 1 << 20 };
 int index_expand(Seg *s, const Machine *machine, ExprOp op, Type type, int width, int x, int64_t k,
                  bool small);
+
+// idiom.c: `val` >> bits, if it ends a sequence that one instruction computes; -1: it does not.
+int idiom_shift(Seg *s, const Machine *machine, Type type, int width, int val, int bits);
 
 // A value of type `from`, converted.
 int cast_expand(Seg *s, const Machine *machine, Type to, Type from, int width, int x);

@@ -114,3 +114,11 @@ int seg_counters(Seg *s, int width, const Lin *counters, int64_t lane_step) {
     return seg_value(
         s, &(Micro){.kind = MI_INDEX, .type = TYPE_I32, .width = (uint8_t)width, .index = index});
 }
+
+void seg_drop_unused(Seg *s) {
+    for (int i = s->micros.n - 1; i >= 0; i--) {
+        const Micro *m = &s->micros.at[i];
+        if (m->dst < 0 || s->vals.at[m->dst].uses) continue;
+        for (int k = 0; k < m->nargs; k++) s->vals.at[m->arg[k]].uses--;
+    }
+}

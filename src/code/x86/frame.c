@@ -59,6 +59,7 @@ static uint32_t features_of(const Machine *m) {
         f |= X86_HAS_AVX512F | X86_HAS_AVX512VL | X86_HAS_AVX512BW | X86_HAS_AVX512DQ |
              X86_HAS_AVX512CD;
     if (m->isa == ISA_AVX512 && m->has_vnni) f |= X86_HAS_AVX512VNNI;
+    if (m->isa == ISA_AVX512 && m->has_popcount) f |= X86_HAS_AVX512POPCNT;
     return f;
 }
 

@@ -583,6 +583,41 @@ TEST(recurrences_stay_in_registers) {
     CHECK(jit_tricks[TRICK_CARRY] > before);
 }
 
+// Bits counted by adding neighbours: one instruction, unless a constant differs or the result of a
+// step is needed.
+TEST(bits_are_counted) {
+#define COUNT_BITS(T, SUM, M3, MF, M1, SHIFT)                                                      \
+    "program p { input X: " T "[53] temp a: " T "[53] temp b: " T "[53] output O: " T "[53]\n"     \
+    "a: for i in 0:53  a[i] = " SUM "\n"                                                           \
+    "b: for i in 0:53  b[i] = (a[i] & " T "(" M3 ")) + (a[i] >> " T "(2) & " T "(" M3 "))\n"       \
+    "O: for i in 0:53  O[i] = (b[i] + (b[i] >> " T "(4)) & " T "(" MF "))*" T "(" M1 ") >> " T     \
+    "(" SHIFT ") }"
+#define TAKEN(T, M5) "X[i] - (X[i] >> " T "(1) & " T "(" M5 "))"
+#define ADDED(T, M5) "(X[i] & " T "(" M5 ")) + (X[i] >> " T "(1) & " T "(" M5 "))"
+#define WORD(SUM, M3, SHIFT)                                                                       \
+    COUNT_BITS("u32", SUM, M3, "252645135", "16843009", SHIFT), "a: i:v\nb: i:v\nO: i:v", ALL_BITS
+#define LONG(SUM)                                                                                  \
+    COUNT_BITS("u64", SUM, "3689348814741910323", "1085102592571150095", "72340172838076673",      \
+               "56"),                                                                              \
+        "a: i:v\nb: i:v\nO: i:v", ALL_BITS
+    static const Case cases[] = {
+        {WORD(TAKEN("u32", "1431655765"), "858993459", "24")},
+        {WORD(ADDED("u32", "1431655765"), "858993459", "24")},
+        {WORD(TAKEN("u32", "1431655764"), "858993459", "24")},
+        {WORD(TAKEN("u32", "1431655765"), "858993458", "24")},
+        {WORD(TAKEN("u32", "1431655765"), "858993459", "23")},
+        {LONG(TAKEN("u64", "6148914691236517205"))},
+        {LONG(ADDED("u64", "6148914691236517205"))},
+        {"program p { input X: u32[53] output a: u32[53] temp b: u32[53] output O: u32[53]\n"
+         "a: for i in 0:53  a[i] = X[i] - (X[i] >> u32(1) & u32(1431655765))\n"
+         "b: for i in 0:53  b[i] = (a[i] & u32(858993459)) + (a[i] >> u32(2) & u32(858993459))\n"
+         "O: for i in 0:53  O[i] = (b[i] + (b[i] >> u32(4)) & u32(252645135))*u32(16843009) >> "
+         "u32(24) }",
+         "a: i:v\nb: i:v\nO: i:v", ALL_BITS},
+    };
+    RUN(cases);
+}
+
 // Upper and lower limits that depend on outer loops, one or several at a time.
 TEST(loops_with_limits_run_where_they_may) {
 #define UPPER                                                                                      \
