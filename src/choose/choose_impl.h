@@ -238,6 +238,8 @@ void choose_scatter(ChooseStmt *n);
 // other iterator, where that is cheaper.
 int transposed_iter(const Chooser *c, const ChooseStmt *n, int v);
 void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool streamed);
+// choose_pointwise.c: may other statements share its loops?
+bool has_company(const Chooser *c, const ChooseStmt *n);
 bool choose_across(const Chooser *c, ChooseStmt *n, int v);
 // Blocks of columns along two iterators, where those along one are fewer than lanes.
 bool choose_columns(const Chooser *c, ChooseStmt *n, int v);

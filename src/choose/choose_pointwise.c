@@ -127,7 +127,7 @@ static int contiguous(const ChooseStmt *n) {
 }
 
 // May another statement share loops, since it accesses the same elements?
-static bool has_company(const Chooser *c, const ChooseStmt *n) {
+bool has_company(const Chooser *c, const ChooseStmt *n) {
     const Users *u = &c->users;
     int mine = n->s->write->tensor, readers = u->lone[mine];
     for (int r = 1; r < n->nrefs; r++) {

@@ -220,6 +220,22 @@ bool choose_columns(const Chooser *c, ChooseStmt *n, int v) {
     return true;
 }
 
+// A block of rows of a dense matrix, straight-line code that reads each of them as far as possible: a
+// processor that looks far ahead overlaps its loads, shuffles and stores.
+static bool transpose_runs(const Chooser *c, ChooseStmt *n, int u, int v) {
+    const MachineCost *k = c->cost;
+    bool wide = n->lanes * n->ref[0].bytes == LIMIT_VECTOR_BYTES && n->nrefs == 2;
+    if (!k->transpose_run || !wide || n->ref[1].bytes != n->ref[0].bytes || has_company(c, n))
+        return false;
+    if (n->ref[0].stride[u] != n->extent[v] || n->ref[1].stride[v] != n->extent[u]) return false;
+    if (rows_of_way(k, n->ref[0].stride[u] * n->ref[0].bytes) < k->transpose_sets) return false;
+    int64_t run = ceil_div(n->extent[u], ceil_div(n->extent[u], k->transpose_run));
+    nest_loop(n, v, k->transpose_rows, KIND_SERIAL);
+    nest_loop(n, u, ceil_div(run, n->lanes) * n->lanes, KIND_SERIAL);
+    nest_loop(n, u, 1, KIND_UNROLL);
+    return true;
+}
+
 // Loops over blocks as wide as registers allow: a line that two vectors share is then written by
 // neighbouring stores, unless its row is evicted before. Results that are stored past the caches
 // are written in whole lines. Half vectors of results that stay in L1 are stored row by row if they
@@ -230,6 +246,7 @@ void transpose_blocks(const Chooser *c, ChooseStmt *n, int u, int v, bool stream
     bool half = width < n->lanes && !streamed;
     if (rows < wide && n->extent[v] % n->lanes == 0) width = n->lanes;
     drop_loop(n, u);
+    if (!half && !streamed && transpose_runs(c, n, u, v)) return;
     if (half && n->ref[0].size <= near_bytes(c) && n->ref[0].stride[u] % width) {
         nest_loop(n, u, width, KIND_SERIAL);
         nest_loop(n, v, c->cost->transpose_vectors * width, KIND_SERIAL);

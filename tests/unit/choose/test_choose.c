@@ -676,6 +676,18 @@ TEST(nibbles_are_unpacked_for_all_rows) {
            "  O[m] +=! f32((W[m, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))*x[k]\n}\n");
 }
 
+// A Zen 5 overlaps the blocks of straight-line code, unless rows of the result evict each other.
+TEST(dense_matrices_are_transposed_in_runs) {
+#define DENSE(TYPE)                                                                                \
+    "program t(M, N) {\n input A: " TYPE "[M, N]\n output C: " TYPE "[N, M]\n"                     \
+    " C: for n in 0:N, m in 0:M\n  C[n, m] = A[m, n]\n}\n"
+    CHOSEN_ON("zen5", "C: m/16 n/80 n:u m:v\n", SIZES(300, 300), DENSE("f32"));
+    CHOSEN_ON("zen5", "C: m/16 n/80 n:u m:v\n", SIZES(300, 300), DENSE("f64"));
+    CHOSEN_ON("zen5", "C: n/16 m/32 n m:v\n", SIZES(256, 256), DENSE("f32"));
+    CHOSEN("C: n/16 m/32 n m:v\n", SIZES(300, 300), DENSE("f32"));
+#undef DENSE
+}
+
 // A large operand that is read once is read in the order of memory, also by tiles of several rows.
 TEST(tiles_of_rows_follow_memory) {
     CHOSEN_ON("zen4", "y: m/15 b m k:v\n", SIZES(1005, 16, 64),
