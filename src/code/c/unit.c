@@ -11,36 +11,58 @@
 // Keywords of C and C++, names of this compiler, and functions that compilers or C libraries know:
 // output that defined one of them would not compile, or would replace it.
 static const char *const reserved[] = {
-    "auto",        "break",  "case",    "char",     "const",    "continue",  "default",  "do",
-    "double",      "else",   "enum",    "extern",   "float",    "for",       "goto",     "if",
-    "inline",      "int",    "long",    "register", "restrict", "return",    "short",    "signed",
-    "sizeof",      "static", "struct",  "switch",   "typedef",  "union",     "unsigned", "void",
-    "volatile",    "while",  "bool",    "true",     "false",    "asm",       "typeof",   "linux",
-    "unix",        "NULL",   "NAN",     "INFINITY", "init",     "post",      "status",   "scratch",
-    "memory",      "own",    "at",      "buffers",  "env",      "flags",     "catch",    "class",
-    "delete",      "export", "friend",  "new",      "operator", "private",   "public",   "template",
-    "this",        "throw",  "try",     "using",    "virtual",  "namespace", "and",      "or",
-    "not",         "xor",    "nullptr", "main",     "abort",    "abs",       "alloca",   "atexit",
-    "atof",        "atoi",   "atol",    "bcmp",     "bcopy",    "bsearch",   "bzero",    "calloc",
-    "clock",       "close",  "connect", "div",      "drem",     "dup",       "dup2",     "environ",
-    "exit",        "fclose", "fflush",  "ffs",      "finite",   "fopen",     "fork",     "fprintf",
-    "fputs",       "fread",  "free",    "frexp",    "fwrite",   "gamma",     "getenv",   "getpid",
-    "ilogb",       "index",  "isalpha", "isatty",   "isdigit",  "isinf",     "isnan",    "isspace",
-    "jn",          "kill",   "labs",    "ldexp",    "ldiv",     "lgamma_r",  "link",     "listen",
-    "llabs",       "llrint", "llround", "lrint",    "lround",   "lseek",     "malloc",   "memchr",
-    "memcmp",      "memcpy", "memmove", "memset",   "mmap",     "modf",      "munmap",   "nan",
-    "nearbyint",   "open",   "pipe",    "printf",   "putchar",  "puts",      "qsort",    "raise",
-    "rand",        "random", "read",    "realloc",  "rename",   "rindex",    "rint",     "scalb",
-    "scalbln",     "scalbn", "scanf",   "select",   "send",     "setenv",    "signal",   "signbit",
-    "significand", "sincos", "sleep",   "socket",   "sprintf",  "srand",     "stat",     "strcat",
-    "strchr",      "strcmp", "strcpy",  "strdup",   "strlen",   "strncmp",   "strncpy",  "strstr",
-    "strtod",      "strtol", "syscall", "system",   "time",     "tolower",   "toupper",  "unlink",
-    "vfork",       "wait",   "write",   "yn",
+    "auto",        "break",    "case",     "char",   "const",     "continue",    "default",
+    "do",          "double",   "else",     "enum",   "extern",    "float",       "for",
+    "goto",        "if",       "inline",   "int",    "long",      "register",    "restrict",
+    "return",      "short",    "signed",   "sizeof", "static",    "struct",      "switch",
+    "typedef",     "union",    "unsigned", "void",   "volatile",  "while",       "bool",
+    "true",        "false",    "asm",      "typeof", "linux",     "unix",        "NULL",
+    "NAN",         "INFINITY", "init",     "post",   "status",    "scratch",     "memory",
+    "own",         "at",       "buffers",  "env",    "flags",     "catch",       "class",
+    "delete",      "export",   "friend",   "new",    "operator",  "private",     "public",
+    "template",    "this",     "throw",    "try",    "using",     "virtual",     "namespace",
+    "and",         "or",       "not",      "xor",    "nullptr",   "main",        "abort",
+    "abs",         "alloca",   "atexit",   "atof",   "atoi",      "atol",        "bcmp",
+    "bcopy",       "bsearch",  "bzero",    "calloc", "clock",     "close",       "connect",
+    "div",         "drem",     "dup",      "dup2",   "environ",   "exit",        "fclose",
+    "fflush",      "ffs",      "finite",   "fopen",  "fork",      "fprintf",     "fputs",
+    "fread",       "free",     "frexp",    "fwrite", "gamma",     "getenv",      "getpid",
+    "ilogb",       "index",    "isalpha",  "isatty", "isdigit",   "isinf",       "isnan",
+    "isspace",     "jn",       "kill",     "labs",   "ldexp",     "ldiv",        "lgamma_r",
+    "link",        "listen",   "llabs",    "llrint", "llround",   "lrint",       "lround",
+    "lseek",       "malloc",   "memchr",   "memcmp", "memcpy",    "memmove",     "memset",
+    "mmap",        "modf",     "munmap",   "nan",    "nearbyint", "open",        "pipe",
+    "printf",      "putchar",  "puts",     "qsort",  "raise",     "rand",        "random",
+    "read",        "realloc",  "rename",   "rindex", "rint",      "scalb",       "scalbln",
+    "scalbn",      "scanf",    "select",   "send",   "setenv",    "signal",      "signbit",
+    "significand", "sincos",   "sleep",    "socket", "sprintf",   "srand",       "stat",
+    "strcat",      "strchr",   "strcmp",   "strcpy", "strdup",    "strlen",      "strncmp",
+    "strncpy",     "strstr",   "strtod",   "strtol", "syscall",   "system",      "time",
+    "tolower",     "toupper",  "unlink",   "vfork",  "wait",      "write",       "yn",
+    "EOF",         "BUFSIZ",   "stdin",    "stdout", "stderr",    "errno",       "assert",
+    "offsetof",    "isfinite", "isnormal", "isless", "isgreater", "isunordered", "NFDBITS",
 };
 
+static bool begins(const char *name, const char *with) {
+    return !strncmp(name, with, strlen(with));
+}
+
+static bool ends(const char *name, const char *with) {
+    size_t n = strlen(name), m = strlen(with);
+    return n > m && !strcmp(name + n - m, with);
+}
+
 // Helpers and macros of the output. A suffix does not make such a name free.
-static bool is_ours(const char *name) {
-    return !strncmp(name, "lw_", 3) || !strncmp(name, "LW_", 3);
+static bool is_ours(const char *name) { return begins(name, "lw_") || begins(name, "LW_"); }
+
+// Macros of the C library's headers: INT_MAX, UINT8_C, M_PI, FP_NAN, HUGE_VALF. With a suffix of
+// ours, M_PI_ or M_PI_2, the name is free.
+static bool is_macro(const char *name) {
+    char last = *name ? name[strlen(name) - 1] : '_';
+    if (last == '_' || (last >= '3' && last <= '9')) return false;
+    return ends(name, "_MAX") || ends(name, "_MIN") || ends(name, "_WIDTH") || ends(name, "_C") ||
+           begins(name, "M_") || begins(name, "FP_") || begins(name, "MATH_") ||
+           begins(name, "HUGE_VAL") || begins(name, "SEEK_") || begins(name, "EXIT_");
 }
 
 // Does the name have another meaning in the output?
@@ -54,8 +76,7 @@ bool c_reserved(const char *name) {
             (len == n || (len == n + 1 && name[n] == 'f')))
             return true;
     }
-    bool underscore = len > 2 && !strcmp(name + len - 2, "_t");
-    return underscore || is_ours(name);
+    return ends(name, "_t") || is_ours(name) || is_macro(name);
 }
 
 const char *c_identifier(Arena *arena, const char *name) {
