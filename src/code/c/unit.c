@@ -338,6 +338,14 @@ static const char *guard_of(const CUnit *u) {
     return arena_printf(u->arena, "LW_%s_H", u->names.n ? u->names.at[0] : "unit");
 }
 
+// gcc 12.1 to 12.3 and 13.1 fold a masked load into a blend, which reads the whole vector, also
+// beyond the end of a tensor.
+static const char masked_loads[] =
+    "#if defined __AVX512VL__ && defined __GNUC__ && !defined __clang__ && \\\n"
+    "    ((__GNUC__ == 12 && __GNUC_MINOR__ < 4) || (__GNUC__ == 13 && __GNUC_MINOR__ < 2))\n"
+    "#pragma GCC target(\"no-avx512vl\") // its masked loads read beyond the end of a tensor\n"
+    "#endif\n";
+
 void c_unit_print(const CUnit *u, const char *include, Text *source, Text *header) {
     if (u->posix) text_add(source, "#define _DEFAULT_SOURCE\n");
     text_add(source,
@@ -358,6 +366,8 @@ void c_unit_print(const CUnit *u, const char *include, Text *source, Text *heade
             source,
             "#if defined __GNUC__ && !defined __clang__ // it does not see that loops fill arrays\n"
             "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n#endif\n");
+    if (strstr(text_str(&u->bodies), "if (") || strstr(text_str(&u->bodies), " ? "))
+        text_add(source, masked_loads);
     if (include)
         text_printf(source, "#include \"%s\"\n\n", include);
     else
