@@ -431,15 +431,15 @@ static double sector_cycles(const BoundModel *b, const Cand *c, const GpuStmt *x
 
 // --- Banks ---------------------------------------------------------------------------------------
 
-// The only value that a choice of integers may still have; -1: there are several, or no such choice.
+// The only value that a choice of integers may still have; -1: several, or no such choice.
 static int64_t only_value(const Space *s, const Cand *c, int choice, int object) {
     int var = space_var(s, choice, object, -1, NULL);
     uint64_t values = var < 0 ? 0 : space_domain(s, c, var);
     return !values || values & (values - 1) ? -1 : space_value(s, var, __builtin_ctzll(values));
 }
 
-// Elements of a copy in shared memory along each iterator: what the loops inside it take. False: not
-// decided, or threads have copies of their own, or their elements lie apart.
+// Elements of a copy in shared memory along each iterator: what the loops inside it take. False:
+// not decided, or threads have copies of their own, or their elements lie apart.
 static bool box_of(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuAccess *r,
                    int64_t *box) {
     const Space *s = b->cs->space;

@@ -1,6 +1,6 @@
 // The cases of TC's mapper tests (test_tc_mapper, test_tc_mapper_bugs, test_cuda_mapper) as
-// Schedules on the emulator. Others are elsewhere: the placement of barriers in test_gpu_barriers.c,
-// promotion to shared memory in text/gpu/promotion.t, tables in test_ptx.c.
+// Schedules on the emulator. Others are elsewhere: barriers in test_gpu_barriers.c, promotion to
+// shared memory in text/gpu/promotion.t, tables in test_ptx.c.
 #include "unit/check.h"
 #include "poly/poly.h"
 #include "sched/mapping.h"

@@ -742,8 +742,8 @@ TEST(functions_clamp_without_comparisons) {
                 (WordCount[]){{"min.NaN", 1}, {"max.NaN", 1}, {"setp", 1}, {0}});
 }
 
-// A row with a tail: one test guards the vector of the last iteration; vectors of the others stay in
-// registers although that test follows them.
+// A row with a tail: one test guards the vector of the last iteration; vectors of the others stay
+// in registers although that test follows them.
 TEST(rows_with_a_tail_are_loaded_as_vectors) {
     const char *text = "program p(N, M) { input X: f32[N, M] output Y: f32[N, M] temp T: f32[N]\n"
                        "  T: for i in 0:N, j in 0:M  T[i] +=! X[i, j]\n"
