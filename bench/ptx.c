@@ -1,5 +1,5 @@
-// Microseconds from a bound Program to the PTX text of its kernels: choosing a Schedule, lowering it
-// to a Tree, mapping that to blocks and threads, and printing.
+// Microseconds from a bound Program to the PTX text of its kernels: choosing a Schedule, lowering
+// it to a Tree, mapping that to blocks and threads, and printing.
 //
 //     make bench-ptx
 //
@@ -153,11 +153,10 @@ static void measure(Bench *b, const Row *r) {
         sort_values(times[i], RUNS);
         p50[i] = times[i][RUNS / 2];
     }
-    printf(
-        "%-20s %d kernels %7zu bytes   choose %6.1f  lower %6.1f  map %6.1f  print %6.1f  all %7.1f us"
-        "  p90 %7.1f\n",
-        r->name, kernels, bytes, p50[CHOOSE], p50[LOWER], p50[MAP], p50[PRINT], p50[ALL],
-        times[ALL][RUNS * 9 / 10]);
+    printf("%-20s %d kernels %7zu bytes   choose %6.1f  lower %6.1f  map %6.1f  print %6.1f"
+           "  all %7.1f us  p90 %7.1f\n",
+           r->name, kernels, bytes, p50[CHOOSE], p50[LOWER], p50[MAP], p50[PRINT], p50[ALL],
+           times[ALL][RUNS * 9 / 10]);
     arena_free(&arena);
 }
 
