@@ -173,10 +173,15 @@ static void try_groups(const Chooser *c, const ChooseStmt *n, int v, ChooseTile 
 
 static void try_lanes(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
     ChooseTile t = {.v = v, .collapse = -1, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
-    int64_t vectors = min_i64(ceil_div(n->extent[v], n->lanes), c->cost->tile_vectors);
-    for (t.pack = to_pack(c, n, v); t.pack >= 0; t.pack = t.pack ? 0 : -1)
+    int row = (int)min_i64(ceil_div(n->extent[v], n->lanes), c->cost->tile_row + 1);
+    int vectors = (int)min_i64(row, c->cost->tile_vectors);
+    for (t.pack = to_pack(c, n, v); t.pack >= 0; t.pack = t.pack ? 0 : -1) {
         for (t.vectors = 1; t.vectors <= vectors && has_room(c, n, &t); t.vectors++)
             try_rows(c, n, &t, 0, best);
+        t.vectors = row;
+        if (row > vectors && row <= c->cost->tile_row && has_room(c, n, &t))
+            try_rows(c, n, &t, 0, best);
+    }
 }
 
 // The operand that must be packed so that loops over v and g collapse; 0: none.

@@ -676,6 +676,16 @@ TEST(nibbles_are_unpacked_for_all_rows) {
            "  O[m] +=! f32((W[m, k/2] >> u8(i64(4)*(index(k)%i64(2)))) & u8(15))*x[k]\n}\n");
 }
 
+// Tiles of whole rows may be wider than others, where registers hold them.
+TEST(tiles_take_whole_rows) {
+#define ROWS_OF_B                                                                                  \
+    "program r(M, N, K) {\n input A: f32[K, M]\n input B: f32[K, N]\n output C: f32[M, N]\n"       \
+    " C: for m in 0:M, n in 0:N, k in 0:K\n  C[m, n] +=! A[k, m]*B[k, n]\n}\n"
+    CHOSEN_ON("zen5", "C: k m n:v\n", SIZES(2, 154, 300), ROWS_OF_B);
+    CHOSEN_ON("zen5", "C: n/96 k m n:v\n", SIZES(2, 190, 300), ROWS_OF_B);
+#undef ROWS_OF_B
+}
+
 // A Zen 5 overlaps the blocks of straight-line code, unless rows of the result evict each other.
 TEST(dense_matrices_are_transposed_in_runs) {
 #define DENSE(TYPE)                                                                                \
