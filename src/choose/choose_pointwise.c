@@ -160,8 +160,9 @@ static bool choose_rows(const Chooser *c, ChooseStmt *n, int v, bool streamed) {
         for (int i = 0; i < n->out.nloops && row[k] >= 0; i++)
             if (n->out.loop[i].iter == n->s->iter[row[k]].name) n->out.loop[i].step = rows;
     nest_loop(n, v, half ? n->lanes / 2 : c->cost->stencil_vectors * n->lanes, KIND_SERIAL);
+    bool copies = block || half || c->cost->stencil_copies;
     for (int k = 1; k >= 0; k--)
-        if (row[k] >= 0) nest_loop(n, row[k], 1, block || half ? KIND_UNROLL : KIND_SERIAL);
+        if (row[k] >= 0) nest_loop(n, row[k], 1, copies ? KIND_UNROLL : KIND_SERIAL);
     return true;
 }
 

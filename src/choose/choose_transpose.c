@@ -220,8 +220,8 @@ bool choose_columns(const Chooser *c, ChooseStmt *n, int v) {
     return true;
 }
 
-// A block of rows of a dense matrix, straight-line code that reads each of them as far as possible: a
-// processor that looks far ahead overlaps its loads, shuffles and stores.
+// A block of rows of a dense matrix, straight-line code that reads each of them as far as possible:
+// a processor that looks far ahead overlaps its loads, shuffles and stores.
 static bool transpose_runs(const Chooser *c, ChooseStmt *n, int u, int v) {
     const MachineCost *k = c->cost;
     bool wide = n->lanes * n->ref[0].bytes == LIMIT_VECTOR_BYTES && n->nrefs == 2;

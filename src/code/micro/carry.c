@@ -1,11 +1,11 @@
 // Keeps elements in registers from one iteration of a machine loop to the next.
 //
-//     for t { Y[t + 1] = a*Y[t] + X[t + 1] }      y = Y[0]; for t { y = a*y + X[t + 1]; Y[t + 1] = y }
+//     for t { Y[t + 1] = a*Y[t] + X[t] }      y = Y[0]; for t { y = a*y + X[t]; Y[t + 1] = y }
 //
-// The body of an innermost loop is one segment. A load carries over if the previous iteration stored
-// the same element and no other store of the body may write it. It is loaded once before the loop;
-// then it stays in a register, as an element of the tile does. The stores remain, but no iteration
-// waits until its load finds them.
+// The body of an innermost loop is one segment. A load carries over if the previous iteration
+// stored the same element and no other store of the body may write it. It is loaded once before the
+// loop; then it stays in a register, as an element of the tile does. The stores remain, but no
+// iteration waits until its load finds them.
 #include "code/micro/micro.h"
 
 enum { MOST_CARRIED = 8, SPARE = 6 };

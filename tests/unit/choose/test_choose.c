@@ -686,6 +686,16 @@ TEST(tiles_take_whole_rows) {
 #undef ROWS_OF_B
 }
 
+// Rows of a stencil share loads where they are copies of code.
+TEST(rows_of_a_stencil_are_copies) {
+#define NEIGHBOURS                                                                                 \
+    "program n(M, N) {\n input A: f32[M, N]\n output B: f32[M - 1, N - 1]\n"                       \
+    " B: for i in 0:M - 1, j in 0:N - 1\n  B[i, j] = A[i, j] + A[i + 1, j] + A[i, j + 1]\n}\n"
+    CHOSEN_ON("zen5", "B: i/12 j/64 i:u j:v\n", SIZES(97, 100), NEIGHBOURS);
+    CHOSEN("B: i/4 j/64 i j:v\n", SIZES(97, 100), NEIGHBOURS);
+#undef NEIGHBOURS
+}
+
 // A Zen 5 overlaps the blocks of straight-line code, unless rows of the result evict each other.
 TEST(dense_matrices_are_transposed_in_runs) {
 #define DENSE(TYPE)                                                                                \
@@ -740,7 +750,7 @@ TEST(a_stencil_takes_half_vectors_where_they_are_fast) {
 // Results that are stored past the caches fill whole lines: no half vectors, and no rows that end
 // inside of lines. The reads of a definition that is inlined do not collapse because it does.
 TEST(a_stencil_that_stores_past_the_caches_fills_lines) {
-    CHOSEN_ON("zen4", "B: i/12 j/64 i j:v\n    nontemporal\n", SIZES(8192, 4096),
+    CHOSEN_ON("zen4", "B: i/12 j/64 i:u j:v\n    nontemporal\n", SIZES(8192, 4096),
               "program x(M, N) {\n input A: f32[M + 2, N + 2]\n output B: f32[M, N]\n"
               " B: for i in 0:M, j in 0:N  B[i, j] = A[i + 1, j + 1] + A[i, j + 1] +"
               " A[i + 2, j + 1] + A[i + 1, j] + A[i + 1, j + 2]\n}\n");
