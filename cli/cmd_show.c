@@ -55,8 +55,8 @@ static int check_effects(Cli *cli) {
     lw_stage stage = (lw_stage)cli_word(stage_words, cli->stage);
     int status = EXIT_OK;
     if (stage == LW_STAGE_PROGRAM)
-        status =
-            cli_idle(cli, "--schedule --threads --isa --cost", "on a Program, which has no loops");
+        status = cli_idle(cli, "--schedule --mapping --threads --isa --cost",
+                          "on a Program, which has no loops");
     if (!status && stage == LW_STAGE_PTX)
         status = cli_idle(cli, "--threads --isa", "on PTX; --target names the architecture");
     if (!status && stage != LW_STAGE_PTX)
@@ -73,7 +73,7 @@ static const char *default_stage(const Cli *cli) {
     const char *dot = cli->nwords ? strrchr(cli->words[0], '.') : NULL;
     bool stripe = cli->lang ? strcmp(cli->lang, "stripe") == 0 : dot && !strcmp(dot, ".stripe");
     bool teml = cli->lang ? strcmp(cli->lang, "teml") == 0 : dot && !strcmp(dot, ".teml");
-    bool loops = teml || cli->schedule || cli->threads || cli->isa || cli->cost;
+    bool loops = teml || cli->schedule || cli->mapping || cli->threads || cli->isa || cli->cost;
     return stripe && !cli->cost ? "stripe" : loops ? "tree" : "program";
 }
 

@@ -20,3 +20,12 @@ $ LW_ISL=none loopwright run chain.tc --size M=4,N=5,K=6 --mapping naive
 --- stderr
 error: no polyhedral analysis: isl is not installed (libisl.so.23, Debian: libisl23; LW_ISL names another file)
 --- exit 1
+$ loopwright show chain.tc --size M=8,N=8,K=8 --mapping 'tile(4,4).fuse(min)' | head -3
+C f32[8, 8] 256 B
+for m in 2 parallel
+  for n in 2
+$ loopwright show chain.tc --size M=8,N=8,K=8 --mapping 'tile(4,4)' --stage program
+--- stderr
+loopwright show: --mapping has no effect on a Program, which has no loops
+usage: loopwright show FILE [options]; --help explains them
+--- exit 2
