@@ -126,13 +126,17 @@ static void update_step(Gen *g) {
                     operand(g, "i"));
 }
 
-// A recurrence of its own along another iterator, inside the step.
+// A recurrence of its own along another iterator, inside the step, and an update in its steps.
 static void nested_step(Gen *g) {
     text_printf(&g->out,
                 "        for u in 1:%d {\n            for i in 0:%d\n                "
-                "D[u, i] = %s\n        }\n",
+                "D[u, i] = %s\n",
                 2 + below(g, 4), g->wide,
                 small(g, arena_printf(g->out.arena, "D[u - 1, i] + %s", operand(g, "i"))));
+    if (one_in(g, 2)) // an operand of the steps outside
+        text_printf(&g->out, "            for i in 0:%d\n                A[i] = %s\n", g->wide,
+                    small(g, "A[i] - D[u, i]"));
+    text_add(&g->out, "        }\n");
 }
 
 static void block(Gen *g) {
