@@ -39,7 +39,7 @@ static void refuse_tile(Gen *g, int buffer) {
 
 // Registers in which elements stay from one iteration of the loop to the next, if this is its body.
 static uint64_t carry_over(Gen *g, Seg *s, void (*emit)(void *gen, const Micro *m)) {
-    if (!g->straight.top || emit != gen_emit) return 0;
+    if (!g->straight.top || !g->straight.body.whole || emit != gen_emit) return 0;
     MicroIsa isa = {.registers = g->scratch, .emit = gen_emit, .user = g};
     int n = micro_carry(s, &isa, g->p, &g->straight.body, g->region.pinned);
     uint64_t registers = (((uint64_t)1 << n) - 1) << g->region.pinned;

@@ -318,10 +318,23 @@ void gen_copies(Gen *g, PNode *n, int64_t total, int step) {
     g->here.value[n->loop] = 0;
 }
 
+// Nothing inside branches or has an end of its own, however it is decided.
+static bool is_whole(const PNode *n) {
+    for (int i = 0; i < n->nchild; i++) {
+        const PNode *c = n->child[i];
+        if (c->kind == P_GUARD || (c->kind == P_LOOP && (c->form.real || c->nbounds))) return false;
+        if (c->form.replay || !is_whole(c)) return false;
+    }
+    return true;
+}
+
 // The loop will begin with its first segment, where its body is one.
 static void open_body(Gen *g, PNode *n, int64_t iterations, int64_t stride, AsmLabel *top) {
     g->straight.top = top;
-    g->straight.body = (LoopBody){.loop = n->loop, .n = iterations, .stride = stride};
+    g->straight.body = (LoopBody){.loop = n->loop,
+                                  .n = iterations,
+                                  .stride = stride,
+                                  .whole = is_whole(n) && !n->form.replay};
     if (!g->region.open || !(straight(g, n, n->loop, false) || can_replay(g, n)) || iterations < 2)
         gen_begin_loop(g);
 }

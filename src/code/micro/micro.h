@@ -294,6 +294,7 @@ typedef struct LoopBody {
     int loop;
     int64_t n;      // least number of iterations
     int64_t stride; // indices per iteration
+    bool whole;     // nothing inside could end the segment before the body ends
     bool replayed;  // the segment is also repeated with other addresses
 } LoopBody;
 

@@ -578,6 +578,14 @@ TEST(recurrences_stay_in_registers) {
     }
     static const Case cases[] = {CARRIED("f32"), CARRIED("f64"), CARRIED("i32"),
                                  CARRIED("i64"), CARRIED("u8"),  CARRIED("f16")};
+    static const Case parted[] = {
+        {"program p { input T1: f32[61] input T3: i64[31] input T0: f32[31] output T2: f32[]\n"
+         "T2: for i0 in 0:31  T2[] +=! max(T1[i0 + 10], T0[T3[i0]]) - T1[37 - i0] }",
+         "T2: i0%13 i0/9\n    copy T3 at i0", EXACT},
+        {"program p { input T1: f32[61] input T3: i64[31] input T0: f32[31] output T2: f32[]\n"
+         "T2: for i0 in 0:31  T2[] +=! fdim(max(T1[i0 + 10], T0[T3[i0]]), round(T1[37 - i0])) }",
+         "T2: i0%13 i0/9\n    copy T3 at i0", EXACT}};
+    RUN(parted); // the body has several parts, which the generator decides one by one
     int64_t before = jit_tricks[TRICK_CARRY];
     RUN(cases);
     CHECK(jit_tricks[TRICK_CARRY] > before);
