@@ -8,7 +8,7 @@
 
 #include "base/checked.h"
 #include "base/random.h"
-#include "tree/cost.h"
+#include "tree/tree.h"
 
 typedef struct Checked {
     Call *call;
@@ -61,34 +61,52 @@ static double value_at(const DLTensor *t, int64_t i) {
     return type_is_float(type) ? v.f : (double)v.i;
 }
 
-// How far a reordered sum may be off: an error of half a unit per operation, at the largest value.
-static double allowed(const Checked *c, const DLTensor *t) {
+// The rounding of a Tree: whether there is any, and how many errors of half a unit in the last place
+// a result may collect.
+typedef struct Rounding {
+    const Tree *tree;
+    bool inexact;
+    double steps;
+} Rounding;
+
+// Of a function; docs/arithmetic.md has the errors.
+enum { MATH_STEPS = 16 };
+
+static double allowed(const Rounding *r, const DLTensor *t) {
     Type computed = type_compute(type_of(t->dtype));
     double most = 0, eps = ldexp(1, -type_info[computed].precision);
     for (int64_t i = 0; i < elements(t); i++) most = fmax(most, fabs(value_at(t, i)));
-    double steps = (double)c->b->instances / (double)max_i64(elements(t), 1) + 4;
-    return type_is_float(computed) ? most * eps * steps : 0;
+    return type_is_float(computed) ? most * eps * r->steps : 0;
 }
 
-static bool divides(const Expr *e) {
-    if (e->kind != EXPR_OP) return false;
-    if (e->op == OP_DIV && e->arg[1]->kind != EXPR_READ) return true;
-    for (int i = 0; i < e->n; i++)
-        if (divides(e->arg[i])) return true;
-    return op_info[e->op].class == OP_MATH;
+static void add_rounding(Rounding *r, const Expr *e) {
+    bool math = e->kind == EXPR_OP && op_info[e->op].class == OP_MATH;
+    if (e->kind != EXPR_OP) return;
+    r->inexact |= math || (e->op == OP_DIV && e->arg[1]->kind != EXPR_READ);
+    r->steps += math ? MATH_STEPS : 1;
+    for (int i = 0; i < e->n; i++) add_rounding(r, e->arg[i]);
 }
 
-static bool find_rounding(void *user, const Node *node, int depth, const Block *parent) {
-    const Leaf *leaf = as_leaf(node);
-    (void)depth, (void)parent;
-    if (leaf) *(bool *)user |= divides(leaf->value);
-    return true;
+// A leaf that runs more often than its buffer has elements adds up that many terms for each.
+static void leaf_rounding(Rounding *r, const Leaf *leaf, double runs) {
+    const Buffer *b = &r->tree->buffers.at[leaf->write->tensor];
+    double cells = 1;
+    for (int d = 0; d < b->rank; d++) cells *= (double)b->size[d];
+    r->steps += fmax(runs / fmax(cells, 1), 1);
+    add_rounding(r, leaf->value);
 }
 
-static const char *compare(const Checked *c, bool rounds) {
+static void find_rounding(Rounding *r, const Node *node, double runs) {
+    const Block *b = as_block(node);
+    if (as_leaf(node)) leaf_rounding(r, as_leaf(node), runs);
+    for (int i = 0; b && i < b->nindex; i++) runs *= (double)b->index[i].extent;
+    for (int i = 0; b && i < b->nchildren; i++) find_rounding(r, b->child[i], runs);
+}
+
+static const char *compare(const Checked *c, const Rounding *r) {
     for (int i = c->b->program->ninputs; i < c->n; i++) {
         const DLTensor *got = &c->given[i], *want = &c->wanted[i];
-        double most = rounds ? allowed(c, want) : 0;
+        double most = r->inexact ? allowed(r, want) : 0;
         int64_t first = -1, count = 0;
         for (int64_t k = 0; k < elements(got); k++) {
             double x = value_at(got, k), y = value_at(want, k);
@@ -109,10 +127,10 @@ lw_status tree_check(Call *call, const lw_bound *b, const lw_tune_options *optio
     Checked c = {.call = call, .b = b, .n = b->program->ninputs + b->program->noutputs};
     lw_run_options o = {.struct_size = sizeof o, .threads = options->threads, .isa = options->isa};
     lw_check_result *r = arena_new(call->arena, lw_check_result);
-    bool rounds = false;
+    Rounding rounding = {.tree = b->function->tree, .steps = 4};
     o.schedule = options->schedule;
     o.device = options->device;
-    tree_walk(b->function->tree, find_rounding, &rounds);
+    find_rounding(&rounding, &rounding.tree->root->node, 1);
     c.given = make_arguments(&c, options->seed);
     c.wanted = make_arguments(&c, options->seed);
     lw_status status = run(&c, c.given, &o);
@@ -120,10 +138,10 @@ lw_status tree_check(Call *call, const lw_bound *b, const lw_tune_options *optio
     if (!b->function->reference) o.backend = LW_BACKEND_TREE;
     if (!status) status = run(&c, c.wanted, &o);
     if (status) return status;
-    r->difference = compare(&c, rounds);
+    r->difference = compare(&c, &rounding);
     r->state = r->difference ? LW_TRIAL_WRONG : LW_TRIAL_TIMED;
-    r->compared =
-        rounds ? "up to rounding, against the interpreter" : "bit for bit, against the interpreter";
+    r->compared = rounding.inexact ? "up to rounding, against the interpreter"
+                                   : "bit for bit, against the interpreter";
     *out = r;
     return LW_OK;
 }
