@@ -74,6 +74,13 @@ Tags pass_tags(const PassRun *r, const Tree *t, const char *param) {
     return (Tags){tags.n, tags.at};
 }
 
+Tags tags_and(Arena *arena, Tags tags, Tags more) {
+    Tag *list = arena_new_n(arena, Tag, tags.n + more.n);
+    for (int i = 0; i < tags.n; i++) list[i] = tags.at[i];
+    for (int i = 0; i < more.n; i++) list[tags.n + i] = more.at[i];
+    return (Tags){tags.n + more.n, list};
+}
+
 Place unit_place(const PassRun *r, const Tree *t, Name unit) {
     if (!unit) return (Place){0};
     Unit *u = arena_new(r->arena, Unit);
@@ -194,6 +201,14 @@ static const char *label_at(const void *of, size_t i) {
     return (int)i < h->pass.n ? h->pass.at[i].label : NULL;
 }
 
+// Says so if no block has the tags that the pass requires.
+static void find_blocks(PassRun *r, const Tree *t) {
+    for (int i = 0; i < pass_params(r->call->pass); i++)
+        if (strcmp(r->call->pass->param[i].name, "reqs") == 0 && *pass_text(r, "reqs") &&
+            !pass_blocks(r, t, "reqs").n)
+            pass_did(r, NULL, "no block has %s", pass_text(r, "reqs"));
+}
+
 // Do statement numbers, and with them the lists of dependences, remain valid?
 static bool keeps_statements(const PassInfo *p) {
     return strcmp(p->name, "deps") == 0 || strcmp(p->name, "place") == 0 ||
@@ -219,6 +234,7 @@ bool passes_run(Arena *arena, const Hardware *h, const Tree *t, const PassesOpti
     for (int i = 0; i <= last; i++) {
         PassRun r = {.arena = arena, .scratch = o->scratch, .h = h, .call = &h->pass.at[i]};
         double start = o->clock ? o->clock() : 0;
+        find_blocks(&r, out->tree);
         const Tree *now = pass_function[r.call->pass - pass_info](&r, out->tree);
         DiagList found = {.arena = arena};
         if (now != out->tree && !keeps_statements(r.call->pass)) now = tree_without_deps(now);

@@ -210,6 +210,21 @@ static TileLimits limits_of(const PassRun *r) {
     return l;
 }
 
+// The whole block is the best tile: it gets the tags of one, so that later passes find it.
+static const Tree *whole_tile(PassRun *r, const Tree *t, const Block *b, const TileSearch *s) {
+    Block like = *b;
+    Tags more = pass_tags(r, t, "inner");
+    if (!more.n) {
+        pass_left(r, b, "the best tile is the whole block, cost %.6g", s->best.cost);
+        return t;
+    }
+    like.node.tags = tags_and(r->arena, b->node.tags, more);
+    TreeEdit e = pass_edit(r);
+    e.unchecked = true;
+    pass_did(r, b, "the whole block is one tile, cost %.6g", s->best.cost);
+    return tree_block_like(t, b->index[0].id, &like, "autotile", &e);
+}
+
 // Applies the best tile to the block, and logs why it was chosen.
 static const Tree *apply(PassRun *r, const Tree *t, int loop, const TileSearch *s) {
     const Block *b = tree_loop_at(t, loop);
@@ -224,13 +239,13 @@ static const Tree *apply(PassRun *r, const Tree *t, int loop, const TileSearch *
     for (int i = 0; i < s->n; i++) range[i] = b->index[i].extent;
     const char *text = tile_text(r->arena, s->best.size, s->n),
                *of = tile_text(r->arena, range, s->n);
-    bool whole = memcmp(s->best.size, range, (size_t)s->n * sizeof *range) == 0;
+    if (memcmp(s->best.size, range, (size_t)s->n * sizeof *range) == 0)
+        return whole_tile(r, t, b, s);
     bool one = product(s, s->best.size) == 1;
     TreeEdit e = pass_edit(r);
-    const Tree *now = whole || one ? NULL : tree_block_tile(t, loop, &how, NULL, NULL, &e);
-    if (whole || one)
-        pass_left(r, b, "the best tile is %s, cost %.6g",
-                  whole ? "the whole block" : "one iteration", s->best.cost);
+    const Tree *now = one ? NULL : tree_block_tile(t, loop, &how, NULL, NULL, &e);
+    if (one)
+        pass_left(r, b, "the best tile is one iteration, cost %.6g", s->best.cost);
     else if (!now)
         pass_refused(r, b);
     else
@@ -274,10 +289,8 @@ const Tree *pass_autotile(PassRun *r, const Tree *t) {
 // --- partition and bank --------------------------------------------------------------------------
 
 static Tags and_tag(PassRun *r, const Tree *t, Tags tags, const char *tag) {
-    Tag *list = arena_new_n(r->arena, Tag, tags.n + 1);
-    for (int i = 0; i < tags.n; i++) list[i] = tags.at[i];
-    if (*tag) list[tags.n] = (Tag){name_of(t->names, tag), NULL};
-    return (Tags){tags.n + (*tag != 0), list};
+    Tag one = {name_of(t->names, tag), NULL};
+    return tags_and(r->arena, tags, (Tags){*tag != 0, &one});
 }
 
 // The output index whose number of tiles is closest to `parts`, and among these the one with the

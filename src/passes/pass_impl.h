@@ -28,6 +28,7 @@ double pass_real(const PassRun *r, const char *param);
 int64_t pass_int(const PassRun *r, const char *param); // also for units; a flag is 0 or 1
 const char *pass_text(const PassRun *r, const char *param);
 Tags pass_tags(const PassRun *r, const Tree *t, const char *param);
+Tags tags_and(Arena *arena, Tags tags, Tags more);
 // The place of a unit without subscripts; NULL: none.
 Place unit_place(const PassRun *r, const Tree *t, Name unit);
 

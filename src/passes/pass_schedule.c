@@ -278,21 +278,15 @@ static const Tree *wrapped(PassRun *r, const Tree *t, int loop, int *outer) {
 }
 
 Tags with_number(PassRun *r, const Tree *t, Tags tags, const char *name, int64_t number) {
-    Tag *list = arena_new_n(r->arena, Tag, tags.n + 1);
-    for (int i = 0; i < tags.n; i++) list[i] = tags.at[i];
     const char *text = arena_printf(r->arena, "%lld", (long long)number);
-    list[tags.n] = (Tag){name_of(t->names, name), name_of(t->names, text)};
-    return (Tags){tags.n + 1, list};
+    Tag tag = {name_of(t->names, name), name_of(t->names, text)};
+    return tags_and(r->arena, tags, (Tags){1, &tag});
 }
 
 // The whole block is one tile: it gets the tags of a tile. `id` receives its first index.
 static const Tree *as_one_tile(TilePlanner *p, int *id) {
     Block like = *p->b;
-    Tags more = pass_tags(p->r, p->t, "inner");
-    Tag *tags = arena_new_n(p->r->arena, Tag, like.node.tags.n + more.n);
-    for (int i = 0; i < like.node.tags.n; i++) tags[i] = like.node.tags.at[i];
-    for (int i = 0; i < more.n; i++) tags[like.node.tags.n + i] = more.at[i];
-    like.node.tags = (Tags){like.node.tags.n + more.n, tags};
+    like.node.tags = tags_and(p->r->arena, like.node.tags, pass_tags(p->r, p->t, "inner"));
     id[0] = p->b->index[0].id;
     TreeEdit e = pass_edit(p->r);
     e.unchecked = true;

@@ -255,10 +255,8 @@ const char *stencil_sizes(PassRun *r, const Tree *t, const Block *b, const char 
 // The tags of a parameter, and #name=STENCIL.
 static Tags tags_with(const Matcher *m, const char *param, const char *name) {
     Tags given = pass_tags(m->r, m->t, param);
-    Tag *tag = arena_new_n(m->r->arena, Tag, given.n + 1);
-    for (int i = 0; i < given.n; i++) tag[i] = given.at[i];
-    tag[given.n] = (Tag){name_of(m->t->names, name), name_of(m->t->names, m->best.stencil->name)};
-    return (Tags){given.n + 1, tag};
+    Tag tag = {name_of(m->t->names, name), name_of(m->t->names, m->best.stencil->name)};
+    return tags_and(m->r->arena, given, (Tags){1, &tag});
 }
 
 // Tags the tile. Its indices get the tag #stencil_NAME of the stencil index that they match.
@@ -273,11 +271,7 @@ static const Tree *tagged(const Matcher *m, const Tree *t, int loop, const int *
         index[i].tags = (Tags){1, tag};
     }
     like.index = index;
-    Tags more = tags_with(m, "inner", "stencil");
-    Tag *tags = arena_new_n(m->r->arena, Tag, like.node.tags.n + more.n);
-    for (int i = 0; i < like.node.tags.n; i++) tags[i] = like.node.tags.at[i];
-    for (int i = 0; i < more.n; i++) tags[like.node.tags.n + i] = more.at[i];
-    like.node.tags = (Tags){like.node.tags.n + more.n, tags};
+    like.node.tags = tags_and(m->r->arena, like.node.tags, tags_with(m, "inner", "stencil"));
     TreeEdit e = {.diags = &m->r->refused, .unchecked = true};
     return tree_block_like(t, loop, &like, "stencil", &e);
 }

@@ -61,8 +61,8 @@ static double value_at(const DLTensor *t, int64_t i) {
     return type_is_float(type) ? v.f : (double)v.i;
 }
 
-// The rounding of a Tree: whether there is any, and how many errors of half a unit in the last place
-// a result may collect.
+// The rounding of a Tree: whether there is any, and the number of errors of half a unit in the last
+// place that a result may collect.
 typedef struct Rounding {
     const Tree *tree;
     bool inexact;

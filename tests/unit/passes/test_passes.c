@@ -75,6 +75,14 @@ TEST(autotile) {
                           "pass autotile reqs=#contraction po2=yes max_total=768\n") +
                      strlen(said(&r, "pass flatten\n")),
                  "autotile     C: left alone: the best tile is the whole block, cost 0.376953\n");
+    CHECK_STR_EQ(said(&r,
+                      "pass flatten\n"
+                      "pass autotile as=outer reqs=#contraction inner=#mid po2=yes max_total=768\n"
+                      "pass autotile as=inner reqs=#mid po2=yes max_total=192\n") +
+                     strlen(said(&r, "pass flatten\n")),
+                 "outer        C: the whole block is one tile, cost 0.376953\n"
+                 "inner        C: 4x4x4 of 8x8x8, cost 0.768625; 1x1x1 would cost 4.009; 57 tiles "
+                 "tried\n");
     CHECK_STR_EQ(
         after(&r, "pass flatten\npass autotile reqs=#contraction even=yes max_total=192\n"),
         "for m in 8, n in 8 any\n  C[m, n] = 0.0\n"
@@ -215,7 +223,7 @@ TEST(stencil_rates) {
                                        "max_product=8\n",
                                        two_rates)) +
                      strlen(said(&r, two_rates)),
-                 "autotile     -\n"
+                 "autotile     no block has #stencil=slow\n"
                  "again        C: 2x2x2 of 6x8x8, cost 1.63058; 1x1x1 would cost 4.00858; 71 tiles "
                  "tried\n");
     tr_end(&r);
