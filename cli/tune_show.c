@@ -207,7 +207,7 @@ static void print_time(const Explored *e) {
     if (s->gflops > 0 && !e->estimated) printf(", %.1f GFLOP/s", s->gflops);
     if (s->peak > 0) printf(", %.0f %% of peak", 100 * s->peak);
     putchar('\n');
-    if (e->described > 0)
+    if (e->described > 0 && e->changes && *e->changes)
         printf("  before       %s by the given description: %.2f times as fast now\n",
                cli_time(chosen, e->described * 1e6), e->described / s->seconds);
     if (e->chosen > 0 && e->changes)
