@@ -13,6 +13,21 @@ static const char *bound_by(const Simulation *s) {
     return s->least_compute >= s->least_move ? "compute" : "transfers";
 }
 
+// Names the memory whose bandwidth makes most of the computing take twice as long or more.
+static void note_bandwidth(Text *out, const Simulation *s) {
+    int64_t busy = 0;
+    for (int i = 0; i < s->row.n; i++)
+        if (!s->row.at[i].engine) busy += s->row.at[i].busy;
+    for (int i = 0; i < s->h->memory.n; i++) {
+        const SimMemory *m = &s->memory[i];
+        bool outermost = i == hardware_outermost(s->h) && s->outside;
+        if (outermost || 2 * m->waited <= busy || m->waited < 2 * m->computed) continue;
+        text_printf(
+            out, "  note     the bandwidth of %s limits computing: %lld cycles instead of %lld\n",
+            s->h->memory.at[i].name, (long long)m->waited, (long long)m->computed);
+    }
+}
+
 void sim_report(Text *out, const Simulation *s) {
     const Hardware *h = s->h;
     text_printf(out, "  cycles   %lld", (long long)s->cycles);
@@ -45,6 +60,7 @@ void sim_report(Text *out, const Simulation *s) {
                     percent((double)r->busy, (double)s->cycles), r->tasks,
                     r->tasks == 1 ? "" : "s");
     }
+    note_bandwidth(out, s);
     if (2 * s->outside > s->cycles)
         text_printf(out,
                     "  note     blocks without a place, which work on %s directly, take %.1f %% of "

@@ -136,16 +136,26 @@ static int64_t transfer_cycles(const Clock *k, const Transfer *x) {
     return (int64_t)ceil(cycles) + (bytes ? x->latency : 0);
 }
 
-static int64_t compute_cycles(const Clock *k, Where w) {
+static int64_t whole_cycles(double cycles) { return max_i64(1, (int64_t)ceil(cycles)); }
+
+// `slowest` receives the memory whose bandwidth limits the task, or -1, and `alone` the cycles of
+// the compute unit alone.
+static int64_t compute_cycles(const Clock *k, Where w, int *slowest, int64_t *alone) {
     const Hardware *h = k->out->h;
     int kind = w.compute >= 0 ? innermost(h, w.compute) : first_kind(h);
-    double rate = kind >= 0 ? h->compute.at[kind].rate : 1, cycles = 0, memory = 0;
+    double rate = kind >= 0 ? h->compute.at[kind].rate : 1, cycles = 0;
     if (rate > 0) cycles += (double)k->count[COUNT_OPS] / rate;
     for (int i = 0; i < h->stencil.n; i++)
         if (h->stencil.at[i].rate > 0)
             cycles += (double)k->count[COUNT_FIXED + i] / h->stencil.at[i].rate;
-    for (int m = 0; m < h->memory.n; m++) memory = fmax(memory, memory_cycles(k, m));
-    return max_i64(1, (int64_t)ceil(fmax(cycles, memory)));
+    *alone = whole_cycles(cycles);
+    *slowest = -1;
+    for (int m = 0; m < h->memory.n; m++) {
+        if (memory_cycles(k, m) <= cycles) continue;
+        cycles = memory_cycles(k, m);
+        *slowest = m;
+    }
+    return whole_cycles(cycles);
 }
 
 // --- Tasks ---------------------------------------------------------------------------------------
@@ -239,8 +249,9 @@ static void run_task(Clock *k, const Node *node) {
     const NodeInfo *info = node_info(k->c, node);
     bool engine = k->where.engine >= 0;
     const Transfer *x = engine ? &k->out->h->transfer.at[k->where.engine] : NULL;
-    int64_t cycles = engine ? transfer_cycles(k, x) : compute_cycles(k, k->where);
-    int ready = 0, row = row_of(k, k->where);
+    int slowest = -1, ready = 0, row = row_of(k, k->where);
+    int64_t alone = 0;
+    int64_t cycles = engine ? transfer_cycles(k, x) : compute_cycles(k, k->where, &slowest, &alone);
     for (int i = 0; i < info->nread; i++)
         ready = later(k, ready, k->copies[info->read[i]].now->ready);
     for (int i = 0; i < info->nwrite; i++) {
@@ -267,6 +278,10 @@ static void run_task(Clock *k, const Node *node) {
         note_use(k, node, info->write[i], now);
     }
     if (works_outside(k)) k->out->outside += cycles;
+    if (slowest >= 0) {
+        k->out->memory[slowest].waited += cycles;
+        k->out->memory[slowest].computed += alone;
+    }
     k->out->row.at[row].busy += cycles;
     k->out->row.at[row].tasks++;
     k->out->moved += task.bytes;

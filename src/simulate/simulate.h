@@ -48,6 +48,8 @@ typedef struct SimCopy {
 typedef struct SimMemory {
     int64_t used;     // in the copy with the most
     int64_t accessed; // in all copies
+    int64_t waited;   // cycles of tasks on compute units that its bandwidth limits
+    int64_t computed; // cycles that these tasks would take otherwise
     int ncopies;
     SimCopy *copy;
 } SimMemory;

@@ -14,6 +14,7 @@ mm(f32(M, K) A, f32(K, N) B) -> (f32(M, N) C)
   unit     DMA: busy 71.9 %, 19 tasks
   unit     MOVE: busy 54.0 %, 132 tasks
   unit     CORE 0: busy 60.3 %, 60 tasks
+  note     the bandwidth of L1RAM limits computing: 12480 cycles instead of 1620
   check    executed: the same tasks, the right results
 $ loopwright passes mm.tc --size M=256,N=256,K=256 --machine @/examples/machines/dsp.lwm --explain | grep ' of .* by '
 outer        C: 128x64x32 of 256x256x256 by m n k, 269912 cycles: transfers 256576, compute 262144; 2442 plans tried
