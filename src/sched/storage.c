@@ -280,7 +280,7 @@ static void check_place(Lower *l, const Store *st, int64_t elements) {
     if ((home != HOME_REGISTER && home != HOME_STACK) ||
         (checked_mul(elements, type_info[t->type].bytes, &bytes) && bytes <= most))
         return;
-    const char *who = home == HOME_REGISTER ? "registers hold" : "on the stack are";
+    const char *who = home == HOME_REGISTER ? "registers hold" : "the stack holds";
     diag_report(l->diags, st->storage->place, DIAG_SCHEDULE_PLACE, t->name, (long long)bytes, who,
                 (int)most);
     l->failed = true;

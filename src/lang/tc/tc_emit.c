@@ -232,20 +232,25 @@ static bool settle_requires(TcChecker *ck) {
     return ok;
 }
 
-// Does a padding constraint hold even at the extreme value of every index? It is then dropped.
+// Does a padding constraint hold even at the extreme value of every index? It is then dropped. One
+// whose extreme value overflows stays: binding reports it.
 static bool always_holds(Exprs *x, const Affine *c, const Stmt *s) {
+    bool overflow = x->overflow, large = x->too_large, known = true;
     const Affine *least = affine_const(x, c->constant);
-    for (int i = 0; i < c->n; i++) {
+    for (int i = 0; i < c->n && known; i++) {
         const Term *t = &c->term[i];
         const Affine *at = NULL;
         if (t->atom->kind == ATOM_PARAM) at = affine_param(x, t->atom->index);
         if (t->atom->kind == ATOM_ITER && t->coef > 0) at = s->iter[t->atom->index].lo;
         if (t->atom->kind == ATOM_ITER && t->coef < 0)
             at = affine_add_const(x, s->iter[t->atom->index].hi, -1);
-        if (!at) return false;
-        least = affine_add(x, least, affine_scale(x, at, t->coef));
+        known = at != NULL;
+        if (at) least = affine_add(x, least, affine_scale(x, at, t->coef));
     }
-    return affine_is_const(least) && least->constant >= 0;
+    known &= x->overflow == overflow && x->too_large == large;
+    x->overflow = overflow;
+    x->too_large = large;
+    return known && affine_is_const(least) && least->constant >= 0;
 }
 
 static void drop_constraints(Program *p) {

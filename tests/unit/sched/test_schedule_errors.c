@@ -236,7 +236,7 @@ TEST(schedules_say_nothing_in_vain) {
          "    T: for i in 0:99, j in 0:999\n        T[i, j] = A[i, j]\n"
          "    O: for i in 0:99, j in 0:999\n        O[i, j] = T[i, j]\n}\n",
          "T: |\n    place stack\n",
-         "error: 'T' needs 395604 bytes there; on the stack are at most 65536\n");
+         "error: 'T' needs 395604 bytes there; the stack holds at most 65536\n");
 }
 
 TEST(schedule_copies_nothing_that_is_written) {
