@@ -87,7 +87,7 @@ int command_edit(Cli *cli);
 int command_run(Cli *cli);
 int command_compile(Cli *cli);
 int command_tune(Cli *cli);
-bool tune_rank(Cli *cli); // finds `rank`, and silences all but the first; false: failure
+bool tune_rank(Cli *cli); // finds `rank`, and silences all ranks except the first; false: failure
 int command_einsum(Cli *cli);
 int command_teml(Cli *cli);
 int command_machine(Cli *cli);

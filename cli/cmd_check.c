@@ -139,7 +139,7 @@ int command_check(Cli *cli) {
     lw_size *sizes = NULL;
     size_t n = 0;
     int status = cli_open(cli, &mod);
-    int wrong = cli_sizes(cli, NULL, &sizes, &n); // those that are no parameters of the text
+    int wrong = cli_sizes(cli, NULL, &sizes, &n); // names that are not parameters of the text
     if (!status) status = wrong;
     if (!status && !lw_module_function_count(mod) && !cli_is_teml(cli)) // which may lack codegen
         status = cli_fail(cli, "'%s' has no function", cli->words[0]);

@@ -37,7 +37,7 @@ static int check_outputs(Run *r) {
     return EXIT_OK;
 }
 
-// What only machine code has.
+// Options that only machine code has.
 static int check_effects(Cli *cli) {
     if (cli->device) {
         int idle =

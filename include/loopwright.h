@@ -359,7 +359,7 @@ typedef enum lw_stage {
 } lw_stage;
 
 // A Schedule: docs/schedules.md. All zero: chosen for the machine. The empty text: every loop as it
-// is written. A machine description (docs/machines.md) stands here too: its passes make the loops.
+// is written. A machine description (docs/machines.md) may replace it: its passes make the loops.
 typedef struct lw_schedule_text {
     const char *text; // a Schedule, or "mapping OPTIONS" (docs/proofs.md); NULL: none
     const char *name; // file name in diagnostics; may be NULL
@@ -908,7 +908,7 @@ typedef struct lw_tune_options {
     bool data;
     // Tune for a device, "cuda:0", whose times are those of runs in a CUDA graph; `threads` and
     // `isa` do not apply. "emulate": candidates are compared by an estimate from what the emulator
-    // counts, which is no time. NULL: this processor.
+    // counts, not as times. NULL: this processor.
     const char *device;
 } lw_tune_options;
 

@@ -357,7 +357,7 @@ static void use_access(void *user, const Access *access, bool guarded) {
     }
 }
 
-// What is copied into a tensor of indices are indices as well.
+// Values that are copied into a tensor of indices are indices, too.
 static void use_copy(BoundUses *u, Reduce op, const Access *write, const Expr *value) {
     while (value->kind == EXPR_OP && value->op == OP_CAST) value = value->arg[0];
     const IndexRange *to = range_of(u, write);

@@ -154,7 +154,7 @@ static lw_machine *describe(Arena *arena, const Machine *m, Rates *r) {
 
 typedef enum KeptRates { KEPT_NONE, KEPT_BAD, KEPT_RATES } KeptRates;
 
-// What the file says of this machine; text goes to the arena.
+// The file's measurements of this machine; text goes to the arena.
 static KeptRates read_kept(Arena *arena, const char *path, const Machine *m, Rates *r) {
     const char *text;
     *r = (Rates){.cores = measure_cores()};

@@ -1,4 +1,4 @@
-// Machine descriptions and passes through the API: a description stands where a Schedule may.
+// Machine descriptions and passes through the API: a description may replace a Schedule.
 #include "api/database.h"
 
 #include "base/nearest.h"
@@ -95,7 +95,7 @@ static const Source *describe_this(Call *call) {
     return source_of(call->arena, "this machine", text_str(&text));
 }
 
-// What a description and those it includes say; NULL: reported.
+// Reads a description and those that it includes; NULL: reported.
 static const char *in_full(Call *call, const Source *s) {
     const Hardware *h =
         s ? hardware_parse(call->arena, names_in(call), s, include_file, NULL, call->diags) : NULL;

@@ -53,7 +53,7 @@ static const Schedule *given_schedule(Call *call, const Program *p, const lw_spa
     return schedule_read(call->arena, p, source_in(call, name, o->schedule.text), call->diags);
 }
 
-// What the domains have lost since `before`.
+// The values that the domains have lost since `before`.
 static void show_changes(Shown *x, const Decision *d, int n) {
     for (int v = 0; v < x->s->ndecisions; v++) {
         uint64_t old = space_domain(x->s, x->before, v), now = space_domain(x->s, x->c, v);
@@ -180,7 +180,7 @@ static void show_sample(Shown *x) {
 static lw_status show(Shown *x, const Schedule *given) {
     if (!take_schedule(x, given) || !take_text(x)) return LW_ERROR;
     if (x->o->complete) {
-        x->text.len = 0; // the Schedule and nothing else
+        x->text.len = 0; // only the Schedule
         show_sample(x);
         return x->call->diags->errors ? LW_ERROR : LW_OK;
     }

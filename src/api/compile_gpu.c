@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A chosen Schedule lowers. Should one not, every loop runs as it is written.
+// Chosen Schedules lower. If one does not, every loop runs as written.
 static const Tree *lower_chosen(Call *call, const Program *p, const Schedule **schedule) {
     DiagList quiet = {.arena = call->arena, .source = call->diags->source};
     const Tree *t = tree_lower(call->arena, p, *schedule, &quiet);
@@ -19,7 +19,7 @@ static const Tree *lower_chosen(Call *call, const Program *p, const Schedule **s
     return tree_lower(call->arena, p, NULL, call->diags);
 }
 
-// What was tuned for this function on the device. False: nothing.
+// Finds the tuned Schedule of this function on the device. False: there is none.
 static bool look_up(Call *call, const lw_bound *b, const View *views, const Machine *m,
                     GpuCompiled *out) {
     Compilation c = compilation_of(call, b, NULL);

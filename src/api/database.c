@@ -104,7 +104,7 @@ static const DbEntry *find_key(Lookup *l, const DbKey *key) {
     return NULL;
 }
 
-// What was tuned with cold caches is used where nothing was with warm ones.
+// A result that was tuned with cold caches is used if there is none with warm ones.
 static const DbEntry *find_exact(Lookup *l) {
     const DbEntry *e = find_key(l, l->key);
     DbKey cold = *l->key;
@@ -144,7 +144,7 @@ static const DbEntry *find(Lookup *l, const char **sizes) {
     return e && !chosen_in_parallel(l->c, p) ? e : NULL;
 }
 
-// What was tuned for other threads or another instruction set is not used; it is worth a word.
+// A result for another number of threads or another instruction set is not used, but reported.
 static void look_elsewhere(Lookup *l) {
     DbKey other;
     Call *call = l->call;

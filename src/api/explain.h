@@ -1,4 +1,4 @@
-// What a person asks of one implementation, as JSON: its Tree with costs, and its decisions with
+// The facts about one implementation as JSON: its Tree with costs, and its decisions with
 // what others would cost.
 #ifndef LW_API_EXPLAIN_H
 #define LW_API_EXPLAIN_H

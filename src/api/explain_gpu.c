@@ -1,4 +1,4 @@
-// What a person asks of the kernels of a GPU, as JSON: the device, the Tree that was mapped, the
+// The facts about the kernels of a GPU as JSON: the device, the Tree that was mapped, the
 // PTX text beside it, and for every kernel its threads, memory, occupancy and waves.
 #include "api/explain.h"
 

@@ -154,7 +154,7 @@ static KernelCode *take_out(Kernels *t, size_t i) {
     size_t mask = t->cap - 1;
     for (size_t j = (i + 1) & mask; t->at[j]; j = (j + 1) & mask) {
         size_t home = (size_t)t->at[j]->hash & mask;
-        if (((j - home) & mask) < ((j - i) & mask)) continue; // it may not stand before its home
+        if (((j - home) & mask) < ((j - i) & mask)) continue; // it may not precede its home
         t->at[i] = t->at[j];
         i = j;
     }
@@ -279,7 +279,7 @@ ExecArena *context_exec(lw_context *ctx) {
 Pool *context_pool(lw_context *ctx) {
     Pool *have = atomic_load(&ctx->pool);
     if (have) return have;
-    Pool *made = pool_new(POOL_MAX_THREADS); // it starts as many as it is asked for
+    Pool *made = pool_new(POOL_MAX_THREADS); // starts only as many threads as a loop asks for
     if (!made || atomic_compare_exchange_strong(&ctx->pool, &have, made)) return made;
     pool_free(made);
     return have;

@@ -84,7 +84,7 @@ static lw_tensor describe_tensor(const Program *p, const Tensor *t, const PrintN
 }
 
 typedef struct Argument {
-    uint32_t at; // where it stands in the source
+    uint32_t at; // its position in the source
     lw_argument is;
 } Argument;
 

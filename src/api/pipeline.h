@@ -64,7 +64,7 @@ typedef struct Compilation {
     // bind: bound->function, bound->values → bound->program and its description
     lw_bound *bound;
 
-    // What the code is for
+    // The target of the code
     lw_schedule_text text;       // no text: the database's Schedule or a chosen one; "": as written
     const Machine *machine;      // NULL: this machine
     const View *views;           // per argument; NULL: dense

@@ -54,7 +54,7 @@ const Machine *show_machine(Call *call, const char *isa) {
 
 // --- Finding -------------------------------------------------------------------------------------
 
-// What a chosen Schedule depends on beside the Program, the strides and the machine.
+// The options that a chosen Schedule depends on, besides the Program, the strides and the machine.
 static unsigned choice_of(const Call *call, int threads) {
     unsigned stamp = db_stamp(call->ctx->db);
     return stamp ? stamp * 2 * POOL_MAX_THREADS + (unsigned)threads : threads == 1 ? 1 : 2;

@@ -167,7 +167,7 @@ lw_status step_lower(Compilation *c) {
     return LW_OK;
 }
 
-// Lowering is right by its rules: debug builds check that. "Not proven" is no fault.
+// The rules of lowering make it right: debug builds check that. "Not proven" is not an error.
 lw_status step_verify(Compilation *c) {
 #ifdef LW_DEBUG
     bool wanted = true;

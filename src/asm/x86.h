@@ -241,7 +241,7 @@ static inline X86Arg x86_bcast(X86Arg m) {
     return x86_uses(m, m.kind & X86_MEMORY ? X86_USES_BCAST : X86_USES_NONSENSE);
 }
 
-// First operand: {k} or {k}{z}. k = 0 is no mask.
+// First operand: {k} or {k}{z}. k = 0: no mask.
 static inline X86Arg x86_masked(X86Arg first, unsigned k, bool zero) {
     bool sound = k < 8 && (!zero || (k && first.kind & X86_VECTORS));
     first = x86_with(x86_with(first, X86_MASK_BIT, 3, k), X86_ZERO_BIT, 1, zero);

@@ -17,7 +17,7 @@
 
 enum { X86_LEGACY, X86_VEX, X86_EVEX }; // X86Form.space
 
-// What an immediate or fixed operand must be, and what is written.
+// The condition on an immediate or fixed operand, and its encoding.
 typedef enum X86Imm {
     X86_IMM_NONE,
     X86_IMM_I8,   // signed byte, extended

@@ -1,4 +1,4 @@
-// What the files of the choice for GPUs share.
+// Declarations shared by the files of the choice for GPUs.
 //
 //   choose_gpu.c         contractions, transpositions, gathers, and the order of the attempts
 //   choose_gpu_rows.c    sums: of rows, in parts, of volumes, of columns

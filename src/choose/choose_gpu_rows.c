@@ -70,7 +70,7 @@ static int rows_of_block(const Gpu *g, const Stmt *s, const GpuRows *rows, int64
     return each;
 }
 
-// The iterator that is no row: at most one. -1: none; -2: there are several.
+// The only iterator that is not a row; -1: none; -2: there are several.
 static int inner_iter(const Stmt *s, const GpuRows *rows) {
     int inner = -1;
     for (int i = 0; i < s->niters; i++) {

@@ -151,7 +151,7 @@ static bool try_staged(Gpu *g, const Stmt *s, const GpuWindow *v) {
 // or, where x is no window, times a vector of columns of one row.
 typedef struct Tiled {
     int c, image; // iterators; image -1: none
-    bool pixels;  // x is no window
+    bool pixels;  // x is not a window
     int64_t along, across, tb;
     int depth, stages;
 } Tiled;

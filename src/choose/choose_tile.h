@@ -52,7 +52,7 @@ static inline bool is_straight_sum(const ChooseStmt *n, const ChooseTile *t) {
 // Can the tile pack its operand in lanes into words?
 bool words_fit(const ChooseStmt *n, const ChooseTile *t);
 
-// Vector loop and tile (choose_tile.c); false: the statement stays as it is declared.
+// Vector loop and tile (choose_tile.c); false: the statement keeps its declared loops.
 bool choose_tile(const Chooser *c, const ChooseStmt *n, ChooseTile *best);
 // Cycles of the whole statement with a tile, whose `near` and `steps` it sets; stops where they
 // exceed `limit` (choose_tile_cost.c).
@@ -65,7 +65,7 @@ int64_t collapsed_vectors(const ChooseStmt *n, const ChooseTile *t, int64_t rows
 // Does some operand have a row of the tile and this reduction in one subscript (a window)?
 bool tile_slides(const ChooseStmt *n, const ChooseTile *t, int i);
 
-// What prefetches have to know about the loops.
+// The facts about the loops that prefetches need.
 typedef struct TileLoops {
     int loops;  // the number of loops around the tile
     int outer;  // those that all operands depend on

@@ -43,7 +43,7 @@ enum {
     GRAPH_MAX_VIEWS = 64, // views of views, one above the other
     GRAPH_MAX_INPUTS = 64,
 
-    // What a view holds where its input has no element: nothing, so that reading there is an error;
+    // The value of a view where its input has no element: none, so that reading there is an error;
     GRAPH_BORDER_NONE = -1,
     // the identity of the reduction that reads the view, so that those elements take no part (a sum
     // of products counts as reading the products' operands), and 0 for every other node;

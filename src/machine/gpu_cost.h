@@ -1,4 +1,4 @@
-// What things cost on GPUs: the rows of gpu_cost.def as a struct and as arrays of tiles.
+// Costs on GPUs: the rows of gpu_cost.def as a struct and as arrays of tiles.
 #ifndef LW_MACHINE_GPU_COST_H
 #define LW_MACHINE_GPU_COST_H
 

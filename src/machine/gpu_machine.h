@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// What all GPUs have in common.
+// Numbers that are the same for all GPUs.
 enum {
     GPU_WARP = 32,           // threads
     GPU_MAX_THREADS = 1024,  // of a block

@@ -1,5 +1,5 @@
-// What the code generator can do, whatever the instruction set: limits that the choice of
-// Schedules, the Space, the lower bound and the generator itself read, so that each stands here
+// Limits of the code generator that do not depend on the instruction set. The choice of
+// Schedules, the Space, the lower bound and the generator itself read them; each is defined here
 // once. A bound stays a bound when a limit changes, since the generator obeys the same number.
 #ifndef LW_MACHINE_LIMITS_H
 #define LW_MACHINE_LIMITS_H

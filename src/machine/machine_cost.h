@@ -1,4 +1,4 @@
-// What things cost on a kind of machine: the rows of machine_cost.def as a struct.
+// Costs on a kind of machine: the rows of machine_cost.def as a struct.
 #ifndef LW_MACHINE_MACHINE_COST_H
 #define LW_MACHINE_MACHINE_COST_H
 

@@ -208,7 +208,7 @@ const Stencil *hardware_stencil(const Hardware *h, const char *name, size_t len)
     return NULL;
 }
 
-// The units that a name may refer to: all but the one that the line declares.
+// The units that a name may refer to: all except the one that the line declares.
 typedef struct OtherUnits {
     const Hardware *h;
     bool memory;

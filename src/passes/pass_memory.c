@@ -190,7 +190,7 @@ const Tree *pass_transpose(PassRun *r, const Tree *t) {
 // --- locate --------------------------------------------------------------------------------------
 
 // Marks the buffers that may lie in a memory: all, or, if each unit of a kind has a copy of it,
-// those that are allocated inside blocks on such units.
+// buffers that are allocated inside blocks on such units.
 static void mark_inside(const PassRun *r, const Block *b, int owner, bool inside, bool *may) {
     for (int i = 0; i < b->place.n; i++) {
         int unit = hardware_compute(r->h, b->place.unit[i].name);
@@ -312,7 +312,7 @@ int64_t best_gap(const ByteSpan *busy, int n, int64_t size, int64_t align, int64
     return best;
 }
 
-// Places a chunk between those that are alive at the same time.
+// Places a chunk between the chunks that are alive at the same time.
 static void settle(MemoryPlacer *p, Chunk *c) {
     ByteSpan busy[MAX_CHUNKS];
     int n = 0;

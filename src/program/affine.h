@@ -94,7 +94,7 @@ int affine_compare(const Affine *a, const Affine *b);
 int64_t affine_coef(const Affine *a, int index);
 // Does iterator `index` occur anywhere, inside atoms included?
 bool affine_uses_iter(const Affine *a, int index);
-uint32_t affine_iter_mask(const Affine *a); // the iterators that stand outside of reads
+uint32_t affine_iter_mask(const Affine *a); // the iterators outside of reads
 // If `a` is exactly one iterator (coefficient 1, constant 0): its number, else -1.
 int affine_as_iter(const Affine *a);
 

@@ -236,7 +236,7 @@ static const Expr *narrowed(const Program *p, const Stmt *s) {
 }
 
 // A scatter initialises its whole tensor. If numbers fold its subscripts, as `H[B[i] % K]` with
-// K = 1, the statement is no longer a scatter, and one that initialises the tensor goes before it:
+// K = 1, it is no longer a scatter, and a statement that initialises the tensor precedes it:
 // H[x] op=! identity, which `accumulate` skips as it would skip the initialisation of the scatter.
 static void keep_whole_init(Binder *b, const Stmt *from) {
     Program *p = b->to;

@@ -453,7 +453,7 @@ static void check_affine(Checker *c, const Affine *a, const Guard *guards, const
 
 typedef void Visit(Checker *c, const Expr *leaf, const Guard *guards);
 
-// Calls fn on the READ and INDEX leaves of an expression with the guards they stand under.
+// Calls fn on the READ and INDEX leaves of an expression with their guards.
 static void visit(Checker *c, const Expr *e, const Guard *guards, Visit *fn) {
     if (e->kind == EXPR_READ || e->kind == EXPR_INDEX) fn(c, e, guards);
     if (e->kind != EXPR_OP) return;

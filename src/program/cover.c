@@ -88,7 +88,7 @@ static Box writer_box(const Stmt *st) {
     return b;
 }
 
-// Elements as a box: constants, and iterators that stand alone in one subscript.
+// Elements as a box: constants, and iterators that are alone in one subscript.
 static bool boxed(const Stmt *st, const Box *b, Writer *w) {
     uint32_t seen = 0;
     if (!st->init && st->nconstraints) return false;

@@ -126,7 +126,7 @@ typedef struct AccessList {
     VEC(const Access *) at;
 } AccessList;
 void access_collect(void *list, const Access *access, bool guarded);
-// Does every iterator inside of a read also stand outside of reads, as in KC[b, pos[b] + t]? If
+// Does every iterator inside a read also occur outside of reads, as in KC[b, pos[b] + t]? If
 // not, iterations that read equal integers access one element.
 bool access_tells_iters(const Access *a);
 // Does a subscript mention the iterator?
@@ -146,7 +146,7 @@ void access_print(Text *out, const Access *a, const PrintNames *names);
 // call.
 
 // One operation on values already of the operand type; `type` is the operands' type. Defines the
-// arithmetic: the interpreters and constant folding call this and nothing else.
+// arithmetic: the interpreters and constant folding call only this.
 Value op_eval(ExprOp op, Type type, const Value *arg);
 // The value of an expression at a point; false when it reads a tensor (or an index overflows).
 bool expr_eval(const Expr *e, const int64_t *iters, Value *out);

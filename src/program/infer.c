@@ -520,7 +520,7 @@ static void wait_for(Infer *in, int to, int from) {
     in->shape[to].pending++;
 }
 
-// For the tensors whose extents stand in the affine.
+// For the tensors whose extents occur in the affine.
 static void wait_for_extents(Infer *in, int to, const Affine *a) {
     for (int i = 0; a && a->has_param && i < a->n; i++) {
         const Atom *t = a->term[i].atom;

@@ -33,7 +33,7 @@ typedef enum ReadMode {
     READ_PADDED,  // pad(), clamp(), mirror(): only bare iterators in a subscript constrain ranges
 } ReadMode;
 
-// A condition that a read stands under: `cond` came out as `holds`.
+// A guard of a read: `cond` evaluates to `holds`.
 typedef struct InferGuard {
     const Expr *cond;
     bool holds;
@@ -48,9 +48,9 @@ typedef struct InferRead {
     const Range *subs;       // of each subscript; NULL: use range
 } InferRead;
 
-// What inference is told about one statement; parallel to Program.stmts. Listed reads include those
+// The input of inference about one statement; parallel to Program.stmts. Listed reads include those
 // of `exists` clauses, of index tensors on either side, and the implicit read of an updated
-// element. Written subscripts stand in the statement itself.
+// element. Written subscripts are in the statement itself.
 typedef struct InferStmt {
     int nreads;
     const InferRead *reads;
@@ -71,7 +71,7 @@ typedef struct InferExtents {
 // False when something was reported as an error. Warnings do not fail it.
 bool program_infer(Program *p, const InferStmt *stmts, InferExtents extents, DiagList *diags);
 
-// What is known of the sizes of a Program whose ranges were inferred: its Requires.
+// The facts about the sizes of a Program whose ranges were inferred: its Requires.
 typedef struct Infer Infer;
 Infer *infer_facts(Program *p);
 bool infer_holds(Infer *facts, const Affine *a); // a >= 0 is proved

@@ -62,7 +62,7 @@ struct InferWork {
     int next;     // next definition of the same tensor, -1
 };
 
-// What is known of a tensor.
+// The facts about a tensor.
 typedef struct Shape {
     bool ranged;       // sizes and origins are known
     bool done, failed; // its definitions have been handled
@@ -90,7 +90,7 @@ struct Infer {
     const Affine **found; // per parameter: the extent it stands for, NULL: none, or not known
     Shape *shape;         // per tensor
     bool failed;
-    bool guess; // nothing else bounds an iterator: one operand of a minimum or maximum does
+    bool guess; // only one operand of a minimum or maximum bounds an iterator
 
     // Facts for the prover. `known` holds always; `assumed` when `assuming` has an instance at all.
     VEC(const Affine *) known, assumed;

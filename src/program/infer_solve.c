@@ -308,7 +308,7 @@ static bool solve_linear(InferSolve *s, const Affine *c, const Affine *low) {
     return true;
 }
 
-// a >= m or a <= m, for an operand a of the atom that v stands in.
+// a >= m or a <= m, for an operand a of the atom that contains v.
 static bool compare(InferSolve *s, const Affine *a, bool at_most_m, const Affine *m) {
     Exprs *x = s->in->x;
     return solve(s, at_most_m ? affine_sub(x, m, a) : affine_sub(x, a, m));

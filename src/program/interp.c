@@ -6,7 +6,7 @@
 // the values from before the statement.
 //
 // The value is compiled to instructions for a stack machine, operands before operations, with jumps
-// around operands that SELECT, AND and OR do not evaluate. Arithmetic is op_eval and nothing else.
+// around operands that SELECT, AND and OR do not evaluate. All arithmetic is in op_eval.
 // An access whose subscripts are linear moves by a constant step along a row; where both ends of
 // the row lie inside the tensor, so does everything between and no further check is needed. All
 // other accesses are evaluated and checked one by one, when they are performed and not before.
@@ -449,7 +449,7 @@ static bool exists(Interp *in, bool *out) {
     return true;
 }
 
-// Runs a row of `trips` instances; at[] stands at its first.
+// Runs a row of `trips` instances; at[] is the first.
 static bool run_row(Interp *in, int inner, int64_t trips) {
     int64_t from = 0, to = trips, start = inner < 0 ? 0 : in->at[inner];
     bool plain = true, here = true;

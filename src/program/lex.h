@@ -6,7 +6,7 @@
 
 typedef enum TokenKind {
     TOKEN_END,
-    TOKEN_NAME,  // a word that is no keyword, or anything in backquotes
+    TOKEN_NAME,  // a word other than a keyword, or anything in backquotes
     TOKEN_WORD,  // a keyword: text names it
     TOKEN_INT,   // digits
     TOKEN_FLOAT, // digits with '.' or 'e'

@@ -31,7 +31,7 @@ static const ValueInterval fits_i32 = {INT32_MIN, INT32_MAX}, fits_u32 = {0, UIN
 
 static bool lies_in(ValueInterval a, ValueInterval b) { return a.lo >= b.lo && a.hi <= b.hi; }
 
-// The values of a type; false: it has 64 bits, or is no integer.
+// The values of a type; false: it has 64 bits, or is not an integer type.
 static bool type_interval(Type t, ValueInterval *r) {
     int bits = type_info[t].bits;
     if (t == TYPE_BOOL) return *r = (ValueInterval){0, 1}, true;

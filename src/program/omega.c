@@ -91,7 +91,7 @@ static Wide wide_floor(Wide a, int64_t b) { // b > 0
     return q - (a % b < 0);
 }
 
-// What one look at a row finds.
+// The result of inspecting one row.
 typedef struct OmegaLook {
     Wide min, max;
     int count, var; // variables in it; the last one

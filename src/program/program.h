@@ -122,7 +122,7 @@ typedef struct Stmt {
         label; // unique in the Program; the tensor's name, with .1, .2 ... when it is defined again
     Name hint; // text of a `<=>` clause, or NULL
     Range range;
-    const CallSite *call; // NULL: it stands in the function itself
+    const CallSite *call; // NULL: it is in the function itself
 } Stmt;
 
 // A condition on parameters that must hold when they are bound, unless some input has no elements:

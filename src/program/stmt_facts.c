@@ -6,7 +6,7 @@
 
 #include "program/deps.h"
 
-enum { SHARE_BUDGET = 3000 }; // work of one dependence question; the answer is no beyond it
+enum { SHARE_BUDGET = 3000 }; // work of one dependence question; beyond it the answer is `no`
 
 // --- Reads ---------------------------------------------------------------------------------------
 

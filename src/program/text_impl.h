@@ -30,7 +30,7 @@ typedef struct Parser {
     Numbers tensors, labels;
 } Parser;
 
-// --- What stands here --------------------------------------------------------------------------
+// --- Looking at the next token -----------------------------------------------------------------
 
 static inline void next(Parser *ps) {
     ps->end = ps->token.range.to;

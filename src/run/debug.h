@@ -8,7 +8,7 @@
 //   gdb      the debugger's JIT interface: names, lines, breakpoints
 //
 // Nothing here is fast, and all of it is off by default. A file that cannot be written is omitted:
-// a profile without names is no reason to fail.
+// a profile without names is not an error.
 #ifndef LW_RUN_DEBUG_H
 #define LW_RUN_DEBUG_H
 

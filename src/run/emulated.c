@@ -274,7 +274,7 @@ static void launch_body(void *arg) {
     c->ok = emu_launch(scratch, c->code->module, &launch, &c->m->memory, &c->m->counts, &c->error);
 }
 
-// What the counts of a launch would take at best, on as many processors as it has blocks, where
+// The least time that the counts of a launch allow, on as many processors as it has blocks, where
 // each warp waits some cycles for each of its instructions, in each wave of blocks. A load and a
 // store reach L2 once after the other.
 static double cycles_of(const EmuCounts *from, const EmuCounts *to, const DeviceLaunch *l) {

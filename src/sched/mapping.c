@@ -258,7 +258,7 @@ typedef struct Writing {
     int placed;
     int depth;
     const PolyMember *path[4 * PROGRAM_MAX_ITERS];
-    bool failed; // a member that is no loop of a Schedule
+    bool failed; // a member is not a loop of a Schedule
 } Writing;
 
 // --- Skewed members ----------------------------------------------------------------------------

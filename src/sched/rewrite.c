@@ -73,7 +73,7 @@ static int temp_like(Rewrite *r, int t, Name name, int more) {
     return r->p->tensors.n - 1;
 }
 
-// A statement with serial iterators joins the steps of the one that it stands before.
+// A statement with serial iterators joins the steps of the statement that follows it.
 static void insert_stmt(Rewrite *r, int at, Stmt s, const SchedStmt *sched) {
     if (s.serial) {
         s.joined = r->p->stmts.at[at].joined;

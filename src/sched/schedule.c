@@ -525,7 +525,7 @@ static const char *nth_option(const void *of, size_t i) {
 
 static void unknown_option(ScheduleParser *p) {
     Diag *d = diag_report(p->diags, p->tok.range, DIAG_SCHEDULE_UNKNOWN_OPTION, p->tok.word);
-    // What spaces and textbooks call it.
+    // The names that spaces and textbooks use.
     const char *near =
         !strcmp(p->tok.word, "pack") ? "copy" : nearest(p->tok.word, nth_option, NULL);
     if (near) diag_note(p->diags, d, (Range){0, 0}, DIAG_DID_YOU_MEAN, near);

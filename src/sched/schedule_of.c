@@ -7,7 +7,7 @@
 //           for m.1 in 8, n.1 in 32 vector:  C[8*m + m.1, 32*n + n.1] += ..
 //
 // is `C: m/8:p n/32 k m n:v`: the factor of an index in an iterator of the statement is the step of
-// its loop. Loops that a later statement shares stand left of a bar. Everything else about the Tree
+// its loop. Loops that a later statement shares are left of a bar. Everything else about the Tree
 // (where results start, what temporaries keep, conditions) follows from the order, or the Tree has
 // no Schedule: lowering the order must give the same Tree. Blocks of several indices count as loops
 // inside each other, those of one iteration as none; names and tags are not compared.

@@ -54,7 +54,7 @@ static int reduction_above(const StmtPlan *plan, int i) {
     return i;
 }
 
-// The initialisation stands in front of the last run of reduction loops, but outside every
+// The initialisation comes before the last run of reduction loops, but outside every
 // unordered one, which has no first iteration. A vector loop of a reduction belongs to the run of
 // its iterator further out: the loops between are a tile of accumulators.
 static void place_init(StmtPlan *plan) {
@@ -73,7 +73,7 @@ static void place_init(StmtPlan *plan) {
     plan->first_reduction = first;
 }
 
-// A vector loop must be innermost: only loops of one iteration may stand below it.
+// A vector loop must be innermost: only loops of one iteration may be inside it.
 static void check_vectors(Lower *l, const Inst *inst, const StmtPlan *plan,
                           const SchedStmt *sched) {
     for (int i = 0; i + 1 < plan->n; i++) {

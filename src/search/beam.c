@@ -90,7 +90,7 @@ static void judge(Beam *b, int child, const BeamNode *parent) {
         try_completion(b, child, from, NULL);
 }
 
-// Every value of the node's next decision; a full node stays as it is.
+// Every value of the node's next decision; a full node is returned unchanged.
 static void expand(Beam *b, const BeamNode *n) {
     Search *q = b->q;
     int at = 0, var = search_open(q, n->at, &at);

@@ -82,7 +82,7 @@ const Program *canon_program(const Canon *c) { return c->program; }
 // --- Programs ------------------------------------------------------------------------------------
 
 static Program renamed(Arena *arena, const Canon *c) {
-    Canon *own = (Canon *)c; // looking up may grow its sets, and changes nothing else
+    Canon *own = (Canon *)c; // a lookup may only grow its sets
     Program p = *c->program;
     p.name = "f";
     p.preconditions.n = 0;
@@ -115,7 +115,7 @@ const char *canon_text(Arena *arena, const Canon *c) {
 // --- Original names ------------------------------------------------------------------------------
 
 static void add_names(Text *out, Arena *arena, const Aliases *a) {
-    Aliases *own = (Aliases *)a; // looking up may grow its sets, and changes nothing else
+    Aliases *own = (Aliases *)a; // a lookup may only grow its sets
     for (int i = 0; i < a->by_canon.n; i++) {
         const char *canon = arena_printf(arena, "%c%d", a->letter, i);
         text_printf(out, "%s%s", i ? "," : "", alias_of(arena, own, canon, true));

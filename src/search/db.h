@@ -49,7 +49,7 @@ typedef struct DbKey {
     const char *target;  // "x86-64", or (db_cold) "x86-64, cold"
     const char *cpu, *isa;
     int threads;
-    // What follows from it.
+    // Computed from the members above.
     // The function, when it was first recorded; behind it, as far as they are known, its sizes and
     // its names (canon_names): "mm M=64,K=32,N=48 m,n,k A,B,C C"
     const char *name;
@@ -102,7 +102,7 @@ const char *db_trouble(const Db *db);
 unsigned db_stamp(Db *db);
 
 // --- Keys ----------------------------------------------------------------------------------------
-// What a key says of the machine, all texts kept as they are.
+// The part of a key that describes the machine; its texts are not changed.
 typedef struct DbMachine {
     const char *target, *cpu, *isa;
     int threads;
@@ -117,7 +117,7 @@ const char *db_machine(Arena *arena, const char *target, const char *text);
 bool db_is_machine(const DbKey *key);
 // (seconds - bound) / bound; -1: there is no bound.
 double db_gap(const DbEntry *e);
-// Whether it is no slower than the Schedule chosen without search, as far as that is known.
+// Whether it is at least as fast as the Schedule chosen without search, as far as that is known.
 bool db_wins(const DbEntry *e);
 
 // --- Reading -------------------------------------------------------------------------------------

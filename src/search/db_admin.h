@@ -11,7 +11,7 @@ typedef struct DbRow {
     int64_t kernel; // number of its key in the file
     int rank;       // among the entries of its kernel, from 0; -1: it cannot be read
     int64_t trials;
-    DbKey key; // all but the family
+    DbKey key; // without the family
     DbEntry entry;
     const char *state;
     const char *wrong; // why it cannot be read; all else is then empty

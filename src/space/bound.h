@@ -66,7 +66,7 @@ typedef struct BoundTerm {
 } BoundTerm;
 
 typedef struct BoundOptions {
-    const Machine *machine;       // with rates for its ISA; otherwise there is no bound
+    const Machine *machine;       // with rates for its ISA; without them there is no bound
     int threads;                  // those of the Space; at most the cores that were measured
     double plant;                 // for tests: a factor for all bounds; 0: none
     const int64_t *const *stride; // per argument, in elements; NULL (or NULL entry): row-major

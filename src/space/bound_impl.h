@@ -91,7 +91,7 @@ typedef struct BoundStmt {
     int niters;
     double extent[PROGRAM_MAX_ITERS];
     double box;              // product of the extents
-    double count, needed;    // iterations; those that are needed when it is inlined
+    double count, needed;    // iterations; iterations that are needed when it is inlined
     int reader;              // the statement in whose loops it may be computed
     uint32_t read_along;     // iterators of the reader along which it is read
     const uint32_t *at;      // per loop of the reader: offset of whether it is computed inside

@@ -342,7 +342,7 @@ static bool operand(const Expr *e, int tensor) {
     return false;
 }
 
-// Is an element read more than once, and where it stands known from the iterators?
+// Is an element read more than once, at a place that follows from the iterators?
 static bool reused(const StmtFacts *c, int tensor) {
     bool used[PROGRAM_MAX_ITERS] = {false}, all = true;
     for (int r = 0; r < c->nreads; r++) {

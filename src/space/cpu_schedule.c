@@ -188,7 +188,7 @@ static void set_layout(const Make *m, Storage *out, const Access *a, const CpuPa
     for (int i = from; i < nest->n; i++)
         for (int d = 0; d < a->rank; d++)
             if (affine_uses_iter(a->sub[d], m->h->object[nest->dim[i]].iter)) last[d] = i;
-    for (int d = 0; d < a->rank; d++) // what stands still in these loops is the slowest
+    for (int d = 0; d < a->rank; d++) // the dimension that these loops do not change is the slowest
         if (last[d] < 0) dim[n++] = (LayoutDim){digit(m, d), 1, {0}}, seen[d] = true;
     for (int i = from; i < nest->n; i++) {
         for (int d = 0; d < a->rank; d++) {
@@ -542,7 +542,8 @@ const Schedule *cpu_schedule(Arena *arena, const CpuSpace *cs, const Cand *c) {
     Make m = {.arena = arena, .cs = cs, .c = c, .h = cs->host, .p = cs->program};
     bool moved = sort_statements(&m);
     for (int i = 0; i < m.p->stmts.n; i++) {
-        // What goes with another is out of the way at once; between two come what lowering adds.
+        // A statement that is computed with another leaves at once; the statements that lowering
+        // adds come between two others.
         int priority = 2 * m.norder + 2;
         for (int k = 0; k < m.norder; k++)
             if (m.order[k] == i) priority = 2 * (m.norder - k);

@@ -51,7 +51,7 @@ int pool_index(TreePool *pool, IndexKey key) {
 
 // --- Nodes -------------------------------------------------------------------------------------
 
-// A block that is looked for: its arrays may stand on the caller's stack.
+// The block to find: its arrays may be on the caller's stack.
 typedef struct Wanted {
     const Block *like;
     const Node *const *child;
@@ -95,7 +95,7 @@ static bool same_block(const void *key, const void *item) {
            same_array(w->child, b->child, w->nchildren, sizeof *w->child);
 }
 
-// What only hand-made blocks have is not compared: those are not shared.
+// Members that only hand-made blocks have are not compared: such blocks are not shared.
 static bool is_plain(const Block *b) {
     bool plain = !b->nviews && !b->place.n && !b->node.tags.n && !b->name && b->node.ndeps < 0;
     for (int i = 0; i < b->nindex; i++) plain &= !b->index[i].passed && !b->index[i].tags.n;

@@ -2,8 +2,8 @@
 //
 //     split m 64; swap; vectorize n   # a comment
 //
-// What both kinds of scripts share: those of Schedules (sched/script.c) and of Trees
-// (transform/transform_script.c). Words that are no names stand in backquotes.
+// The reader of scripts of Schedules (sched/script.c) and of Trees (transform/transform_script.c).
+// Words that are not names are written in backquotes.
 #ifndef LW_TREE_SCRIPT_READER_H
 #define LW_TREE_SCRIPT_READER_H
 
@@ -19,7 +19,7 @@ typedef struct Script {
     bool failed;
 } Script;
 
-char script_peek(Script *t);           // the next character that is no blank; '\0': none
+char script_peek(Script *t);           // the next character other than a blank; '\0': none
 bool script_end(Script *t);            // nothing more of this action?
 bool script_accept(Script *t, char c); // skips it if it comes next
 bool script_next(Script *t);           // to the next action; false: there is none

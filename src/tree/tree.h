@@ -6,7 +6,7 @@
 //   buffer  memory: an argument of the Program, or an allocation that belongs to a block
 //
 // All Affines in a Tree are over the Tree's own indices: ATOM_ITER number = Index.id, unique in the
-// Tree, so an expression means the same wherever it stands below its index. Subscripts are absolute
+// Tree, so an expression means the same anywhere below its index. Subscripts are absolute
 // coordinates of the buffer (0 <= sub < size). Views (Stripe's refinements) only say what part of a
 // buffer a block touches: they are derived when the text is printed, and kept where somebody wrote
 // them (with their names, tags and places).
@@ -102,7 +102,7 @@ typedef enum BufferHome {
 } BufferHome;
 extern const char *const home_name[HOME_COUNT]; // "" where nothing has to be said
 
-// Memory. Element (x0, x1, ...) stands at Σ x·stride. An allocation is live during one iteration of
+// Memory. Element (x0, x1, ...) is at Σ x·stride. An allocation is live during one iteration of
 // the block that lists it in `allocs`, uninitialised at its start.
 typedef struct Buffer {
     Name name;
@@ -135,7 +135,7 @@ typedef struct Node {
 
 typedef enum ViewDir { VIEW_NONE, VIEW_IN, VIEW_OUT, VIEW_INOUT } ViewDir;
 
-// What a block may touch of a buffer. Absolute: the view starts at `offset` (a function of the
+// The part of a buffer that a block may access. The view starts at `offset` (a function of the
 // indices of this block and of enclosing ones) and has `size` elements per dimension.
 typedef struct BlockView {
     ViewDir dir;
@@ -206,7 +206,7 @@ typedef struct Prefetch {
 // Nodes in common: where Trees are made with one pool, equal subtrees are one (pool.c).
 typedef struct TreePool TreePool;
 
-// Where a text loads an element: a leaf stands at its store.
+// Where a text loads an element. The location of a leaf is its store.
 typedef struct LoadPlace {
     const Access *access;
     Range range;
@@ -272,7 +272,7 @@ bool tree_reaches(Arena *scratch, const Tree *t);
 // --- Reading, tree_show.c ----------------------------------------------------------------------
 // One line per loop, allocation and leaf; with `cost`, what each block touches, moves and computes.
 void tree_show(Text *out, const Tree *t, bool cost);
-// The line of that text, from 1, on which each node stands, by its number in the order of
+// The line of that text, from 1, of each node, by its number in the order of
 // tree_walk; 0 for the root, or a grouping below it, without one.
 const int *tree_lines(Arena *arena, const Tree *t);
 // The lines themselves; the first is empty, so that they are numbered from 1.

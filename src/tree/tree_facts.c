@@ -29,7 +29,7 @@ static void learn_order(TreeFacts *f, Guards *g, const Affine *a, const Affine *
     vec_push(f->arena, &g->fact, affine_add_const(f->x, affine_sub(f->x, b, a), strict ? -1 : 0));
 }
 
-// What follows from `e` having come out as `holds`.
+// Facts that follow if `e` evaluated to `holds`.
 static void learn(TreeFacts *f, Guards *g, const Expr *e, bool holds) {
     if (e->kind == EXPR_OP && e->op == OP_NOT) {
         learn(f, g, e->arg[0], !holds);
@@ -314,7 +314,7 @@ const Affine *facts_digits(Exprs *x, const Affine *quotient, const Affine *remai
     const Atom *q =
         affine_is_const(r->b) && r->b->constant > 0 ? only_quotient(quotient, r->b) : NULL;
     if (!q) return NULL;
-    *c = r->b->constant; // multiples of c stand in front of a/c, and are not in a%c
+    *c = r->b->constant; // multiples of c are moved out of a/c and dropped from a%c
     const Affine *rest = affine_sub(x, quotient, affine_make(x, 0, &(Term){q, 1}, 1));
     const Affine *a = affine_add(x, affine_scale(x, rest, *c), q->a),
                  *apart = affine_sub(x, a, r->a);

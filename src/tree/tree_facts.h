@@ -1,4 +1,4 @@
-// What a Tree does, as questions of dependence see it (private to src/tree): its leaves with the
+// The facts of a Tree that dependence questions need (private to src/tree): its leaves with the
 // way to each, their accesses, and systems of affine conditions over one or two instances.
 //
 //     System s;

@@ -25,7 +25,7 @@ typedef struct Run {
     const TreeObserver *observer;
     const Block *path[2 * TREE_MAX_DEPTH]; // for the observer
     int child[2 * TREE_MAX_DEPTH], depth;
-    bool quiet; // the old value of a reduction is no read
+    bool quiet; // the old value of a reduction does not count as read
     bool failed;
 } Run;
 
@@ -47,7 +47,7 @@ static void outside(Run *r, const Access *a, int d, int64_t index) {
 
 static bool read_index(void *user, const Access *a, int64_t *out);
 
-// Where the element stands, in elements from the buffer's first; -1 when outside (reported).
+// The offset of the element from the buffer's first, in elements; -1: outside (reported).
 static int64_t locate(Run *r, const Access *a, int64_t *number) {
     const Buffer *b = &r->t->buffers.at[a->tensor];
     int64_t at = 0, index;

@@ -2,7 +2,7 @@
 //
 // A time below the bound refutes it. From then on the search has no bound: nothing is cut by it.
 // When the search has ended the machine is measured again, since a bound that was made of rates
-// from a slow phase is too high. Where the better rates explain the time, the certificate stands
+// from a slow phase is too high. If the better rates explain the time, the certificate holds
 // with the lower bound that they give. Where they do not, the bound is wrong: there is no
 // certificate, and files that show the candidate are kept for a report.
 #include "tune/tune.h"

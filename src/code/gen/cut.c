@@ -394,7 +394,7 @@ static const Cut *only_cut(const Cuts *c, bool up) {
     return only;
 }
 
-// What all values of the sum are multiples of.
+// A number that divides all values of the sum.
 static int64_t common_step(const Cuts *c, const Cut *cut) {
     int64_t common = 0;
     for (int i = 0; i < cut->sum->n; i++) {

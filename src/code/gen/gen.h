@@ -27,7 +27,7 @@
 typedef struct Body {
     PNode *loop;
     AsmLabel label;
-    const int64_t *value; // GenHere.value where the loop stands
+    const int64_t *value; // GenHere.value at the loop
 } Body;
 
 // An element of the region's tile.
@@ -47,7 +47,7 @@ typedef struct Pin {
 
 enum { MAX_ROWS = 32 }; // computed addresses kept at a time
 
-// What a test has shown about counters: min <= Σ k·counter <= max.
+// A fact about counters that a test has established: min <= Σ k·counter <= max.
 typedef struct Known {
     const Lin *sum; // of machine loops alone
     int64_t min, max;
@@ -124,7 +124,7 @@ typedef struct GenRegion {
 typedef struct GenStraight {
     Seg segment;         // the memory of Gen.seg
     bool fresh;          // it has no operation yet
-    AsmLabel *top;       // the loop whose body it is begins here; NULL: it is no whole body
+    AsmLabel *top;       // the loop of this body begins here; NULL: not a whole body
     LoopBody body;       // that loop
     bool replaying;      // it will be repeated with other addresses (loop.c)
     VEC(Micro) recorded; // its operations, to be repeated
@@ -192,7 +192,7 @@ void gen_index(Gen *g, const IndexOf *index);                 // of lane 0
 void gen_row_offset(Gen *g, const Ref *ref);
 int gen_row_shift(const Gen *g, const Ref *ref);
 Item gen_row_item(const Gen *g, int row);
-// What is known of a linear function without code.
+// The facts about a linear function that need no code.
 bool gen_lin_known(const Gen *g, const Lin *l, int64_t *value);
 void gen_lin_limits(const Gen *g, const Lin *l, int64_t *min, int64_t *max);
 
@@ -262,7 +262,7 @@ typedef struct Interiors {
     Interior at[MAX_INTERIORS];
 } Interiors;
 
-// False: there is no interior, or no need of one.
+// False: there is no interior, or it is not needed.
 bool gen_find_interiors(const Gen *g, PNode *const *at, int n, int first_inside, Interiors *in);
 // Jumps to `other` outside of them; the code after it is for the inside.
 void gen_enter_interiors(Gen *g, const Interiors *in, AsmLabel *other);

@@ -15,7 +15,7 @@ static PNode *innermost(PNode *n, int levels) {
 
 // gen_end_slot serves the body: its end, and the index of a collapsed nest.
 
-// ---- Where the loop stands
+// ---- At the loop
 
 static void to_slot(Gen *g, Item it) {
     if (it.reg >= 0) gen_move(g, gen_at_slot(it.slot), gen_at(it));

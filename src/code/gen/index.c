@@ -120,7 +120,7 @@ static bool is_counted(const Gen *g, const Atom *atom) {
     return atom->kind == ATOM_ITER && g->p->loop[g->p->loop_of_id[atom->index]]->form.real;
 }
 
-// What is known of an affine: its constant, iterators of loops that are copied, and what copies add
+// The facts about an affine: its constant, iterators of loops that are copied, and what copies add
 // to the counters of the others.
 static int64_t known_part(const Gen *g, const Affine *a, const int64_t *env) {
     uint64_t c = (uint64_t)a->constant;

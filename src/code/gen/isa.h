@@ -1,4 +1,4 @@
-// What the generator asks of an instruction set: a few facts, and emitters for index arithmetic,
+// An instruction set, for the generator: a few facts, and emitters for index arithmetic,
 // control flow, frames and micro-operations. Private to code/.
 //
 // Index arithmetic runs on an accumulator machine with 64-bit integers:

@@ -120,7 +120,7 @@ static bool follows_from(const Lin *l, const LoopBound *b, int loop) {
     return checked_fma(-times, b->rest->c, &least) && least >= 0;
 }
 
-// Where a loop around stands, it satisfies its own bounds; is `l` >= 0 then?
+// Is `l` >= 0 whenever the loops around it satisfy their own bounds?
 static bool follows_from_loop(const Gen *g, const Lin *l) {
     const PNode *loop = l->n ? g->p->loop[l->t[l->n - 1].loop] : NULL;
     for (int i = 0; loop && i < loop->nbounds; i++)
@@ -140,7 +140,7 @@ static bool may_be_empty(Gen *g, const PNode *n) {
     return false;
 }
 
-// What a bound says of one copy, over machine loops.
+// A bound as it applies to one copy, over machine loops.
 static const Lin *bound_of_copy(const Gen *g, const LoopBound *b, int64_t v) {
     LinTerm t[TREE_MAX_DEPTH * 2];
     int n = 0;

@@ -528,7 +528,7 @@ static void put_count(Gen *g, PNode *n) {
     vec_push(g->arena, &g->here.counts, n);
 }
 
-// Of loops of the region that n stands in.
+// For loops of the region that contains n.
 static void put_counts_of(Gen *g, PNode *n, int loop, int first_inside) {
     if (n->kind == P_LOOP && n->nbounds && n->variant.limit < 0 && !g->here.count_slot[n->loop] &&
         ends_only(n) && is_outside(n, first_inside)) {
@@ -599,7 +599,7 @@ static void test_case(Gen *g, const TailGroup *group, int i, AsmLabel *other) {
         if (tells(group, i, t)) test_tail(g, &group->tail[t], group->at[i].value[t], other);
 }
 
-// What follows is made for this case.
+// The code that follows is for this case.
 static void enter_case(Gen *g, TailGroup *group, int i) {
     const TailCase *c = &group->at[i];
     g->here.cases++;

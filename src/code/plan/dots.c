@@ -41,7 +41,7 @@ static bool lies_in_words(const Plan *p, const PNode *loop, const PNode *leaf, c
     return m->buffer < p->tree->nargs || p->alloc_loop[m->buffer] < loop->loop;
 }
 
-// The only leaf below, if nothing else on the way depends on the loop; else NULL.
+// The only leaf below, if no other node on the path depends on the loop; else NULL.
 static PNode *only_leaf(PNode *n, int loop) {
     for (int i = 0; i < n->nbounds; i++)
         if (lin_coef(n->bound[i].rest, loop)) return NULL;

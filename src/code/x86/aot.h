@@ -1,4 +1,4 @@
-// Ahead of time: a kernel with what it needs to stand alone.
+// Ahead of time: a kernel with everything that it needs outside of the library.
 //
 //     int NAME(const float *A, ..., float *C);       allocates scratch memory, runs the kernel
 //     int NAME_kernel(buffers, scratch, env);        the Kernel ABI (base/kernel_abi.h)

@@ -1,7 +1,7 @@
 // The encoder's calls, heard while code is made, as a Listing.
 //
 // Labels live in the generator's frames and are gone when the code is finished, so the text is made
-// at once; where a label stands is read from the finished bytes.
+// at once; the position of a label is read from the finished bytes.
 #include "code/x86/x86_impl.h"
 
 #include "base/bug.h"

@@ -27,7 +27,7 @@ typedef struct X86Way {
     void (*seq)(OpArgs *o);
 } X86Way;
 
-// What an operation works on.
+// The operands of an operation.
 struct OpArgs {
     Gen *g;
     const Micro *m;

@@ -114,7 +114,7 @@ static void gather_narrow(Gen *g, const Ref *r, X86Arg mem, int reg, int first, 
     }
 }
 
-// What lies side by side in the scratch register becomes lanes.
+// Adjacent elements of the scratch register become lanes.
 static void widen_narrow(Gen *g, const Ref *r, int dst) {
     X86Arg d = x86_vreg(r->type, r->width, dst);
     X86Arg lo = x86_vec(r->width * type_info[r->type].bytes > 16 ? 32 : 16, (unsigned)g->scratch);

@@ -56,7 +56,7 @@ typedef struct Ten {
     Name name;
     Type type;     // NONE: not known yet
     Weak weak;     // known from literals only
-    Weak literal;  // a recurrence over literals, which decide if nothing else does
+    Weak literal;  // a recurrence over literals, which decide if no other operand does
     bool declared; // its type was given
     bool type_used;
     Role role;

@@ -267,7 +267,7 @@ static void define(TcChecker *ck, const TcStmt *s, const TcWork *w, int tensor) 
         if (!t->declared) t->weak = WEAK_NOT;
         return;
     }
-    if (ck->untyped && w->value.weak) { // nothing else in it determines the type
+    if (ck->untyped && w->value.weak) { // no other operand determines the type
         bool fresh = !reads_this_step(ck, w->write);
         if (fresh && w->value.weak > t->literal) t->literal = w->value.weak;
         return;
