@@ -3,6 +3,7 @@
 #include "api/pipeline.h"
 
 #include "sched/schedule.h"
+#include "tree/tree_interp.h"
 
 // The meaning of a TeML function: its assignments in order, each in its own loops.
 static lw_status interp(Compilation *c) {

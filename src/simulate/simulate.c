@@ -6,6 +6,7 @@
 
 #include "base/bug.h"
 #include "base/checked.h"
+#include "tree/tree_interp.h"
 
 // --- Counting ------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@
 
 #include "base/bug.h"
 #include "base/map.h"
+#include "tree/tree_interp.h"
 
 // A leaf instance: where in the Tree, at which indices.
 typedef struct Moment {

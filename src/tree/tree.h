@@ -285,32 +285,4 @@ typedef struct TreeLine {
 typedef VEC(TreeLine) TreeLines;
 TreeLines tree_show_lines(Arena *arena, const Tree *t);
 
-// --- Meaning, tree_interp.c --------------------------------------------------------------------
-// Runs a Tree, serial blocks in index order. views[b] for every argument buffer b < nargs, in the
-// caller's strides. Every access is checked against its buffer; a gather out of range is reported
-// like program_interpret does, anything else outside is our bug. Honours `accumulate`
-// (initialisations of arguments are left out) and `skip_post`.
-bool tree_interpret(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
-                    DiagList *diags);
-
-// What runs, as it runs: an iteration of a block begins, a leaf instance begins, it reads or writes
-// element number `number` (row-major) of a buffer. A reduction shows its write only. `begin` and
-// `end`, which may be NULL, stand around all iterations of a block, and around a leaf.
-typedef struct TreeMoment {
-    int depth; // blocks around the leaf
-    const Block *const *path;
-    const int *child;     // child number child[i] of path[i] leads on
-    const int64_t *value; // per index id
-} TreeMoment;
-typedef struct TreeObserver {
-    void *user;
-    void (*enter)(void *user, const Block *b);
-    void (*leaf)(void *user, const Leaf *leaf, const TreeMoment *now);
-    void (*access)(void *user, int buffer, int64_t number, bool write, const int64_t *value);
-    void (*begin)(void *user, const Node *node, const int64_t *value);
-    void (*end)(void *user, const Node *node);
-} TreeObserver;
-bool tree_interpret_observed(Arena *scratch, const Tree *t, const View *views, InterpFlags flags,
-                             const TreeObserver *observer, DiagList *diags);
-
 #endif

@@ -1,7 +1,7 @@
 // The tree interpreter: runs any Tree on Views, one leaf instance at a time. Slow, obvious,
 // checked; the oracle for transformations and back-ends. It shares op_eval, the arithmetic, with
 // the program's interpreter and nothing else.
-#include "tree/tree.h"
+#include "tree/tree_interp.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "passes/pass.h"
 #include "sched/schedule.h"
 #include "simulate/simulate.h"
+#include "tree/tree_interp.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 
 #include "base/bug.h"
 #include "sched/schedule.h"
+#include "tree/tree_interp.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
 
 #include "unit/check.h"
 #include "sched/schedule.h"
+#include "tree/tree_interp.h"
 
 #include <stdio.h>
 #include <string.h>

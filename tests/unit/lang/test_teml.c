@@ -8,6 +8,7 @@
 #include "lang/lang.h"
 #include "loopwright.h"
 #include "tree/trace.h"
+#include "tree/tree_interp.h"
 #include "verify/verify.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "support/gensched.h"
 #include "support/proglab.h"
 #include "support/shapes.h"
-#include "tree/tree.h"
+#include "tree/tree_interp.h"
 
 #include <string.h>
 

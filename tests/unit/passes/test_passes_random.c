@@ -10,6 +10,7 @@
 #include "stripe/stripe.h"
 #include "support/genprog.h"
 #include "tree/special.h"
+#include "tree/tree_interp.h"
 
 #include <stdio.h>
 #include <stdlib.h>

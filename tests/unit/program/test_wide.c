@@ -9,6 +9,7 @@
 #include "support/genwide.h"
 #include "support/jitlab.h"
 #include "support/shrink.h"
+#include "tree/tree_interp.h"
 
 typedef const char *MakeText(Arena *arena, uint64_t seed);
 

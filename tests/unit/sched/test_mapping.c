@@ -12,6 +12,7 @@
 #include "support/proglab.h"
 #include "support/shapes.h"
 #include "verify/verify.h"
+#include "tree/tree_interp.h"
 
 enum { MAX_INSTANCES = 600, MAX_TIMES = 64 };
 

@@ -16,6 +16,7 @@
 #include "support/shapes.h"
 #include "support/shrink.h"
 #include "verify/verify.h"
+#include "tree/tree_interp.h"
 
 typedef struct Totals {
     int64_t feature[FEATURE_COUNT];

@@ -10,6 +10,7 @@
 #include "support/gensteps.h"
 #include "support/jitlab.h"
 #include "support/shapes.h"
+#include "tree/tree_interp.h"
 #include "verify/verify.h"
 
 #include <stdio.h>

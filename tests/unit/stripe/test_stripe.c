@@ -11,6 +11,7 @@
 #include "stripe/stripe.h"
 #include "tree/special.h"
 #include "verify/verify.h"
+#include "tree/tree_interp.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "stripe/lift.h"
 #include "stripe/stripe_ops.h"
 #include "tree/special.h"
+#include "tree/tree_interp.h"
 #include "verify/verify.h"
 
 #include <stdio.h>

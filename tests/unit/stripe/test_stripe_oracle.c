@@ -5,6 +5,7 @@
 #include "support/jitlab.h"
 #include "stripe/lift.h"
 #include "stripe/stripe.h"
+#include "tree/tree_interp.h"
 #include "verify/verify.h"
 
 #include <stdio.h>

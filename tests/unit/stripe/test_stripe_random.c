@@ -6,6 +6,7 @@
 #include "support/genprog.h"
 #include "support/jitlab.h"
 #include "stripe/stripe.h"
+#include "tree/tree_interp.h"
 #include "verify/verify.h"
 
 static const Source *source_of(Lab *lab, const char *text) {

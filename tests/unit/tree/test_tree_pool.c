@@ -4,6 +4,7 @@
 #include "support/genprog.h"
 #include "support/gensched.h"
 #include "support/proglab.h"
+#include "tree/tree_interp.h"
 
 static const char layers[] = "program layers { input A: f32[8, 9] input B: f32[9, 10] input D: "
                              "f32[10, 11] output O: f32[8, 11]\n"

@@ -11,6 +11,7 @@
 #include "support/shrink.h"
 #include "tree/cost.h"
 #include "tree/trace.h"
+#include "tree/tree_interp.h"
 #include "transform/transform.h"
 #include "verify/verify.h"
 
