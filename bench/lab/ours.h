@@ -5,7 +5,7 @@
 #include "base/kernel_abi.h"
 #include "code/code.h"
 #include "lang/lang.h"
-#include "peers/pool.h"
+#include "peers/operand_pool.h"
 #include "run/exec.h"
 #include "run/pool.h"
 #include "sched/schedule.h"

@@ -23,7 +23,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "pool.h"
+#include "operand_pool.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // Memory of operands, the same for us and for every peer. C and C++.
-#ifndef LW_BENCH_POOL_H
-#define LW_BENCH_POOL_H
+#ifndef LW_BENCH_OPERAND_POOL_H
+#define LW_BENCH_OPERAND_POOL_H
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
