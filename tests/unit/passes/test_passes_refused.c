@@ -114,6 +114,18 @@ TEST(unroll_stops) {
     tr_end(&r);
 }
 
+TEST(steps_keep_their_order) {
+    TreeRun r;
+    tr_begin(&r, "program f { input A: f32[9] inout C: f32[9]\n"
+                 "for i in 0:8 { C: C[i + 1] = C[i] + A[i] } }");
+    CHECK_STR_EQ(said(&r, "pass flatten\npass order vector=8\n"),
+                 "flatten      C: #eltwise, iterations in order\n"
+                 "order        C: i innermost, no vector: cannot vectorize: the loop over 'i' is "
+                 "vector, but iteration (i=1) reads C[1], which iteration (i=0) writes (flow "
+                 "dependence)\n");
+    tr_end(&r);
+}
+
 TEST(loops_are_refused) {
     check_one(product, "pass unroll reqs=#contraction most=4\n",
               "unroll       C: left alone: k has 8 iterations\n");
