@@ -311,8 +311,8 @@ static void describe(const Aot *a, Text *out) {
 
 static const char kernel_env[] =
     "#ifndef LW_KERNEL_ENV\n#define LW_KERNEL_ENV\n"
-    "// How a kernel runs; a kernel needs one. All zero: on the caller's thread. To divide parallel "
-    "loops among\n"
+    "// How a kernel runs; a kernel needs one. All zero: on the caller's thread. To divide "
+    "parallel loops among\n"
     "// threads, parallel_for calls body(arg, from, to, thread), 0 <= thread < threads, so that "
     "the ranges cover\n"
     "// [0, count), and returns 0 or a status that one of the calls returned.\n"

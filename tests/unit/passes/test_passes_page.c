@@ -23,7 +23,7 @@ typedef struct Page {
 } Page;
 
 static const char two_levels[] =
-    "machine page \"a DSP\"\nmemory RAM line=32\nmemory BIG in=RAM size=1KiB banks=4 align=8\n"
+    "machine page \"a DSP\"\nmemory RAM line=16\nmemory BIG in=RAM size=1KiB banks=4 align=8\n"
     "memory NEAR in=BIG size=256 align=4\ncompute CLUSTER in=BIG count=2\n"
     "compute CORE in=NEAR of=CLUSTER count=2 rate=4\ntransfer IN from=RAM to=BIG bandwidth=8\n"
     "transfer NEXT from=BIG to=NEAR bandwidth=32 latency=3\n"
@@ -93,6 +93,7 @@ static void add_value(Text *out, uint64_t *state, const PageRow *row) {
     if (to && strtod(to + 4, NULL) < most) most = strtod(to + 4, NULL);
     if (!strcmp(row->name, "most") && most > 5) most = 5; // copies of copies take their time
     double value = least + (most - least) * below(state, 11) / 10;
+    if (!strcmp(row->name, "vector") && below(state, 2)) value = 8;
     if (!strcmp(row->unit, "count") || !strcmp(row->unit, "bytes"))
         text_printf(out, "%.0f", value);
     else if (!strcmp(row->unit, "number"))
@@ -124,7 +125,9 @@ static const char *list_of(Arena *arena, uint64_t *state, const Page *p) {
         const PagePass *pass = &p->pass[at];
         text_printf(&out, "pass %s", pass->name);
         for (int i = 0; i < pass->n; i++) {
-            bool wanted = !strcmp(pass->row[i].name, "unit") || !strcmp(pass->row[i].name, "move");
+            const char *name = pass->row[i].name;
+            bool wanted = !strcmp(name, "unit") || !strcmp(name, "move") || !strcmp(name, "fits") ||
+                          !strcmp(name, "vector");
             if (below(state, wanted ? 2 : 4)) continue;
             text_printf(&out, " %s=", pass->row[i].name);
             add_value(&out, state, &pass->row[i]);
@@ -138,6 +141,7 @@ static const char *list_of(Arena *arena, uint64_t *state, const Page *p) {
 
 static const char *program_of(Arena *arena, uint64_t *state) {
     int a = 1 + below(state, 9), b = 1 + below(state, 9), c = 1 + below(state, 9);
+    if (below(state, 4) == 0) b = 8; // rows of whole lines
     const char *type = ANY(state, "f32", "i32", "f64", "i64"), *op = ANY(state, "+=!", "max=!");
     switch (below(state, 6)) {
     case 0:
@@ -178,9 +182,10 @@ static const char *program_of(Arena *arena, uint64_t *state) {
     default:
         return arena_printf(
             arena,
-            "program f { input A: %s[%d] input X: i32[%d] temp T: %s[%d] output C: %s[%d]\n"
-            "T: for i in 0:%d  T[i] = A[i] + A[i/2]\nC: for i in 0:%d  C[i] = T[i] - A[X[i]] }",
-            type, 3 + a, 3 + a, type, 3 + a, type, 3 + a, 3 + a, 3 + a);
+            "program f { input A: %s[%d] input X: i32[%d] temp T: %s[%d] temp D: %s[%d] "
+            "output C: %s[%d]\nT: for i in 0:%d  T[i] = A[i] + A[i/2]\n"
+            "C: for i in 0:%d  C[i] = T[i] - A[X[i]]\nD: for i in 0:%d  D[i] = A[i] }",
+            type, 3 + a, 3 + a, type, 3 + a, type, 3 + a, type, 3 + a, 3 + a, 3 + a, 3 + a);
     }
 }
 
