@@ -294,29 +294,32 @@ static uint32_t place_of(const Space *s, int choice, int object) {
     return var < 0 ? 0 : var_place(s, var);
 }
 
-// Vectors per element if lanes run along tiles of `size` and their tail.
-static double share_of(int64_t extent, int64_t size, int lanes) {
+// Vectors per element if lanes run along tiles of `size` and their tail. With conditions (`cut`)
+// the elements may leave whole vectors, and fill the others.
+static double share_of(int64_t extent, int64_t size, int lanes, bool cut) {
     if (extent <= 0 || size <= 0) return 1;
     size = min_i64(size, extent);
+    if (cut) return 1.0 / (double)min_i64(size, lanes);
     int64_t vectors = extent / size * ceil_div(size, lanes) + ceil_div(extent % size, lanes);
     return (double)vectors / (double)extent;
 }
 
 static void see_loop(BoundBuild *x, const BoundStmt *b, int object, BoundLoop *l) {
     const CpuObject *o = &x->cs->host->object[object];
+    bool cut = b->conditional >> o->iter & 1;
     *l = (BoundLoop){.object = object, .iter = o->iter, .top = o->level == 0};
     l->reduction = o->reduction;
     l->kind = place_of(x->s, CPU_KIND, object);
     l->step = place_of(x->s, CPU_STEP, object);
     l->split = o->nlevels > 1 ? place_of(x->s, CPU_SPLIT, object - o->level) : 0;
-    l->whole_share = share_of(o->extent, o->extent, b->lanes);
+    l->whole_share = share_of(o->extent, o->extent, b->lanes, cut);
     int var = space_var(x->s, CPU_SIZE, object, -1, NULL);
     if (var < 0) return;
     l->size = var_place(x->s, var);
     l->universe = x->s->universe[var];
     double *share = arena_new_n(x->arena, double, x->s->nuniverse[var]);
     for (int i = 0; i < x->s->nuniverse[var]; i++)
-        share[i] = share_of(o->extent, l->universe[i], b->lanes);
+        share[i] = share_of(o->extent, l->universe[i], b->lanes, cut);
     l->share = share;
 }
 
@@ -463,6 +466,9 @@ static void see_stmt(BoundBuild *x, int stmt) {
     Stmt sure = stmt_performed(x->arena, x->p->exprs, s);
     bool known = bound_inner_box(&sure, &box);
     b->plain = known && !sure.nconstraints;
+    for (int k = 0; k < sure.nconstraints; k++)
+        for (int i = 0; i < s->niters; i++)
+            if (affine_uses_iter(sure.constraint[k], i)) b->conditional |= UINT32_C(1) << i;
     b->box = 1;
     for (int i = 0; i < s->niters; i++) {
         b->extent[i] = known ? (double)bound_extent(&box, i) : 0;
