@@ -34,8 +34,8 @@ static int read_along(const Gpu *g, int i) {
 }
 
 static int row_threads(const GpuCost *cost, int64_t n) {
-    int threads = GPU_WARP;
-    while (threads < cost->row_threads && threads * cost->row_values < n) threads *= 2;
+    int threads = GPU_WARP, most = cost->row_threads * (n < cost->very_long_row ? 1 : 2);
+    while (threads < most && threads * cost->row_values < n) threads *= 2;
     return threads;
 }
 

@@ -103,7 +103,7 @@ typedef struct BoundStmt {
     uint32_t collapses[PROGRAM_MAX_ITERS]; // iterators that may collapse with this one
     bool wide;                             // f64
     bool plain;                            // without constraints: loops tell iterations
-    uint32_t conditional; // iterators in conditions of its instances
+    uint32_t conditional;                  // iterators in conditions of its instances
     uint32_t place;
     int nloops;
     const BoundLoop *loop; // by iterator, outermost first
