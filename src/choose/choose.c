@@ -241,6 +241,19 @@ static double memory_cycles(const Chooser *c, const ChooseStmt *n) {
     return bytes > (double)c->m->cache[2] ? bytes / c->cost->argument_rate : 0;
 }
 
+// Without masks narrow results have no lanes (SERIAL_NARROW; narrow operands are widened in copies).
+// A reduction of rows of them then keeps its results in registers, instead of loading and storing
+// them in the order that suits lanes.
+static bool reduces_narrowly(const Chooser *c, const ChooseStmt *n) {
+    Type type = c->p->tensors.at[n->s->write->tensor].type;
+    bool rows = !c->m->has_mask && n->reduces && type_is_integer(type) && n->ref[0].bytes < 4;
+    int v = 0;
+    while (v < n->s->niters && n->ref[0].stride[v] != 1) v++;
+    if (v == n->s->niters) return false;
+    for (int r = 1; r < n->nrefs; r++) rows &= llabs(n->ref[r].stride[v]) <= LIMIT_NEAR;
+    return rows;
+}
+
 static void see(Chooser *c, ChooseStmt *n, const Stmt *s) {
     *n = (ChooseStmt){.s = s,
                       .cost = c->cost,
@@ -274,7 +287,7 @@ static void see(Chooser *c, ChooseStmt *n, const Stmt *s) {
             (n->window < 0 || n->guarded >> i & 1 || !(n->guarded >> n->window & 1)))
             n->window = i;
     n->injective = stmt_is_injective(s);
-    n->lanes = machine_lanes(c->m, bytes);
+    n->lanes = reduces_narrowly(c, n) ? 1 : machine_lanes(c->m, bytes);
     n->memory = memory_cycles(c, n);
     n->cycles = n->instances / n->lanes * fmax(n->ops, n->nrefs) / c->cost->op_rate + n->memory;
     for (int i = 0; i < s->niters; i++) n->known &= !n->ref[0].hard[i];
