@@ -241,7 +241,7 @@ static double memory_cycles(const Chooser *c, const ChooseStmt *n) {
     return bytes > (double)c->m->cache[2] ? bytes / c->cost->argument_rate : 0;
 }
 
-// Without masks narrow results have no lanes (SERIAL_NARROW; narrow operands are widened in copies).
+// Without masks narrow results have no lanes (SERIAL_NARROW); copies widen narrow operands.
 // A reduction of rows of them then keeps its results in registers, instead of loading and storing
 // them in the order that suits lanes.
 static bool reduces_narrowly(const Chooser *c, const ChooseStmt *n) {
