@@ -86,6 +86,8 @@ def _identifier(name: str) -> str:
 
 def _define(name: str, signature: Signature) -> Any:
     """Registers the operator with its kernel for the CPU and for CUDA, for tensors without data, and for vmap."""
+    if not hasattr(torch.library, "custom_op"):
+        raise Error("operators of torch need torch 2.5 or newer (torch.library.custom_op); this is torch %s" % torch.__version__)
     arguments = ", ".join("%s %s" % ("Tensor" if a.type else "int", _identifier(a.name)) for a in signature.arguments)
     results = ", ".join("Tensor" for _ in signature.results)
     function, single = signature.function, len(signature.results) == 1

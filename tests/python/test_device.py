@@ -258,5 +258,9 @@ def test_failed_calls_let_go_of_their_arrays(T, cupy):
 
 def test_operators_of_torch_name_cuda():
     torch = pytest.importorskip("torch")
+    if not hasattr(torch.library, "custom_op"):
+        with pytest.raises(lw.Error, match="need torch 2.5 or newer"):
+            lw.torch.op("def lw_on_cuda(float(N) x) -> (y) { y(i) = 2 * x(i) }")
+        pytest.skip("this torch has no torch.library.custom_op")
     f = lw.torch.op("def lw_on_cuda(float(N) x) -> (y) { y(i) = 2 * x(i) }")
     assert torch._C._dispatch_has_kernel_for_dispatch_key(f.op.default.name(), "CUDA")

@@ -201,6 +201,11 @@ TEST(schedule_keeps_conditions) {
 }
 
 TEST(schedule_refuses) {
+    check_one(product,
+              "memory PAD in=SRAM size=512\ncompute CORE in=PAD own=yes count=2\n"
+              "transfer MOVE from=SRAM to=PAD\n"
+              "pass schedule reqs=#contraction unit=PAD move=MOVE\n",
+              "schedule     C: left alone: it runs on no CORE, each of which has its own PAD\n");
     check_one(product, "pass schedule reqs=#contraction\n",
               "schedule     left alone: it needs unit=MEMORY and move=ENGINE\n");
     check_one(product,
@@ -242,6 +247,10 @@ TEST(schedule_refuses) {
 }
 
 TEST(initialize_refuses) {
+    check_one("program f { input B: i32[8] input W: f32[8] output T: f32[8]\n"
+              "T: for r in 0:8  T[B[r]] +=! W[r] }",
+              "pass initialize\n",
+              "initialize   T: left alone: data say where its results are stored\n");
     check_one(
         product, "pass initialize\n",
         "initialize   C: left alone: its results are not kept elsewhere until they are done\n");
