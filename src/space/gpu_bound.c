@@ -266,6 +266,12 @@ static GpuShape shape_of(const BoundModel *b, const Cand *c, const GpuStmt *x) {
     return g;
 }
 
+// The domain of a decision about two objects; 0: there is none, as for loops of steps, around which
+// the space arranges nothing.
+static uint64_t domain_of(const Space *s, const Cand *c, int choice, int a, int b) {
+    return space_var(s, choice, a, b, NULL) < 0 ? 0 : space_ask(s, c, choice, a, b);
+}
+
 // Bytes of shared memory of a copy, once they are decided: what the threads share of one iteration
 // of the loop around it, in every stage.
 static double copy_bytes(const BoundModel *b, const Cand *c, const GpuStmt *x, const GpuAccess *a) {
@@ -276,7 +282,7 @@ static double copy_bytes(const BoundModel *b, const Cand *c, const GpuStmt *x, c
     if (space_ask(s, c, GPU_HOME, a->window + 1, -1) != GPU_HOME_SHARED) return 0;
     for (int i = 0; i < x->ndims; i++) {
         const GpuDim *d = &x->dim[i];
-        uint64_t at = space_ask(s, c, GPU_AT, a->window, d->object);
+        uint64_t at = domain_of(s, c, GPU_AT, a->window, d->object);
         GpuRange n = iterations(b, c, d);
         if (at == GPU_AT_INSIDE) continue;
         if (at != GPU_AT_OUTSIDE || n.least != n.most) return 0;
@@ -333,7 +339,7 @@ static bool element_step(const BoundModel *b, const Cand *c, const GpuStmt *x, i
 }
 
 static bool is_inside(const BoundModel *b, const Cand *c, const GpuDim *d, const GpuDim *e) {
-    return space_ask(b->cs->space, c, GPU_ORDER, d->object, e->object) == GPU_ORDER_INNER;
+    return domain_of(b->cs->space, c, GPU_ORDER, d->object, e->object) == GPU_ORDER_INNER;
 }
 
 // May a loop that stays in each thread select results inside of threads that divide their sums?
@@ -346,7 +352,7 @@ static bool may_divide_otherwise(const BoundModel *b, const Cand *c, const GpuSt
             const GpuDim *d = &x->dim[e];
             bool stays = !d->reduction && (space_domain(s, c, d->kind) & INSIDE);
             if (!stays || iterations(b, c, d).most <= 1) continue;
-            if (space_ask(s, c, GPU_ORDER, d->object, x->dim[r].object) != GPU_ORDER_OUTER)
+            if (domain_of(s, c, GPU_ORDER, d->object, x->dim[r].object) != GPU_ORDER_OUTER)
                 return true;
         }
     }
@@ -447,7 +453,7 @@ static bool box_of(const BoundModel *b, const Cand *c, const GpuStmt *x, const G
     for (int i = 0; i < x->ndims; i++) {
         const GpuDim *d = &x->dim[i];
         GpuRange n = iterations(b, c, d);
-        uint64_t at = space_ask(s, c, GPU_AT, r->window, d->object);
+        uint64_t at = domain_of(s, c, GPU_AT, r->window, d->object);
         int split = space_var(s, GPU_SPLIT, d->object, -1, NULL);
         bool block = split < 0 || space_domain(s, c, split) == GPU_SPLIT_BLOCK;
         if (n.least != n.most || !block || (at != GPU_AT_INSIDE && at != GPU_AT_OUTSIDE))

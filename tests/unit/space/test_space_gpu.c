@@ -70,6 +70,9 @@ static bool try_candidates(Lab *lab, const Program *p, uint64_t seed, int n, Tot
     t->programs++;
     SpaceWork *w = space_work(&lab->arena, cs->space);
     Cand *c = space_cand(&lab->arena, cs->space);
+    Machine machine = {.gpu = &gpu_machine_h200};
+    BoundModel *b = gpu_bound_new(&lab->arena, cs, &(BoundOptions){.machine = &machine});
+    double least = bound_seconds(b, cs->space->root, NULL);
     for (int i = 0; i < n; i++) {
         uint64_t state = seed * 1000 + (uint64_t)i;
         space_copy(cs->space, c, cs->space->root);
@@ -78,6 +81,7 @@ static bool try_candidates(Lab *lab, const Program *p, uint64_t seed, int n, Tot
             continue;
         }
         t->full++;
+        CHECK(bound_seconds(b, c, NULL) >= least * (1 - 1e-12));
         const Schedule *s = cpu_schedule(&lab->arena, cs, c);
         if (getenv("LW_FUZZ_VERBOSE")) {
             printf("seed %llu, candidate %d\n%s\n%s\n", (unsigned long long)seed, i,
