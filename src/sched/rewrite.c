@@ -198,10 +198,16 @@ static void redirect_reads(Rewrite *r, Stmt *s, int from, int to, const StepLatt
     s->constraint = c;
 }
 
+// Is it the label of a statement, or that of its partial results, `C.part`?
+static bool is_label_of(Name label, const Stmt *s) {
+    size_t n = strlen(s->label);
+    return label == s->label || (!strncmp(label, s->label, n) && !strncmp(label + n, ".part", 5));
+}
+
 bool statement_reads(const Program *p, Name label, Name tensor) {
     int t = program_find_tensor(p, tensor);
     for (int i = 0; t >= 0 && i < p->stmts.n; i++)
-        if (p->stmts.at[i].label == label) return stmt_first_read(&p->stmts.at[i], t) != NULL;
+        if (is_label_of(label, &p->stmts.at[i])) return stmt_first_read(&p->stmts.at[i], t) != NULL;
     return false;
 }
 
