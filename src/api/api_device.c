@@ -38,7 +38,7 @@ static double *rate_of(DeviceRates *r, int i) { return (double *)((char *)r + fi
 // A file is used only if it begins with exactly these facts.
 static void write_facts(Text *t, const DeviceInfo *i) {
     text_add(t, "{\"format\": 1, \"model\": \"");
-    text_escape(t, i->model, '"');
+    text_json(t, i->model);
     text_printf(t,
                 "\", \"target\": \"%s\", \"driver\": %d, \"processors\": %d, \"clock_mhz\": %d, "
                 "\"l2_bytes\": %lld, \"memory_bytes\": %lld, \"block_shared\": %d",

@@ -7,7 +7,7 @@
 
 static void member(Text *out, const char *key, const char *value) {
     text_printf(out, "\"%s\": \"", key);
-    text_escape(out, value, '"');
+    text_json(out, value);
     text_char(out, '"');
 }
 
@@ -25,7 +25,7 @@ static void block_members(Text *out, const Tree *t, const Block *b, const BlockC
     for (int i = 0; c->buffer && i < t->buffers.n; i++) {
         if (c->buffer[i] <= 0) continue;
         text_add(out, comma ? ", \"" : "\"");
-        text_escape(out, t->buffers.at[i].name, '"');
+        text_json(out, t->buffers.at[i].name);
         text_printf(out, "\": %lld", (long long)c->buffer[i]);
         comma = true;
     }

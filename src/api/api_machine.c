@@ -104,7 +104,7 @@ static void rates_form(Form *f, const char *const *isa, Rates *r) {
 static void machine_form(Form *f, Arena *arena, const Machine *m, Rates *r) {
     Text head = {.arena = arena};
     text_add(&head, "{\n  \"format\": 2,\n  \"cpu\": \"");
-    text_escape(&head, m->cpu, '"');
+    text_json(&head, m->cpu);
     text_printf(&head, "\",\n  \"isa\": \"%s\",\n  \"cores\": %d,\n", machine_isa(m), r->cores);
     text_printf(&head, "  \"cache\": [%lld, %lld, %lld],\n", (long long)m->cache[1],
                 (long long)m->cache[2], (long long)m->cache[3]);

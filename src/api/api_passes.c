@@ -217,14 +217,7 @@ lw_status passes_lower(Compilation *c) {
 
 static void json_text(Text *out, const char *s) {
     text_char(out, '"');
-    for (; *s; s++) {
-        if (*s == '\n')
-            text_add(out, "\\n");
-        else if (*s == '"' || *s == '\\')
-            text_printf(out, "\\%c", *s);
-        else
-            text_char(out, *s);
-    }
+    text_json(out, s);
     text_char(out, '"');
 }
 

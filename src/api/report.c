@@ -313,7 +313,7 @@ static void print_report(Report *r, Text *out) {
 
 static void json_text(Text *out, const char *key, const char *value) {
     text_printf(out, "\"%s\": \"", key);
-    text_escape(out, value, '"');
+    text_json(out, value);
     text_char(out, '"');
 }
 
@@ -367,7 +367,7 @@ static void json_declined(Report *r, Text *out) {
     text_add(out, "\"declined\": [");
     for (int i = 0; i < r->c.code.nlosses; i++) {
         text_add(out, i ? ", \"" : "\"");
-        text_escape(out, loss_text(r, &r->c.code.losses[i]), '"');
+        text_json(out, loss_text(r, &r->c.code.losses[i]));
         text_char(out, '"');
     }
     text_char(out, ']');

@@ -124,3 +124,31 @@ void text_escape(Text *t, const char *s, char quote) {
             text_char(t, *s);
     }
 }
+
+// The number of bytes of a character in UTF-8; 0: they are none.
+static int utf8_length(const unsigned char *s) {
+    int n = *s < 0x80 ? 1 : *s >= 0xc2 && *s < 0xe0 ? 2 : *s >= 0xe0 && *s < 0xf0 ? 3 : 0;
+    if (*s >= 0xf0 && *s < 0xf5) n = 4;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f))) return 0;
+    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))) return 0;
+    return n;
+}
+
+void text_json(Text *t, const char *s) {
+    for (const unsigned char *c = (const unsigned char *)s; *c;) {
+        int n = utf8_length(c);
+        if (n == 0)
+            text_add(t, "\\ufffd");
+        else if (*c == '\n')
+            text_add(t, "\\n");
+        else if (*c < 32 || *c == 127)
+            text_printf(t, "\\u%04x", *c);
+        else if (*c == '"' || *c == '\\')
+            text_printf(t, "\\%c", *c);
+        else
+            text_add_n(t, (const char *)c, (size_t)n);
+        c += n ? n : 1;
+    }
+}

@@ -24,6 +24,9 @@ void text_float(Text *t, double f, bool single);
 bool text_parse_float(const char *s, size_t len, bool single, double *out);
 // Adds a string with \ before \ and the quote, and \x0a for bytes that are not printable.
 void text_escape(Text *t, const char *s, char quote);
+// Adds a string as it stands between the quotes of a JSON string. Bytes that are no UTF-8 become
+// U+FFFD.
+void text_json(Text *t, const char *s);
 const char *text_str(const Text *t);
 
 #endif

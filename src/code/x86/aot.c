@@ -304,7 +304,9 @@ static void print_arguments(const Aot *a, Text *out) {
 static void describe(const Aot *a, Text *out) {
     for (int i = 0; i < a->tree->nargs; i++) {
         const Buffer *b = &a->tree->buffers.at[i];
-        text_printf(out, "%s%s ", i ? ", " : " ", b->name ? b->name : "T");
+        text_add(out, i ? ", " : " ");
+        text_escape(out, b->name ? b->name : "T", '`'); // a line end would end the comment
+        text_char(out, ' ');
         argument_print(out, a->tree, i);
     }
 }
