@@ -14,7 +14,8 @@
 //   accumulator.c  the forms of accumulators, which must agree where paths meet
 //   cut.c       innermost loops cut where conditions begin and cease to hold
 //   gen_parallel.c  parallel loops, their outlined bodies
-//   leaf.c      leaves as micro-operations; gen_lanes.c: conditions that differ between lanes
+//   gen_segment.c, leaf.c  segments of straight-line code, and leaves as micro-operations in them
+//   gen_lanes.c conditions that differ between lanes
 //   index.c     index arithmetic
 //
 // All of it speaks to the machine through a GenIsa (isa.h) and names no instruction set.
@@ -149,7 +150,7 @@ struct Gen {
     GenHere here;
     GenRegion region;
     GenStraight straight;
-    Seg *seg;                  // the open segment, or NULL (leaf.c)
+    Seg *seg;                  // the open segment, or NULL (gen_segment.c)
     VEC(const Lin *) counters; // sums of counters that lanes were compared with (gen_lanes.c)
 };
 
@@ -204,12 +205,13 @@ const Lin *gen_counters_of(Gen *g, const Lin *l); // its machine loops; NULL: no
 const Lin *gen_unit_of(Gen *g, const Lin *l, int64_t *common);
 int gen_lanes_hold(Gen *g, const Lin *l, int vloop, int width);
 
-// leaf.c
+// gen_segment.c
 void gen_open(Gen *g);
 void gen_begin(Gen *g); // the segment that was opened, if nothing is in it yet
 void gen_forget_temporaries(Gen *g, const PNode *n); // at the end of an iteration of n
 void gen_close(Gen *g);
 void gen_close_to(Gen *g, void (*emit)(void *gen, const Micro *m));
+// leaf.c
 Ref gen_ref(Gen *g, const PNode *leaf, const Mem *m, int active);
 void gen_leaf(Gen *g, PNode *n);
 void gen_deferred(Gen *g, const PNode *guard); // see PForm.deferred
