@@ -104,10 +104,23 @@ static double share_in(const Eval *e, int v, double full) {
     return least;
 }
 
-// The largest share of the iterations of one of `cores`, at least.
-static double uneven(const LoopState *l, double cores) {
-    if (l->least < l->most) return 1 / cores;
-    return ceil(l->most / cores) / l->most;
+// The largest share of the elements of one of `cores`, at least, if parallel loop i is shared among
+// them. Its last iteration may be short: 246 rows in parts of 120 are 120 and 126 for two cores.
+static double uneven(const Eval *e, int i, double cores) {
+    const BoundLoop *b = &e->s->loop[i];
+    const LoopState *l = &e->loop[i];
+    const int64_t *step = (const int64_t *)(const void *)(e->v + b->step);
+    double each = (double)step[0], whole = l->most * each, all = e->s->extent[b->iter];
+    bool known = l->least == l->most && step[0] == step[1] && each > 0 &&
+                 !(e->s->conditional >> b->iter & 1);
+    bool ends = fmod(all, whole) != 0; // some iteration of it, or of a loop around it, is short
+    bool apart = b->split && e->v[b->split] & CPU_SPLIT_INTERLEAVE;
+    if (!known || (ends && !b->top)) return 1 / cores;
+    if (!b->top) all = whole;
+    double full = l->most - 1, last = all - full * each;
+    double most = fmod(full, cores) == 0 ? full / cores * each + last : ceil(full / cores) * each;
+    if (apart) most = least_of(most, ceil(l->most / cores) * floor(all / l->most));
+    return most_of(most / all, 1 / cores);
 }
 
 // Are the iterations of a nest surely divided among threads?
@@ -156,8 +169,8 @@ static void see_loops(Eval *e) {
         }
         if (l->kind & CPU_KIND_UNROLL) e->straight = (double)e->b->unrolled * LIMIT_MARKED_UNROLL;
         if (l->kind & CPU_KIND_PARALLEL && all > 1) {
+            part = e->parallel ? 1 / all : uneven(e, i, all); // several may be divided as one
             e->parallel = true;
-            part = least_of(part, uneven(l, all));
         }
     }
     e->cores = e->parallel ? 1 / part : 1;
