@@ -187,10 +187,6 @@ TEST(threads_share_it) {
     take(&x, "kind(C.m.0) = PARALLEL; size(C.m.1) = 86; size(C.m.2) = 1"); // 86 + 84, and 86
     CHECK(near(seconds(&x), peak * 170 / 256));
     lab_end(&x.lab);
-    if (!open_text(&x, MATMUL, (int64_t[]){246, 256, 256}, 2)) return;
-    take(&x, "kind(C.m.0) = PARALLEL; size(C.m.1) = 120; size(C.m.2) = 1; split(C.m.0) = BLOCK");
-    CHECK(near(seconds(&x), peak * 126 / 256)); // 120 + 6, and 120
-    lab_end(&x.lab);
 }
 
 // Nobody works while a loop is handed out: 72 cycles at 2 GHz, in each of 256 iterations.
