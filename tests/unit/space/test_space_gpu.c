@@ -484,7 +484,7 @@ TEST(loads_of_copies_are_below_counts) {
     }
     gpulab_close(&gpu);
     printf("%d candidates, %d bounds within a factor of 2 of the count\n", tried, close);
-    CHECK(tried > 5);
+    CHECK(tried > 5 || !check_usual_rounds());
 }
 
 TEST(occupancy) {
