@@ -164,8 +164,9 @@ static void find_roof(Run *r) {
     const lw_machine *m;
     if (cli_report(r->cli, lw_machine_get(r->cli->ctx, NULL, &m))) return;
     r->roofed = lw_machine_roof(m, &r->timing, &r->roof) == LW_OK && r->roof.us > 0;
-    if (r->roofed && !r->roof.partly && r->roof.us > sure * r->timing.best_us) {
-        lw_machine_options again = {.struct_size = sizeof again, .improve = true};
+    if (r->roofed && !r->roof.partly && r->roof.us > sure * r->timing.p10_us) {
+        lw_machine_options again = {
+            .struct_size = sizeof again, .improve = true, .run = &r->timing};
         fprintf(stderr, "note: this is faster than the machine was measured to be, which was in a "
                         "slow moment then; measuring it again\n");
         if (cli_report(r->cli, lw_machine_get(r->cli->ctx, &again, &m))) return;

@@ -1070,6 +1070,7 @@ typedef struct lw_machine_options {
     const char *file; // NULL: $XDG_CACHE_HOME/loopwright/machine-CPU-CORES.json; "": none
     bool improve; // measure even if there is a file, and keep the better of old and new rates: for
                   // a program faster than the old rates, which were measured in a slow phase
+    const lw_timing *run; // NULL, or a run; rates by which it was too fast rise to its p10_us
 } lw_machine_options;
 
 // Measures for about two seconds with all cores busy, unless there is a file of an earlier

@@ -18,8 +18,9 @@ bool measure_kept(Call *call, Machine *m);
 bool measure_known(Call *call, Machine *m);
 
 // The same, of a machine with any cap, measured where there are none; and what lw_machine_get
-// gives. `again`: they are measured in any case, and of each rate the better one is kept.
-const lw_machine *machine_rated(Call *call, Machine *m, bool again);
+// gives. `again`: they are measured in any case, and of each rate the better one is kept. `run` may
+// be NULL, and means what it means in lw_machine_options.
+const lw_machine *machine_rated(Call *call, Machine *m, bool again, const lw_timing *run);
 
 // The factor of LW_TUNE_PLANT for lower bounds, for tests; 0: none.
 double planted_bound(void);

@@ -200,7 +200,7 @@ static bool prepare(Tune *t) {
     const Machine *m = t->o.device ? &t->machine : pick_machine(call, t->o.isa);
     if (!m) return false;
     t->machine = *m;
-    if (!t->o.device) t->rated = machine_rated(call, &t->machine, false);
+    if (!t->o.device) t->rated = machine_rated(call, &t->machine, false, NULL);
     t->began = measure_clock(); // measuring the machine is not the tuning's time
     t->p = program_fork(call->arena, t->bound->program);
     t->views = views_of(t);

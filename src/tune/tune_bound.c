@@ -62,7 +62,7 @@ void tune_certify(Tune *t, const Job *winner, double seconds, bool proved) {
     if (t->below.seconds <= 0) return;
     double from = measure_clock(), bound = model_bound(t, t->below.cand);
     for (int i = 0; !t->o.device && i < SLOW_PHASES && t->below.seconds < bound; i++) {
-        const lw_machine *better = machine_rated(t->call, &t->machine, true);
+        const lw_machine *better = machine_rated(t->call, &t->machine, true, NULL);
         if (better) t->rated = better;
         tune_model(t);
         bound = model_bound(t, t->below.cand);

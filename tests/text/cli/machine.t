@@ -39,14 +39,11 @@ $ d="$PWD/cache/loopwright"; mkdir -p $d; XDG_CACHE_HOME="$PWD/cache" loopwright
   measured now; kept in nowhere
 --- stderr
 warning: cannot write the measured rates to '%/cache/loopwright/{{.*}}.json': File exists
-$ XDG_CACHE_HOME=%/slow loopwright machine > /dev/null && sed -i 's/\[[0-9.]*, [0-9.]*\]/[0.01, 0.01]/g' slow/loopwright/*.json && XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 > out; grep -c 'peak  ' out; grep -c '\[0.01, ' slow/loopwright/*.json
+$ XDG_CACHE_HOME=%/slow loopwright machine > /dev/null && sed -i 's/\[[0-9.]*, [0-9.]*\]/[0.01, 0.01]/g' slow/loopwright/*.json && XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 > out; sed -n 's/ *peak *\([0-9]*\).*/\1/p' out | awk '{print $1 <= 100}'; grep -c '\[0.01, ' slow/loopwright/*.json
 1
 0
 --- stderr
 note: this is faster than the machine was measured to be, which was in a slow moment then; measuring it again
---- exit 1
-$ for i in 1 2 3 4; do XDG_CACHE_HOME=%/slow loopwright run copy.tc --size N=1024 --time --threads 1 > out 2>&1; done; grep -c note out
-0
 --- exit 1
 $ XDG_CACHE_HOME=%/slow loopwright run mixed.tc --size M=16,N=16,K=16 --time --threads 1 | sed -n 's/[0-9.]\+ [um]\?s/#/g; s/[0-9.]\+ G/# G/g; /time\|peak/p'
   time     median #, p10 #, p90 #, best #: # GFLOP/s, # Gop/s of integers, # GB/s

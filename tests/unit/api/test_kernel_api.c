@@ -144,6 +144,28 @@ TEST(roofs_by_hand) {
     CHECK(lw_machine_roof(NULL, &t, &r) == LW_MISUSE);
 }
 
+// A run that was twice as fast as its roof doubles the rates of that roof, in the file too.
+TEST(rates_rise_to_a_faster_run) {
+    lw_context *ctx = lw_context_new(NULL);
+    const lw_machine *m;
+    lw_roof r;
+    lw_machine_options o = {.struct_size = sizeof o, .file = "rates.json"};
+    if (!CHECK(lw_machine_get(ctx, &o, &m) == LW_OK && m->measured)) return;
+    lw_timing t = {.struct_size = sizeof t, .isa = m->isa, .threads = 1, .bytes = 4096};
+    CHECK(lw_machine_roof(m, &t, &r) == LW_OK && !r.compute && r.level == LW_L1);
+    double load = m->gbps[LW_L1][0][0], beyond = m->gbps[LW_L2][0][0];
+    t.p10_us = r.us / 2;
+    o.run = &t;
+    CHECK(lw_machine_get(ctx, &o, &m) == LW_OK && !m->measured);
+    CHECK(m->gbps[LW_L1][0][0] > 1.9 * load && m->gbps[LW_L1][0][0] < 2.1 * load);
+    CHECK(m->gbps[LW_L1][0][1] >= m->gbps[LW_L1][0][0]);
+    o.run = NULL;
+    CHECK(lw_machine_get(ctx, &o, &m) == LW_OK && !m->measured);
+    CHECK(lw_machine_roof(m, &t, &r) == LW_OK && r.us <= 1.001 * t.p10_us);
+    CHECK(m->gbps[LW_L2][0][0] < 1.1 * beyond);
+    lw_context_free(ctx);
+}
+
 TEST(objects_in_memory) {
     lw_context *ctx = lw_context_new(NULL);
     lw_bound *b = bind(ctx, "mm", (int64_t[]){3, 4, 5}, 3);
