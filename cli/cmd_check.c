@@ -139,11 +139,11 @@ int command_check(Cli *cli) {
     lw_size *sizes = NULL;
     size_t n = 0;
     int status = cli_open(cli, &mod);
-    int wrong = cli_sizes(cli, NULL, &sizes, &n); // names that are not parameters of the text
+    int wrong = cli_sizes(cli, NULL, &sizes, &n); // not numbers
     if (!status) status = wrong;
     if (!status && !lw_module_function_count(mod) && !cli_is_teml(cli)) // which may lack codegen
         status = cli_fail(cli, "'%s' has no function", cli->words[0]);
-    if (!status || (mod && !cli->def)) { // also prints the functions without errors
+    if (!status || (mod && !cli->def && !wrong)) { // also prints the functions without errors
         json_open(&cli->object, "functions", '[');
         int checked = check_module(cli, mod, sizes, status ? 0 : n);
         json_close(&cli->object, ']');

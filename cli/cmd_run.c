@@ -433,10 +433,20 @@ static int read_operands(Cli *cli, Array *operands, size_t n, lw_module **mod) {
     return status;
 }
 
+static bool is_npy(const char *word) {
+    size_t n = strlen(word);
+    return n > 4 && !strcmp(word + n - 4, ".npy");
+}
+
 // The operands are the inputs of einsum's one function, so the rest is an ordinary run.
 int command_einsum(Cli *cli) {
     if (cli->nwords < 2)
         return cli_misuse(cli, "give the subscripts, then one .npy file per operand");
+    if (is_npy(cli->words[0]))
+        return cli_misuse(cli,
+                          "'%s' is a file: the subscripts come before the files, such as "
+                          "'mk,kn->mn'",
+                          cli->words[0]);
     if (cli->out.n > 1) return cli_misuse(cli, "there is one result, so one --out");
     size_t n = cli->nwords - 1;
     Array *operands = cli_alloc(n * sizeof *operands);

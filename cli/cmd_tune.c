@@ -404,6 +404,11 @@ int command_tune(Cli *cli) {
         lw_module_free(mod);
         return status;
     }
+    if (!status && !cli->no_path && cli_is_teml(cli))
+        status = cli_fail(cli,
+                          "'%s' has nothing to tune: no 'param NAME = VALUE in [...]' lists "
+                          "values; --no-path tunes its assignments without the path",
+                          cli->words[0]);
     if (!status) status = find_work(&t, mod);
     if (!status && cli->output && t.n > 1)
         status = cli_misuse(cli, "-o names one file, and there are %zu winners", t.n);

@@ -326,6 +326,9 @@ int cli_schedule(Cli *cli, lw_schedule_text *out, char **memory) {
     if (near)
         return cli_fail(cli, "cannot open '%s': %s; did you mean '%s'?", cli->schedule,
                         strerror(errno), near);
+    if (!f && strpbrk(cli->schedule, ": "))
+        return cli_fail(cli, "cannot open '%s': %s; --schedule takes the file of a Schedule",
+                        cli->schedule, strerror(errno));
     if (!f) return cli_fail(cli, "cannot open '%s': %s", cli->schedule, strerror(errno));
     *memory = cli_alloc(LW_MAX_SOURCE + 1);
     size_t n = fread(*memory, 1, LW_MAX_SOURCE, f);
@@ -353,9 +356,13 @@ static int read_sizes(Cli *cli, const Pairs *given, const lw_function *f, lw_siz
         if (f && is_run_time_scalar(f, size->name))
             return cli_misuse(cli, "--size %s: '%s' is read at run time; give it with --arg %s=%s",
                               size->name, size->name, size->name, size->value);
-        if (!whole_number(size->value, &out[i].value))
-            return cli_misuse(cli, "--size %s=%s: not a whole number of 64 bits", size->name,
-                              size->value);
+        if (whole_number(size->value, &out[i].value)) continue;
+        const char *space = strchr(size->value, ' ');
+        if (space && strchr(space, '='))
+            return cli_misuse(cli, "--size '%s=%s': commas separate the sizes, not spaces",
+                              size->name, size->value);
+        return cli_misuse(cli, "--size %s=%s: not a whole number of 64 bits", size->name,
+                          size->value);
     }
     return EXIT_OK;
 }

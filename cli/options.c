@@ -185,6 +185,9 @@ static bool names_no_result(const Command *command) { return strcmp(command->nam
 
 static int read_pairs(Cli *cli, const Option *o, const char *value) {
     if (names_no_result(cli->command)) {
+        const char *equals = strchr(value, '=');
+        if (equals && equals > value && !memchr(value, '/', (size_t)(equals - value)))
+            return cli_misuse(cli, "the one result has no name here: %s %s", o->name, equals + 1);
         add_pair(&cli->out, cli_printf("out"), cli_printf("%s", value));
         return EXIT_OK;
     }

@@ -406,6 +406,14 @@ static const char *blame_declared(Infer *in, const InferWork *w, const Cons *c) 
     return "";
 }
 
+// The loop of steps that writes, behind the element that it reads, the same tensor; NULL: none.
+static Name steps_behind(const InferWork *w, const Cons *c) {
+    if (c->access->tensor != w->stmt->write->tensor) return NULL;
+    for (int v = 0; v < w->stmt->serial; v++)
+        if (c->iters >> v & 1 && c->sub->constant < 0) return w->stmt->iter[v].name;
+    return NULL;
+}
+
 static void report_outside(Infer *in, const InferWork *w, Cons *c, const Affine *reached) {
     if (c->reported) return;
     for (int i = 0; i < w->ncons; i++) // the same element read twice is one mistake
@@ -418,9 +426,13 @@ static void report_outside(Infer *in, const InferWork *w, Cons *c, const Affine 
         diag_note(in->diags, diag, w->stmt->iter[v].range, DIAG_INFER_RANGES, w->stmt->iter[v].name,
                   show(in, w, w->var[v].lo), show(in, w, w->var[v].hi), because_declared(in, w, v));
     }
-    diag_note(in->diags, diag, (Range){0, 0},
-              c->iters ? DIAG_INFER_OUTSIDE_OUT : DIAG_INFER_OUTSIDE_FIXED, tensor);
-    if (c->iters && c->read && c->sub->constant)
+    Name steps = steps_behind(w, c);
+    if (steps)
+        diag_note(in->diags, diag, (Range){0, 0}, DIAG_INFER_OUTSIDE_FIRST, tensor, steps);
+    else
+        diag_note(in->diags, diag, (Range){0, 0},
+                  c->iters ? DIAG_INFER_OUTSIDE_OUT : DIAG_INFER_OUTSIDE_FIXED, tensor);
+    if (!steps && c->iters && c->read && c->sub->constant)
         diag_note(in->diags, diag, (Range){0, 0}, DIAG_INFER_OUTSIDE_BORDER, tensor, tensor,
                   tensor);
 }

@@ -132,17 +132,23 @@ static bool has_kind(const SchedStmt *s, Kind k) {
     return false;
 }
 
-// `m/4 m/8 m`: a loop over larger tiles inside a smaller tile runs once.
+// GPU axes may divide a tile of one size between them.
+static bool keeps_axis(const SchedLoop *out, const SchedLoop *in) {
+    return in->kind >= KIND_GRID_X || out->kind >= KIND_GRID_X;
+}
+
+// `m/4 m/8 m` and `m/8 m m`: inside a tile, a loop over tiles of its size or larger ones runs once.
 static void warn_once(Lower *l, const SchedStmt *s) {
     for (int i = 0; i < s->nloops; i++)
         for (int k = 0; k < i; k++) {
             const SchedLoop *in = &s->loop[i], *out = &s->loop[k];
             if (in->iter != out->iter || in->interleaved || out->interleaved) continue;
-            if (in->step <= out->step) continue;
-            const char *loop =
-                arena_printf(l->arena, "the loop '%s/%lld'", in->iter, (long long)in->step);
-            const char *why = arena_printf(l->arena, "it runs once, one outside has tiles of %lld",
-                                           (long long)out->step);
+            if (in->step < out->step || (in->step == out->step && keeps_axis(out, in))) continue;
+            LoopRef ref = {.iter = in->iter, .step = in->step};
+            const char *loop = arena_printf(l->arena, "the loop '%s'", ref_text(l->arena, &ref));
+            ref.step = out->step;
+            const char *why = arena_printf(l->arena, "it runs once in '%s', which is outside of it",
+                                           ref_text(l->arena, &ref));
             diag_report(l->diags, in->range, DIAG_SCHEDULE_IDLE, loop, why);
             break;
         }

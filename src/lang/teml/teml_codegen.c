@@ -327,6 +327,13 @@ static const TemlLoop *joined(Teml *t, TemlValue *const *v, int n, Range at) {
     return l;
 }
 
+static void warn_outer_vectors(Teml *t, const Node *node, Range at) {
+    const Block *b = as_block(node);
+    if (b && b->kind == KIND_VECTOR && has_loop(node))
+        diag_report(t->diags, at, DIAG_TEML_VECTOR_OUTER, b->index[0].name);
+    for (int i = 0; b && i < b->nchildren; i++) warn_outer_vectors(t, b->child[i], at);
+}
+
 static void generate(Teml *t, Name name, TemlValue *const *v, int n, Range at) {
     const TemlLoop *l = joined(t, v, n, at);
     const char *why;
@@ -337,6 +344,7 @@ static void generate(Teml *t, Name name, TemlValue *const *v, int n, Range at) {
                     trusted ? name : "codegen", why);
         if (!trusted) return;
     }
+    for (int i = 0; i < l->n; i++) warn_outer_vectors(t, l->node[i], at);
     make_function(t, name, l);
 }
 

@@ -30,3 +30,27 @@ a.stripe:1:1: error: unexpected character
   # matmul
   ^
 note: a comment begins with '//'; '#' begins a tag such as '#contraction'
+$ loopwright run mm.tc --def mm --size "M=64 K=128"
+--- stderr
+loopwright run: --size 'M=64 K=128': commas separate the sizes, not spaces
+usage: loopwright run FILE [options]; --help explains them
+--- exit 2
+$ loopwright run mm.tc --def mm --size M=4,N=4,K=4 --schedule 'C: m n k'
+--- stderr
+error: cannot open 'C: m n k': No such file or directory; --schedule takes the file of a Schedule
+--- exit 1
+$ loopwright check mm.tc --size M=x
+--- stderr
+loopwright check: --size M=x: not a whole number of 64 bits
+usage: loopwright check FILE [options]; --help explains them
+--- exit 2
+$ loopwright einsum a.npy b.npy
+--- stderr
+loopwright einsum: 'a.npy' is a file: the subscripts come before the files, such as 'mk,kn->mn'
+usage: loopwright einsum SUBSCRIPTS FILE... [options]; --help explains them
+--- exit 2
+$ loopwright einsum 'ij,jk' a.npy b.npy --out C=c.npy
+--- stderr
+loopwright einsum: the one result has no name here: --out c.npy
+usage: loopwright einsum SUBSCRIPTS FILE... [options]; --help explains them
+--- exit 2

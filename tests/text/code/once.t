@@ -8,6 +8,6 @@ checksum 03b127fbc36c302d
 checksum 03b127fbc36c302d
 checksum 03b127fbc36c302d
 --- stderr
-f.lws:1:8: warning: the loop 'i/2' has no effect: it runs once, one outside has tiles of 1
+f.lws:1:8: warning: the loop 'i/2' has no effect: it runs once in 'i', which is outside of it
   B: i:v i/2:v
          ^

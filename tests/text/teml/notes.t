@@ -54,3 +54,20 @@ b.teml:6:1: error: the assignment to 'B' would run twice
   ^~~~~~~~~~~~~~~~~~~~~~
 note: name one path per function: codegen(l1) and codegen(l2)
 --- exit 1
+--- outer.teml
+A = tensor([8, 6])
+B = tensor([6, 4])
+C = tensor([8, 4])
+C = contract(A, B, [2, 1])
+init(C, 0)
+l = build(C)
+v = vectorize(l, 1)
+codegen(v)
+$ loopwright run outer.teml --check | grep -o 'right: bit for bit'
+right: bit for bit
+--- stderr
+outer.teml:8:1: warning: the vector loop over 'i1' contains loops and runs serially: only innermost loops run in lanes
+  codegen(v)
+  ^~~~~~~~~~
+$ loopwright tune outer.teml 2>&1 | tail -1
+error: 'outer.teml' has nothing to tune: no 'param NAME = VALUE in [...]' lists values; --no-path tunes its assignments without the path

@@ -217,7 +217,10 @@ TEST(schedules_say_nothing_in_vain) {
     says(names, "twice: row\n    accumulators 4\n",
          "warning: 'accumulators' has no effect: the statement reduces nothing\n");
     says(names, "twice: row/2 row/4 row\n",
-         "warning: the loop 'row/4' has no effect: it runs once, one outside has tiles of 2\n");
+         "warning: the loop 'row/4' has no effect: it runs once in 'row/2', which is outside "
+         "of it\n");
+    says(names, "twice: row/4 row row:v\n",
+         "warning: the loop 'row' has no effect: it runs once in 'row', which is outside of it\n");
     says(program, "O: m n\n    after C\n",
          "warning: an order has no effect: with 'after' it runs in the loops of that statement\n");
     says("program p {\n    input A: f32[9]\n    output O: f32[9]\n    temp T: f32[9]\n"
