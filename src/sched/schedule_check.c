@@ -164,7 +164,7 @@ static void warn_idle(Lower *l, const StmtInfo *info) {
     if (s->accumulators > 1 && !info->facts->has_reduction)
         diag_report(l->diags, s->range, DIAG_SCHEDULE_IDLE, "'accumulators'",
                     "the statement reduces nothing");
-    if (!s->after) warn_once(l, s);
+    if (!s->after && s->nloops + info->s->niters <= TREE_MAX_DEPTH) warn_once(l, s);
 }
 
 void check_schedule(Lower *l, const Program *given, const Rewritten *now) {

@@ -219,7 +219,7 @@ TEST(schedules_say_nothing_in_vain) {
     says(names, "twice: row/2 row/4 row\n",
          "warning: the loop 'row/4' has no effect: it runs once in 'row/2', which is outside "
          "of it\n");
-    says(names, "twice: row/4 row row:v\n",
+    says(names, "twice: row/4 row row column\n",
          "warning: the loop 'row' has no effect: it runs once in 'row', which is outside of it\n");
     says(program, "O: m n\n    after C\n",
          "warning: an order has no effect: with 'after' it runs in the loops of that statement\n");
