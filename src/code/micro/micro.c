@@ -332,6 +332,100 @@ static void settle(Seg *s, const Ref *ref, bool write, const Loc *exact) {
     }
 }
 
+// ---- Rows
+//
+// Horizontal reductions with adjacent results are done together. Two shuffles combine halves of
+// each pair of vectors, so that one operation reduces both; after log2(lanes) rounds every lane has
+// the result of a row, in order, and one store writes all of them.
+//
+//     a0 a1 a2 a3   b0 b1 b2 b3   ->   a02 b02 a13 b13   ->   a b c d
+
+// Are lanes still to be reduced, and the result stored?
+static bool is_row(const Loc *l) { return l->pending && l->dirty && !l->dead && l->pin < 0; }
+
+// Does b hold the reduction of the row after a's, in lanes like a's?
+static bool next_row(const Seg *s, const Loc *a, const Loc *b, int64_t k) {
+    return is_row(b) && b->pending == a->pending && !b->ref->lane &&
+           b->ref->buffer == a->ref->buffer && b->ref->stream == a->ref->stream &&
+           b->ref->disp == a->ref->disp + k * type_info[a->ref->type].bytes &&
+           b->begin == a->begin && b->init.i == a->init.i && !ref_is_hard(b->ref) &&
+           s->vals.at[b->val].width == s->vals.at[a->val].width;
+}
+
+// One round combines pairs of values; a last one without a partner is paired with itself.
+static int fold_round(Seg *s, const Loc *l, Shuffle low, Shuffle high, int *val, int n) {
+    Type t = l->ref->type;
+    int width = s->vals.at[val[0]].width;
+    for (int i = 0; i < n; i += 2) {
+        int two[2] = {val[i], val[i + 1 < n ? i + 1 : i]};
+        int both[2] = {seg_op(s, MI_SHUFFLE, (int)low, t, t, width, 2, two),
+                       seg_op(s, MI_SHUFFLE, (int)high, t, t, width, 2, two)};
+        val[i / 2] = seg_op(s, MI_OP, reduce_op[l->pending], t, t, width, 2, both);
+    }
+    return (n + 1) / 2;
+}
+
+static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
+    int size = lane_bytes(l->ref->type);
+    int bytes = size * s->vals.at[val[0]].width;
+    if (size == 4) n = fold_round(s, l, SHUFFLE_LOW32, SHUFFLE_HIGH32, val, n);
+    n = fold_round(s, l, SHUFFLE_LOW64, SHUFFLE_HIGH64, val, n);
+    for (; bytes > 16; bytes /= 2) n = fold_round(s, l, SHUFFLE_EVEN128, SHUFFLE_ODD128, val, n);
+    return val[0];
+}
+
+// Stores the first lanes of a value in pieces of 2^k lanes: after one masked store of all, loads of
+// the next rows would wait until it reaches the cache.
+static void store_rows(Seg *s, const Ref *all, int val, int written) {
+    int rows = all->active, size = type_info[all->type].bytes;
+    if (size != lane_bytes(all->type) || rows == all->width) {
+        emit_store(s, all, val, written);
+        return;
+    }
+    Ref piece = *all;
+    for (; rows; rows -= piece.active) {
+        int lanes = 1;
+        while (2 * lanes <= rows) lanes *= 2;
+        piece.active = (uint8_t)lanes;
+        emit_store(s, keep(s, &piece), val, written);
+        if (rows > lanes) val = seg_op(s, MI_UPPER, 0, piece.type, piece.type, lanes, 1, &val);
+        piece.disp += lanes * size;
+        piece.width = (uint8_t)lanes;
+    }
+}
+
+// Reduces as many rows as there are lanes, from loc number `first` on; a single row stays as it is.
+static void fold_rows(Seg *s, int first) {
+    const Loc *l = &s->locs.at[first];
+    int width = s->vals.at[l->val].width, at[LIMIT_LANES] = {first}, val[LIMIT_LANES], n = 1;
+    int size = lane_bytes(l->ref->type), written = l->written;
+    if (width > LIMIT_LANES || width * size < 16 || ref_is_hard(l->ref) || l->ref->lane) return;
+    for (int i = first + 1; i < s->locs.n && i < at[n - 1] + 8 && n < width; i++)
+        if (next_row(s, l, &s->locs.at[i], n)) at[n++] = i;
+    if (n == 1) return;
+    int line = s->line;
+    s->line = l->line;
+    for (int i = 0; i < n; i++) {
+        join_parts(s, &s->locs.at[at[i]]);
+        val[i] = s->locs.at[at[i]].val;
+        if (s->locs.at[at[i]].written > written) written = s->locs.at[at[i]].written;
+    }
+    l = &s->locs.at[first];
+    Ref *all = arena_copy(s->arena, l->ref, sizeof *all);
+    all->lane = type_info[all->type].bytes;
+    all->width = (uint8_t)width;
+    all->active = (uint8_t)n;
+    store_rows(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
+    for (int i = 0; i < n; i++) {
+        s->locs.at[at[i]].dirty = false;
+        s->locs.at[at[i]].dead = true; // later uses read memory
+    }
+    s->rows += n;
+    s->line = line;
+}
+
+// ---- Loads and stores
+
 // Broadcasts a single lane if more lanes are wanted.
 static int as_wide(Seg *s, int val, int width) {
     const Val *v = &s->vals.at[val];
@@ -358,6 +452,10 @@ int seg_load(Seg *s, const Ref *ref) {
     Ref plain = *ref;
     plain.guard = -1; // a value that is known needs no memory, and so no guard
     Loc *l = seg_find(s, &plain);
+    if (l && is_row(l) && lane_bytes(l->ref->type) == type_info[l->ref->type].bytes) {
+        fold_rows(s, (int)(l - s->locs.at)); // the next rows will be read, too
+        l = seg_find(s, &plain);
+    }
     if (l) return as_wide(s, resolve(s, l), ref->width);
     int known = find_guarded(s, ref, &plain);
     if (known >= 0) return known;
@@ -570,95 +668,6 @@ bool seg_prefetch(Seg *s, const Ref *ref, int level) {
     return true;
 }
 
-// ---- Rows
-//
-// Horizontal reductions with adjacent results are done together. Two shuffles combine halves of
-// each pair of vectors, so that one operation reduces both; after log2(lanes) rounds every lane has
-// the result of a row, in order, and one store writes all of them.
-//
-//     a0 a1 a2 a3   b0 b1 b2 b3   ->   a02 b02 a13 b13   ->   a b c d
-
-// Does b hold the reduction of the row after a's, in lanes like a's?
-static bool next_row(const Seg *s, const Loc *a, const Loc *b, int64_t k) {
-    return b->pending == a->pending && b->dirty && !b->dead && b->pin < 0 && !b->ref->lane &&
-           b->ref->buffer == a->ref->buffer && b->ref->stream == a->ref->stream &&
-           b->ref->disp == a->ref->disp + k * type_info[a->ref->type].bytes &&
-           b->begin == a->begin && b->init.i == a->init.i && !ref_is_hard(b->ref) &&
-           s->vals.at[b->val].width == s->vals.at[a->val].width;
-}
-
-// One round combines pairs of values; a last one without a partner is paired with itself.
-static int fold_round(Seg *s, const Loc *l, Shuffle low, Shuffle high, int *val, int n) {
-    Type t = l->ref->type;
-    int width = s->vals.at[val[0]].width;
-    for (int i = 0; i < n; i += 2) {
-        int two[2] = {val[i], val[i + 1 < n ? i + 1 : i]};
-        int both[2] = {seg_op(s, MI_SHUFFLE, (int)low, t, t, width, 2, two),
-                       seg_op(s, MI_SHUFFLE, (int)high, t, t, width, 2, two)};
-        val[i / 2] = seg_op(s, MI_OP, reduce_op[l->pending], t, t, width, 2, both);
-    }
-    return (n + 1) / 2;
-}
-
-static int fold_vectors(Seg *s, const Loc *l, int *val, int n) {
-    int size = lane_bytes(l->ref->type);
-    int bytes = size * s->vals.at[val[0]].width;
-    if (size == 4) n = fold_round(s, l, SHUFFLE_LOW32, SHUFFLE_HIGH32, val, n);
-    n = fold_round(s, l, SHUFFLE_LOW64, SHUFFLE_HIGH64, val, n);
-    for (; bytes > 16; bytes /= 2) n = fold_round(s, l, SHUFFLE_EVEN128, SHUFFLE_ODD128, val, n);
-    return val[0];
-}
-
-// Stores the first lanes of a value in pieces of 2^k lanes: after one masked store of all, loads of
-// the next rows would wait until it reaches the cache.
-static void store_rows(Seg *s, const Ref *all, int val, int written) {
-    int rows = all->active, size = type_info[all->type].bytes;
-    if (size != lane_bytes(all->type) || rows == all->width) {
-        emit_store(s, all, val, written);
-        return;
-    }
-    Ref piece = *all;
-    for (; rows; rows -= piece.active) {
-        int lanes = 1;
-        while (2 * lanes <= rows) lanes *= 2;
-        piece.active = (uint8_t)lanes;
-        emit_store(s, keep(s, &piece), val, written);
-        if (rows > lanes) val = seg_op(s, MI_UPPER, 0, piece.type, piece.type, lanes, 1, &val);
-        piece.disp += lanes * size;
-        piece.width = (uint8_t)lanes;
-    }
-}
-
-// Reduces as many rows as there are lanes, from loc number `first` on; a single row stays as it is.
-static void fold_rows(Seg *s, int first) {
-    const Loc *l = &s->locs.at[first];
-    int width = s->vals.at[l->val].width, at[LIMIT_LANES] = {first}, val[LIMIT_LANES], n = 1;
-    int size = lane_bytes(l->ref->type), written = l->written;
-    if (width > LIMIT_LANES || width * size < 16 || ref_is_hard(l->ref) || l->ref->lane) return;
-    for (int i = first + 1; i < s->locs.n && i < at[n - 1] + 8 && n < width; i++)
-        if (next_row(s, l, &s->locs.at[i], n)) at[n++] = i;
-    if (n == 1) return;
-    int line = s->line;
-    s->line = l->line;
-    for (int i = 0; i < n; i++) {
-        join_parts(s, &s->locs.at[at[i]]);
-        val[i] = s->locs.at[at[i]].val;
-        if (s->locs.at[at[i]].written > written) written = s->locs.at[at[i]].written;
-    }
-    l = &s->locs.at[first];
-    Ref *all = arena_copy(s->arena, l->ref, sizeof *all);
-    all->lane = type_info[all->type].bytes;
-    all->width = (uint8_t)width;
-    all->active = (uint8_t)n;
-    store_rows(s, all, begin_with(s, l, all, fold_vectors(s, l, val, n)), written);
-    for (int i = 0; i < n; i++) {
-        s->locs.at[at[i]].dirty = false;
-        s->locs.at[at[i]].dead = true; // later uses read memory
-    }
-    s->rows += n;
-    s->line = line;
-}
-
 // Reduces the rows of a vector as soon as there are enough of them, which frees their registers.
 static void fold_begun(Seg *s) {
     const Loc *l = &s->locs.at[s->first_begun];
@@ -733,7 +742,7 @@ static void pin_parts(Seg *s, Loc *l) {
 void seg_close(Seg *s) {
     for (int i = 0; i < s->locs.n; i++) {
         const Loc *l = &s->locs.at[i];
-        if (l->pending && l->dirty && l->pin < 0 && !l->dead) fold_rows(s, i);
+        if (is_row(l)) fold_rows(s, i);
     }
     for (int i = 0; i < s->locs.n; i++) {
         Loc *l = &s->locs.at[i];
