@@ -363,15 +363,19 @@ static void add_block(ChooseStmt *n, int64_t step) {
     n->out.head.stage = n->out.perfect = 1;
 }
 
-// Is it a sum in lanes over a row of at least one vector, and at most this many?
-static bool is_sum_of(const ChooseStmt *n, int vectors) {
+// The length of the row that a sum in lanes adds up; 0: it is another statement.
+static int64_t row_of_sum(const ChooseStmt *n) {
     int v = -1;
     for (int i = 0; i < n->s->niters && n->out.nloops; i++)
         if (n->out.loop[n->out.nloops - 1].iter == n->s->iter[i].name) v = i;
-    return n->out.horizontal && v >= 0 && n->s->iter[v].reduction && n->extent[v] >= n->lanes &&
-           n->extent[v] <= vectors * n->lanes;
+    return n->out.horizontal && v >= 0 && n->s->iter[v].reduction ? n->extent[v] : 0;
 }
-static bool is_short_sum(const ChooseStmt *n) { return is_sum_of(n, n->cost->horizontal_short); }
+
+// Is it a sum in lanes over a row of at least one vector, and at most this many?
+static bool is_sum_of(const ChooseStmt *n, int vectors) {
+    int64_t row = row_of_sum(n);
+    return row >= n->lanes && row <= vectors * n->lanes;
+}
 static bool is_row_sum(const ChooseStmt *n) { return is_sum_of(n, n->cost->horizontal_fused); }
 
 // Does it read the result of a statement without reduction that shares the row?
@@ -469,15 +473,21 @@ static void part_row(Chooser *c, int from, int sum) {
 static void part_sums(Chooser *c, int from, int n) {
     for (int k = from; k < from + n; k++) {
         ChooseStmt *x = &c->nest[k];
-        if (is_moved(x) || !x->reduces || !is_short_sum(x)) continue;
+        int64_t row = is_moved(x) ? 0 : row_of_sum(x);
+        if (!row || row > c->cost->horizontal_short * x->lanes) continue;
         bool taken = takes_row(c, from, k),
              read = is_read_in(c, x->s->write->tensor, k + 1, from + n);
+        bool parted = read && count_sums(c, k + 1, from + n) >= c->cost->parted_sums;
+        if (row < x->lanes) { // less than a vector
+            if (!taken && parted) x->out.head.stage = 0;
+            continue;
+        }
         if (taken && is_sum_of(x, c->cost->parted_row)) {
             part_row(c, from, k);
             drop_block(x);
         } else if (taken) {
             if (x->out.by_rows && !share_block(c, from, k, from + n)) drop_block(x);
-        } else if (read && count_sums(c, k + 1, from + n) >= c->cost->parted_sums) {
+        } else if (parted) {
             x->out.head.stage = 0;
         } else if (read) {
             drop_block(x);
