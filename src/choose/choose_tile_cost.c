@@ -340,16 +340,30 @@ static double latency_of(const Machine *m, const ChooseStmt *n) {
     return (compares ? n->cost->compare_latency : 1) * m->fma_latency;
 }
 
+// The number of results of a reduction in lanes if these are few and the generator unrolls all of
+// it, and so reduces the lanes of all results together; else 0. More results may fill lanes.
+static double few_results(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
+    double results = 1, steps = (double)ceil_div(t->length, n->lanes);
+    for (int i = 0; i < n->s->niters; i++)
+        if (i != t->v && !(t->collapses >> i & 1))
+            *(n->s->iter[i].reduction ? &steps : &results) *= (double)n->extent[i];
+    double all = results * steps * (1 + n->ops * n->cost->unroll_op);
+    return all <= c->m->unroll_limit && results <= n->lanes / 2 ? results : 0;
+}
+
 // The horizontal reduction of a sum; cheaper if several are done together.
-static double horizontal_end(const ChooseStmt *n, const ChooseTile *t) {
-    return horizontal_rows(n, t)   ? n->cost->horizontal_block_end
+static double horizontal_end(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
+    bool together = horizontal_rows(n, t) || few_results(c, n, t) > 0;
+    return together                ? n->cost->horizontal_block_end
            : is_straight_sum(n, t) ? n->cost->horizontal_straight_end
            : t->row[0] >= 0        ? n->cost->horizontal_tile_end
                                    : n->cost->horizontal_one_end;
 }
 
-static double begin_cost(const ChooseStmt *n, const ChooseTile *t) {
+static double begin_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     if (!t->horizontal) return n->cost->tile_begin;
+    double results = few_results(c, n, t);
+    if (results > 0) return n->cost->horizontal_together / results;
     return is_straight_sum(n, t) ? n->cost->horizontal_straight_begin : n->cost->horizontal_begin;
 }
 
@@ -372,9 +386,9 @@ static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     double loop = cost->loop_ops / t->steps;
     double issue = (ops + loads - shared + loop + guards) / m->ports[PORT_ISSUE];
     double step = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
-    double end = t->horizontal ? horizontal_end(n, t) : store_cost(c, n, t, part);
+    double end = t->horizontal ? horizontal_end(c, n, t) : store_cost(c, n, t, part);
     if (!n->s->init) end *= cost->update_factor;
-    double ends = begin_cost(n, t) + (cost->tile_store + end) * sums + split_rows(c, n, t, part);
+    double ends = begin_cost(c, n, t) + (cost->tile_store + end) * sums + split_rows(c, n, t, part);
     step += cost->load_wait * loads + cost->issue_wait * issue + crowding(n, t, part, steps);
     step *= border_cost(n, t) * (is_answered(n, t) ? cost->known_share : 1);
     double parts = 1;
