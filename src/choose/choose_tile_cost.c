@@ -65,7 +65,10 @@ static bool is_wide(const Machine *m, const ChooseStmt *n, const ChooseTile *t) 
 static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
     const Family *f = half_family(m, n, t);
     if (f) return fmax(m->load_ports, fmin(f->loads, f->load_bytes / (LIMIT_VECTOR_BYTES / 2)));
-    return is_wide(m, n, t) ? n->cost->full_load_rate : m->load_ports;
+    if (!is_wide(m, n, t)) return m->load_ports;
+    double most =
+        t->horizontal && m->family ? (double)m->family->load_bytes / LIMIT_VECTOR_BYTES : 0;
+    return fmax(n->cost->full_load_rate, n->cost->full_load_share * most);
 }
 
 static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
