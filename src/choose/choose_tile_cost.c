@@ -347,11 +347,13 @@ static double latency_of(const Machine *m, const ChooseStmt *n) {
 // it, and so reduces the lanes of all results together; else 0. More results may fill lanes.
 static double few_results(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     double results = 1, steps = (double)ceil_div(t->length, n->lanes);
-    for (int i = 0; i < n->s->niters; i++)
-        if (i != t->v && !(t->collapses >> i & 1))
-            *(n->s->iter[i].reduction ? &steps : &results) *= (double)n->extent[i];
+    for (int i = 0; i < n->s->niters; i++) {
+        if (i == t->v || t->collapses >> i & 1) continue;
+        if (!n->s->iter[i].reduction && n->extent[i] > n->lanes / 2) return 0;
+        *(n->s->iter[i].reduction ? &steps : &results) *= (double)n->extent[i];
+    }
     double all = results * steps * (1 + n->ops * n->cost->unroll_op);
-    return all <= c->m->unroll_limit && results <= n->lanes / 2 ? results : 0;
+    return all <= c->m->unroll_limit ? results : 0;
 }
 
 // The horizontal reduction of a sum; cheaper if several are done together.
@@ -363,10 +365,10 @@ static double horizontal_end(const Chooser *c, const ChooseStmt *n, const Choose
                                    : n->cost->horizontal_one_end;
 }
 
-static double begin_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
+static double begin_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile *t, double sums) {
     if (!t->horizontal) return n->cost->tile_begin;
     double results = few_results(c, n, t);
-    if (results > 0) return n->cost->horizontal_together / results;
+    if (results > 0) return n->cost->horizontal_together * sums / results;
     return is_straight_sum(n, t) ? n->cost->horizontal_straight_begin : n->cost->horizontal_begin;
 }
 
@@ -377,6 +379,7 @@ static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     const MachineCost *cost = c->cost;
     double sums = (double)(part[0] * part[1] * part[2]), shared = 0, shuffles = 0;
     double loads = loads_of(c, n, t, part, &shared, &shuffles);
+    if (t->horizontal && few_results(c, n, t) > 1) loads = fmin(loads, sums); // the rest is reused
     double room = m->vector_registers - LIMIT_OTHER_REGISTERS;
     double split = fmin(LIMIT_PARTS, fmax(1, floor(room / sums)));
     double broadcast = t->group < 0 ? 0 : (loads - shared - 1) * broadcast_cost(n, t);
@@ -391,7 +394,8 @@ static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     double step = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
     double end = t->horizontal ? horizontal_end(c, n, t) : store_cost(c, n, t, part);
     if (!n->s->init) end *= cost->update_factor;
-    double ends = begin_cost(c, n, t) + (cost->tile_store + end) * sums + split_rows(c, n, t, part);
+    double ends =
+        begin_cost(c, n, t, sums) + (cost->tile_store + end) * sums + split_rows(c, n, t, part);
     step += cost->load_wait * loads + cost->issue_wait * issue + crowding(n, t, part, steps);
     step *= border_cost(n, t) * (is_answered(n, t) ? cost->known_share : 1);
     double parts = 1;
