@@ -541,6 +541,7 @@ static void inner_reductions(const Chooser *c, ChooseStmt *n, const Blocks *b) {
         if (taps) nest_loop(n, i, taps, KIND_SERIAL);
         if (taps) n->out.loop[n->out.nloops - 1].interleaved = true;
         if (b->cut) nest_loop(n, i, b->cut, KIND_SERIAL);
+        if (b->t->blocked >> i & 1) nest_loop(n, i, n->lanes, KIND_SERIAL);
         if (b->step[i] != 1) nest_loop(n, i, 1, KIND_SERIAL);
     }
 }

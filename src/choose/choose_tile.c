@@ -37,6 +37,7 @@ static int shared_operands(const ChooseStmt *n, const ChooseTile *t) {
 static bool has_room(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
     int64_t sums = t->rows[0] * t->rows[1] * t->vectors;
     const MachineCost *cost = c->cost;
+    if (t->blocked && sums > cost->blocked_sums) return false;
     bool busy = t->horizontal || n->ops > cost->busy_ops;
     int64_t most =
         c->m->vector_registers - LIMIT_OTHER_REGISTERS - (busy ? cost->busy_registers : 0);
@@ -171,6 +172,21 @@ static void try_groups(const Chooser *c, const ChooseStmt *n, int v, ChooseTile 
     }
 }
 
+// A long reduction along which an operand with strided lanes is contiguous: in blocks of it the
+// operand is transposed in registers. 0: there is none.
+static uint64_t to_block(const Chooser *c, const ChooseStmt *n, int v) {
+    if (c->o->plain || !c->cost->blocked_sums || n->window >= 0) return 0;
+    for (int r = 1; r < n->nrefs; r++) {
+        const ChooseRef *x = &n->ref[r];
+        if (!x->uses[v] || x->hard[v] || x->stride[v] == 1 || x->bytes < 4) continue;
+        for (int i = 0; i < n->s->niters; i++)
+            if (n->s->iter[i].reduction && x->stride[i] == 1 && !x->hard[i] && x->stride[v] > 0 &&
+                n->extent[i] >= c->cost->least_blocks * n->lanes)
+                return (uint64_t)1 << i;
+    }
+    return 0;
+}
+
 static void try_lanes(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
     ChooseTile t = {.v = v, .collapse = -1, .group = -1, .row = {-1, -1}, .rows = {1, 1}};
     int row = (int)min_i64(ceil_div(n->extent[v], n->lanes), c->cost->tile_row + 1);
@@ -182,6 +198,10 @@ static void try_lanes(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *
         if (row > vectors && row <= c->cost->tile_row && has_room(c, n, &t))
             try_rows(c, n, &t, 0, best);
     }
+    t.pack = 0;
+    t.vectors = 1;
+    t.blocked = n->extent[v] >= n->lanes ? to_block(c, n, v) : 0;
+    if (t.blocked) try_rows(c, n, &t, 0, best);
 }
 
 // The operand that must be packed so that loops over v and g collapse; 0: none.

@@ -19,6 +19,7 @@ typedef struct ChooseTile {
     int64_t rows[2];    // values of each
     int pack;           // the operand that must be packed; 0: none
     uint64_t near;      // reductions that are unrolled around the tile
+    uint64_t blocked;   // one that runs in unrolled blocks as long as a vector; 0: none
     double steps;       // iterations of these
     double cost;        // cycles of the whole statement
 } ChooseTile;

@@ -2,6 +2,7 @@
 #include "choose/choose_tile.h"
 
 #include <math.h>
+
 #include <stdlib.h>
 
 bool tile_is_vector(const ChooseStmt *n, int r, int v, int pack) {
@@ -12,6 +13,7 @@ bool tile_is_vector(const ChooseStmt *n, int r, int v, int pack) {
 static int64_t span_of(const ChooseStmt *n, const ChooseTile *t, const int64_t *part, int i) {
     if (i == t->v) return part[2];
     if (i == t->row[0] || i == t->row[1]) return part[i == t->row[1]];
+    if (t->blocked >> i & 1) return n->lanes;
     return t->near >> i & 1 ? n->extent[i] : 1;
 }
 
@@ -39,7 +41,8 @@ static double window_of(const ChooseStmt *n, const ChooseTile *t, const int64_t 
 static int64_t transposed_columns(const ChooseStmt *n, const ChooseTile *t, const ChooseRef *ref) {
     int64_t columns = 1;
     for (int i = n->s->niters - 1; i >= 0; i--)
-        if (t->near >> i & 1 && ref->stride[i] == columns && !ref->hard[i]) columns *= n->extent[i];
+        if (t->near >> i & 1 && ref->stride[i] == columns && !ref->hard[i])
+            columns *= t->blocked >> i & 1 ? n->lanes : n->extent[i];
     return columns;
 }
 
@@ -76,6 +79,13 @@ static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *
     return m->fma_ports * (f ? f->work[0][WORK_MUL] / fmax(f->work[1][WORK_MUL], 1) : 1);
 }
 
+// Shuffles of full vectors per cycle, if there are rows whose arithmetic runs beside them.
+static double shuffle_rate(const Machine *m, const ChooseTile *t) {
+    bool full = m->vector_bytes == LIMIT_VECTOR_BYTES && m->family;
+    bool alone = t->rows[0] * t->rows[1] < LIMIT_TRANSPOSE;
+    return full && !alone ? fmax(m->family->work[1][WORK_SHUFFLE], 1) : 1;
+}
+
 // The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
 // are inserted one by one, others are gathered. *shuffles: operations among these, for which the
 // pipes of the arithmetic are needed.
@@ -92,7 +102,7 @@ static double strided_loads(const Chooser *c, const ChooseStmt *n, const ChooseR
     if (t->vectors == 1 && pitch > 0 && columns >= LIMIT_TRANSPOSE &&
         n->lanes >= c->cost->transpose_lanes && n->extent[v] >= n->lanes) {
         *shuffles = c->cost->transpose_load * n->lanes / (double)min_i64(columns, n->lanes);
-        return 1 + *shuffles;
+        return 1 + *shuffles / shuffle_rate(c->m, t);
     }
     if (pitch >= 2 && pitch <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
         return (double)pitch + (*shuffles = (double)(pitch - 1));
@@ -116,7 +126,7 @@ static uint64_t near_of(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     double room = limit / sums, spare = c->m->vector_registers - sums - t->vectors - 1;
     bool keeps = c->cost->kept_windows * spare >= sums / t->vectors;
     uint64_t near = 0;
-    if (t->horizontal) return 0;
+    if (t->horizontal || t->blocked) return t->blocked;
     if (n->window >= 0) {
         int inner = n->window;
         for (int i = 0; i < n->s->niters; i++)
@@ -235,7 +245,7 @@ static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *
             often *= (double)part[k];
         }
         *shuffles += each * often;
-        if (steps > 1 && whole) {
+        if (steps > 1 && whole && !t->blocked) {
             double window = window_of(n, t, part, ref);
             double kept = kept_share(c, n, t, part, ref, window, count);
             // Rows share lines in L1.
@@ -521,6 +531,7 @@ double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, double li
             t->collapses >> i & 1)
             continue;
         int64_t extent = i == t->group ? n->extent[i] / t->groups : n->extent[i];
+        if (t->blocked >> i & 1) extent = ceil_div(extent, n->lanes) * n->lanes; // shuffles of all
         *(n->s->iter[i].reduction ? &steps : &outer) *= (double)extent;
     }
     if (t->horizontal) {
@@ -530,7 +541,7 @@ double tile_cost(const Chooser *c, const ChooseStmt *n, ChooseTile *t, double li
     t->near = near_of(c, n, t, steps);
     t->steps = 1;
     for (int i = 0; i < n->s->niters && t->near; i++)
-        if (t->near >> i & 1) t->steps *= (double)n->extent[i];
+        if (t->near >> i & 1) t->steps *= (double)(t->blocked ? n->lanes : n->extent[i]);
     int64_t tiles[3], rest[3];
     bool several = outer > 1;
     for (int k = 0; k < 3; k++) tiles[k] = length[k] / size[k], rest[k] = length[k] % size[k];
