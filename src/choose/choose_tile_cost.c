@@ -80,10 +80,11 @@ static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *
 }
 
 // Shuffles of full vectors per cycle, if there are rows whose arithmetic runs beside them.
-static double shuffle_rate(const Machine *m, const ChooseTile *t) {
-    bool full = m->vector_bytes == LIMIT_VECTOR_BYTES && m->family;
+static double shuffle_rate(const Chooser *c, const ChooseTile *t) {
+    const Family *f = c->m->family;
     bool alone = t->rows[0] * t->rows[1] < LIMIT_TRANSPOSE;
-    return full && !alone ? fmax(m->family->work[1][WORK_SHUFFLE], 1) : 1;
+    if (alone || !f || c->m->vector_bytes < LIMIT_VECTOR_BYTES) return 1;
+    return fmin(c->cost->shuffle_rate, fmax(f->work[1][WORK_SHUFFLE], 1));
 }
 
 // The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
@@ -102,7 +103,7 @@ static double strided_loads(const Chooser *c, const ChooseStmt *n, const ChooseR
     if (t->vectors == 1 && pitch > 0 && columns >= LIMIT_TRANSPOSE &&
         n->lanes >= c->cost->transpose_lanes && n->extent[v] >= n->lanes) {
         *shuffles = c->cost->transpose_load * n->lanes / (double)min_i64(columns, n->lanes);
-        return 1 + *shuffles / shuffle_rate(c->m, t);
+        return 1 + *shuffles / shuffle_rate(c, t);
     }
     if (pitch >= 2 && pitch <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
         return (double)pitch + (*shuffles = (double)(pitch - 1));
