@@ -579,6 +579,30 @@ TEST(parts_are_computed_where_they_are_cheaper) {
     CHOSEN("P: x g c:v\nP.1: x g c:v\nO: g c s w f:v\n", SIZES(4, 4, 16), GROUPS);
 }
 
+// Few rows do not pay for a copy of the other operand.
+TEST(an_operand_is_transposed_block_by_block) {
+#define ROWS_BY_ROWS                                                                               \
+    "program d(M, N, K) {\n input A: f32[M, K]\n input B: f32[N, K]\n output C: f32[M, N]\n"       \
+    " C: for m in 0:M, n in 0:N, k in 0:K\n  C[m, n] +=! A[m, k]*B[n, k]\n}\n"
+    CHOSEN_ON("zen5", "C: n/16 k/16 k m n:v\n", SIZES(4, 100, 107), ROWS_BY_ROWS);
+    CHOSEN_ON("zen5", "C: n/16 k/16 k m n:v\n", SIZES(8, 300, 328), ROWS_BY_ROWS);
+    CHOSEN_ON("zen5", "C: n/7 k/16 n m k:v\n", SIZES(3, 26, 328), ROWS_BY_ROWS);
+}
+
+// Sums of a few rows run in lanes, where the lanes of all rows are reduced together.
+TEST(sums_of_a_few_rows_run_in_lanes) {
+#define SOFTMAX                                                                                    \
+    "program s(M, N) {\n input A: f32[M, N]\n output S: f32[M, N]\n temp X: f32[M]\n"              \
+    " temp E: f32[M, N]\n temp D: f32[M]\n"                                                        \
+    " X: for m in 0:M, n in 0:N\n  X[m] max=! A[m, n]\n"                                           \
+    " E: for m in 0:M, n in 0:N\n  E[m, n] = exp(A[m, n] - X[m])\n"                                \
+    " D: for m in 0:M, n in 0:N\n  D[m] +=! E[m, n]\n"                                             \
+    " S: for m in 0:M, n in 0:N\n  S[m, n] = E[m, n]/D[m]\n}\n"
+#define APART "X: | m n:v\nE: | m n:v\nD: m n:v\nS: m n:v\n"
+    CHOSEN_ON("zen5", APART, SIZES(3, 10), SOFTMAX);
+    CHOSEN_ON("zen5", APART, SIZES(20, 11), SOFTMAX);
+}
+
 // One copy serves both reads: all of the tensor, turned.
 TEST(a_tensor_times_itself_is_packed) {
 #define GRAM(product)                                                                              \
