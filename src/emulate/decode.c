@@ -271,9 +271,21 @@ static bool take_order(Modifiers *m) {
     return !take(m, "weak") && take(m, "volatile");
 }
 
+// The operator that decides what a load may miss; the others are hints about speed.
+static AccessKind take_hints(PtxParser *p, Modifiers *m, EmuSpace space) {
+    AccessKind kind = ACCESS_READ;
+    for (; m->next < m->n && is_hint(m->at[m->next]); m->next++) {
+        if (ptx_word_is(m->at[m->next], "ca")) kind = ACCESS_READ_L1;
+        if (ptx_word_is(m->at[m->next], "nc")) kind = ACCESS_READ_ONLY;
+    }
+    if (kind == ACCESS_READ_ONLY && space != SPACE_GLOBAL)
+        ptx_refuse(p, "only loads from global memory use the read-only cache");
+    return space == SPACE_GLOBAL ? kind : ACCESS_READ;
+}
+
 static void take_element(PtxParser *p, Modifiers *m, Ins *ins) {
     ins->space = take_space(p, m);
-    while (m->next < m->n && is_hint(m->at[m->next])) m->next++;
+    ins->what = (uint8_t)take_hints(p, m, ins->space);
     ins->count = take(m, "v2") ? 2 : take(m, "v4") ? 4 : 1;
     ins->type = take_type(p, m);
     if (ins->type == PTX_PRED || ins->count * ptx_info[ins->type].bits > 128)
@@ -372,7 +384,7 @@ static void decode_cp(PtxParser *p, Modifiers *m, Ins *ins) {
         if (!take(m, "shared") && !take(m, "shared::cta"))
             ptx_refuse(p, "cp.async writes shared memory");
         if (!take(m, "global")) ptx_refuse(p, "cp.async reads global memory");
-        while (m->next < m->n && is_hint(m->at[m->next])) m->next++;
+        take_hints(p, m, SPACE_SHARED);
         Ins source = {0};
         ptx_address(p, ins, SPACE_SHARED);
         ptx_expect(p, ',');
@@ -383,6 +395,7 @@ static void decode_cp(PtxParser *p, Modifiers *m, Ins *ins) {
             ptx_refuse(p, "cp.async copies 4, 8 or 16 bytes, with .cg only 16");
         ins->run = emu_do_cp_async;
         ins->what = (uint8_t)bytes;
+        ins->what2 = cg ? ACCESS_READ : ACCESS_READ_L1;
         ins->src[1] = source.src[0];
         ins->src[2] = ptx_constant(p, (uint64_t)source.offset, 64);
         ins->src[3] = ptx_constant(p, (uint64_t)bytes, 32);

@@ -75,6 +75,14 @@ typedef enum AtomOp {
     ATOM_INC,
     ATOM_DEC
 } AtomOp;
+typedef enum AccessKind {
+    ACCESS_READ,
+    ACCESS_READ_L1,   // .ca: other blocks' stores may be missing in it
+    ACCESS_READ_ONLY, // .nc: nothing may store to it during the launch
+    ACCESS_WRITE,
+    ACCESS_ATOMIC,
+    ACCESS_ATOMIC_READ
+} AccessKind;
 // The possible relations between a and b, as bits.
 enum { CMP_LT = 1, CMP_EQ = 2, CMP_GT = 4, CMP_UNORDERED = 8 };
 
@@ -92,9 +100,9 @@ struct Ins {
     PtxType from;                          // the source of cvt
     EmuSpace space;
     uint8_t count; // elements of a vector access
-    uint8_t what;  // AtomOp, comparison, rounding, kind of shuffle, bytes of a cp.async
-    uint8_t what2;
-    bool flag; // .sat; .wrap
+    uint8_t what;  // AtomOp, comparison, rounding, kind of shuffle or load, bytes of a cp.async
+    uint8_t what2; // of a cp.async: the AccessKind of its loads
+    bool flag;     // .sat; .wrap
 };
 
 typedef struct EmuParam {

@@ -199,7 +199,8 @@ void emu_do_load(Warp *w, const Ins *ins, uint32_t mask) {
         EmuPlace at = emu_locate(w, l, ins->space, address[l], bytes, true);
         if (at.shadow) {
             not_in_flight(w, l, &at, bytes);
-            emu_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC_READ : ACCESS_READ, false);
+            emu_access(w, l, &at, bytes, ins->flag ? ACCESS_ATOMIC_READ : (AccessKind)ins->what,
+                       false);
         }
         load_lane(w, ins, l, &at, defined);
     }
@@ -340,7 +341,7 @@ static void issue(Warp *w, const Ins *ins, int lane, uint64_t *source_address) {
         if (c.source % c.bytes)
             emu_fault(w, lane, "copies %d bytes from address 0x%llx, which is not a multiple of %d",
                       c.bytes, (unsigned long long)c.source, c.bytes);
-        emu_access(w, lane, &from, (int)given, ACCESS_READ, false);
+        emu_access(w, lane, &from, (int)given, (AccessKind)ins->what2, false);
         memcpy(c.data, from.data, given);
         memcpy(c.defined, from.state, given);
     }

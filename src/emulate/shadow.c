@@ -57,6 +57,8 @@ static void refine(EmuMachine *m, Shadow *s) {
     *s = fine;
 }
 
+static bool writes(AccessKind kind) { return kind == ACCESS_WRITE || kind == ACCESS_ATOMIC; }
+
 _Noreturn static void race(Warp *w, int lane, const EmuPlace *at, AccessKind kind, Access other,
                            int line, bool other_writes) {
     const EmuMachine *m = w->m;
@@ -70,8 +72,7 @@ _Noreturn static void race(Warp *w, int lane, const EmuPlace *at, AccessKind kin
     else
         snprintf(who, sizeof who, "thread (%d,%d,%d)", t % bx, t / bx % by, t / bx / by);
     emu_fault(w, lane, "%s %s, which %s %s in line %d without a barrier in between",
-              kind == ACCESS_READ || kind == ACCESS_ATOMIC_READ ? "reads" : "writes", place, who,
-              other_writes ? "wrote" : "read", line);
+              writes(kind) ? "writes" : "reads", place, who, other_writes ? "wrote" : "read", line);
 }
 
 static void note_read(Warp *w, int lane, Cell *c, Access now, int line) {
@@ -88,14 +89,33 @@ static void note_read(Warp *w, int lane, Cell *c, Access now, int line) {
     }
 }
 
+_Noreturn static void stale(Warp *w, int lane, const EmuPlace *at, const char *does,
+                            const char *but, int line) {
+    char place[128];
+    emu_describe(w->m, at, place, sizeof place);
+    emu_fault(w, lane, "%s %s%s line %d", does, place, but, line);
+}
+
+// A load must not use a cache that may miss stores of this launch.
+static void check_caches(Warp *w, int lane, const EmuPlace *at, const Cell *c, AccessKind kind) {
+    bool stored = c->touched & TOUCH_STORED, held = c->touched & TOUCH_READ_ONLY;
+    if (kind == ACCESS_READ_ONLY && stored)
+        stale(w, lane, at, "reads", " through the read-only cache; written in", c->writer_line);
+    if (kind == ACCESS_READ_L1 && stored && block_of(c->writer) != w->b->number)
+        stale(w, lane, at, "reads", " through L1; another block wrote it in", c->writer_line);
+    if (writes(kind) && held)
+        stale(w, lane, at, "writes", ", read through the read-only cache in", c->reader_line);
+}
+
 static void check_cell(Warp *w, int lane, const EmuPlace *at, Cell *c, AccessKind kind,
                        bool same_value, Access now) {
     int line = w->m->current->line;
-    bool writes = kind == ACCESS_WRITE || kind == ACCESS_ATOMIC, atomic = now & ATOMIC;
-    bool both_atomic = atomic && (c->writer & ATOMIC);
-    if (c->writer && !both_atomic && !(writes && same_value) && !happened(w, lane, c->writer))
+    bool atomic = now & ATOMIC, both_atomic = atomic && (c->writer & ATOMIC);
+    bool unchanged = writes(kind) && same_value;
+    if (c->writer && !both_atomic && !unchanged && !happened(w, lane, c->writer))
         race(w, lane, at, kind, c->writer, c->writer_line, true);
-    if (!writes) {
+    check_caches(w, lane, at, c, kind);
+    if (!writes(kind)) {
         note_read(w, lane, c, now, line);
         return;
     }
@@ -116,7 +136,10 @@ void emu_access(Warp *w, int lane, const EmuPlace *at, int bytes, AccessKind kin
     if (s->shift && ((at->offset | (size_t)bytes) & 3)) refine(w->m, s);
     size_t from = at->offset >> s->shift, to = (at->offset + (size_t)bytes) >> s->shift;
     Access now = access_now(w, lane, kind >= ACCESS_ATOMIC);
-    uint32_t touch = kind == ACCESS_WRITE ? 2 : kind == ACCESS_ATOMIC ? 3 : 1;
+    uint32_t touch = kind == ACCESS_WRITE       ? TOUCH_STORED
+                     : kind == ACCESS_ATOMIC    ? TOUCH_LOADED | TOUCH_STORED
+                     : kind == ACCESS_READ_ONLY ? TOUCH_LOADED | TOUCH_READ_ONLY
+                                                : TOUCH_LOADED;
     for (size_t i = from; i < to; i++) {
         Cell **page = &s->page[i / PAGE_CELLS];
         if (!*page) *page = arena_new_n(w->m->arena, Cell, PAGE_CELLS);
@@ -124,8 +147,8 @@ void emu_access(Warp *w, int lane, const EmuPlace *at, int bytes, AccessKind kin
         check_cell(w, lane, at, c, kind, same_value, now);
         if (at->buffer && (c->touched & touch) != touch) {
             int64_t size = 1 << s->shift;
-            if (touch & ~c->touched & 1) at->buffer->traffic.load_touched += size;
-            if (touch & ~c->touched & 2) at->buffer->traffic.store_touched += size;
+            if (touch & ~c->touched & TOUCH_LOADED) at->buffer->traffic.load_touched += size;
+            if (touch & ~c->touched & TOUCH_STORED) at->buffer->traffic.store_touched += size;
             c->touched |= touch;
         }
     }

@@ -14,8 +14,10 @@ typedef uint64_t Access;
 typedef struct Cell {
     Access writer, reader, reader2; // two readers, of different warps if possible
     int writer_line, reader_line;
-    uint32_t touched; // in this launch: 1 if loaded, 2 if stored
+    uint32_t touched; // in this launch: TOUCH_ bits
 } Cell;
+
+enum { TOUCH_LOADED = 1, TOUCH_STORED = 2, TOUCH_READ_ONLY = 4 }; // the last: by ld.global.nc
 
 enum { PAGE_CELLS = 1024 };
 typedef struct Shadow {
@@ -155,7 +157,6 @@ _Noreturn void emu_fault_block(EmuMachine *m, const EmuBlock *b, int line, const
 EmuPlace emu_locate(Warp *w, int lane, EmuSpace space, uint64_t address, int bytes, bool aligned);
 
 // Race detection, shadow.c: reports a race of this access with earlier ones, and records it.
-typedef enum AccessKind { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC, ACCESS_ATOMIC_READ } AccessKind;
 void emu_shadow_reset(EmuMachine *m, Shadow *s, size_t bytes);
 void emu_access(Warp *w, int lane, const EmuPlace *at, int bytes, AccessKind kind, bool same_value);
 void emu_describe(const EmuMachine *m, const EmuPlace *at, char *into, size_t size);

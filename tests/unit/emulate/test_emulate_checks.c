@@ -86,6 +86,11 @@ static const Wrong wrong[] = {
     {LOAD "ld.param.u64 %c, [p1];\nst.global.f32 [%c], %f0;\n", "without a barrier in between", 1},
     {LOAD "mov.u32 %r0, %ctaid.x;\ncvt.rn.f32.u32 %f1, %r0;\n" STORE, "block (0,0,0)", 2},
     {LOAD "add.rn.f32 %f1, %f0, %f0;\nst.global.f32 [%a], %f1;\n" STORE, "wrote", 2},
+    // What the read-only cache holds must not change.
+    {"ld.global.nc.f32 %f0, [%a];\nadd.rn.f32 %f1, %f0, %f0;\nst.global.f32 [%a], %f1;\n",
+     "writes byte 0 of buffer", 1},
+    {LOAD "st.global.f32 [%a], %f0;\nld.global.nc.f32 %f1, [%a];\n",
+     "through the read-only cache; written in line", 1},
     // cp.async.
     {ASYNC "cp.async.commit_group;\nld.shared.f32 %f1, [%s];\n" STORE, "has not waited", 1},
     {ASYNC "cp.async.commit_group;\ncp.async.wait_group 1;\nld.shared.f32 %f1, [%s];\n" STORE,
@@ -152,6 +157,10 @@ static const Right right[] = {
     {ASYNC "cp.async.wait_all;\nld.shared.f32 %f1, [%s];\n" STORE, plain, 1},
     // Blocks store equal values: no race.
     {LOAD "mov.f32 %f1, %f0;\n" STORE, plain, 2},
+    {"ld.global.nc.L1::no_allocate.f32 %f1, [%a];\n" STORE, plain, 1},
+    {"ld.global.cg.f32 %f1, [%a];\n" STORE, plain, 1},
+    {"ld.global.cs.f32 %f1, [%a];\n" STORE, plain, 1},
+    {LOAD "st.global.cg.f32 [%b], %f0;\nld.global.ca.f32 %f1, [%b];\n" STORE, plain, 1},
     // Two warps pass data through named barriers, one only arrives.
     {LOAD SHARE
      "setp.lt.u32 %p, %t, 32;\n@%p bra $x;\nbar.arrive 1, 64;\nbar.sync 2, 64;\n"
@@ -226,6 +235,7 @@ static const char *const refused[][2] = {
     {"ld.f32 %f0, [%a];\n", "needs a state space"},
     {"cvt.f32.s32 %f0, %r0;\n", "needs a rounding mode"},
     {"cp.async.cg.shared.global [%s], [%a], 4;\n", "with .cg only 16"},
+    {"ld.shared.nc.f32 %f0, [%s];\n", "loads from global memory use the read-only cache"},
     {"ld.global.v4.f64 {%a, %a, %a, %a}, [%a];\n", "at most 16 bytes"},
     {"add.u32 %r0, %r1\n", "expected ','"},
     {"setp.lt.b32 %p, %r0, %r1;\n", "does not compare .b32"},

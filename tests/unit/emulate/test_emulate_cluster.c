@@ -13,7 +13,7 @@ static void kernel_text(char *into, size_t size, const char *body) {
     snprintf(into, size,
              "%s.extern .shared .align 16 .b8 smem[];\n"
              ".visible .entry k(.param .u64 p0)\n.maxntid 64,1,1\n.reqnctapercluster 2,1,1\n{\n"
-             ".reg .b64 %%b;\n.reg .b32 %%t, %%s, %%r, %%o, %%q, %%c;\n.reg .f32 %%f, %%g;\n"
+             ".reg .b64 %%b, %%d;\n.reg .b32 %%t, %%s, %%r, %%o, %%q, %%c;\n.reg .f32 %%f, %%g;\n"
              ".reg .pred %%p;\n"
              "mov.u32 %%t, %%tid.x;\nmov.u32 %%c, %%ctaid.x;\nmov.u32 %%r, %%cluster_ctarank;\n"
              "xor.b32 %%o, %%r, 1;\nmov.u32 %%s, smem;\nmad.lo.u32 %%s, %%t, 4, %%s;\n"
@@ -28,6 +28,10 @@ static void kernel_text(char *into, size_t size, const char *body) {
 #define BARRIER ARRIVE WAIT
 #define READ    "mapa.shared::cluster.u32 %q, %s, %o;\nld.shared::cluster.f32 %g, [%q];\n"
 #define STORE   "st.global.f32 [%b], %g;\n"
+// Writes the element of the thread with this number in the other block.
+#define SEND                                                                                       \
+    "ld.param.u64 %d, [p0];\nxor.b32 %q, %c, 64;\nmad.wide.u32 %d, %q, 4, %d;\n"                   \
+    "st.global.f32 [%d], %f;\n"
 
 static float result[256];
 
@@ -56,6 +60,10 @@ TEST(blocks_of_a_cluster_read_each_other) {
                       2);
     if (!CHECK(status == DEVICE_OK)) printf("%s\n", lab.error.text);
     for (int i = 0; i < 128; i++) CHECK_F64_EQ(result[i], i);
+    // Through global memory, of which L2 has one copy for all blocks.
+    status = run_body(&lab, SEND BARRIER "ld.global.cg.f32 %g, [%b];\n" STORE, 2);
+    if (!CHECK(status == DEVICE_OK)) printf("%s\n", lab.error.text);
+    for (int i = 0; i < 128; i++) CHECK_F64_EQ(result[i], i ^ 64);
     emulab_close(&lab);
 }
 
@@ -87,6 +95,8 @@ static const struct {
     {"setp.lt.u32 %p, %t, 16;\n@%p bra $x;\n" BARRIER "$x:\nmov.f32 %g, %f;\n" STORE,
      "other threads of its warp execute this barrier of the cluster", 2},
     {"mov.f32 %g, %f;\n" STORE, "in clusters of 2", 3},
+    // A barrier orders the stores of the other block, but L1 may hold what was there before.
+    {SEND BARRIER "ld.global.ca.f32 %g, [%b];\n", "another block wrote it in line", 2},
 };
 
 TEST(missing_barriers_of_a_cluster_are_found) {
