@@ -191,7 +191,7 @@ lw_status passes_lower(Compilation *c);
 const char *passes_schedule(Call *call, const Tree *t);
 // The first loop that asks for a grid of thread blocks; NULL: none.
 const struct Block *grid_loop(const Tree *t);
-// Warns of such a loop; LW_ERROR where warnings are errors.
+// Warns of such a loop, and of cache operators of loads; LW_ERROR where warnings are errors.
 lw_status warn_grid(Compilation *c);
 
 // --- Code as text, report.c ----------------------------------------------------------------------

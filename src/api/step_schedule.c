@@ -197,10 +197,22 @@ const Block *grid_loop(const Tree *t) {
     return found;
 }
 
+static bool find_cache(void *user, const Node *node, int depth, const Block *parent) {
+    const Leaf **found = user, *leaf = as_leaf(node);
+    (void)depth, (void)parent;
+    if (!*found && leaf && leaf->ncaches) *found = leaf;
+    return !*found;
+}
+
 lw_status warn_grid(Compilation *c) {
     const Block *axis = grid_loop(c->tree);
-    if (!axis) return LW_OK;
-    diag_report(c->call->diags, tree_range(c->tree, &axis->node), DIAG_SCHEDULE_GPU_LOOP,
-                axis->index[0].name, kind_name[axis->kind]);
+    const Leaf *cached = NULL;
+    tree_walk(c->tree, find_cache, &cached);
+    if (axis)
+        diag_report(c->call->diags, tree_range(c->tree, &axis->node), DIAG_SCHEDULE_GPU_LOOP,
+                    axis->index[0].name, kind_name[axis->kind]);
+    if (cached)
+        diag_report(c->call->diags, tree_range(c->tree, &cached->node), DIAG_SCHEDULE_IDLE,
+                    "'cache'", "only GPUs have cache operators");
     return c->call->diags->errors ? LW_ERROR : LW_OK;
 }

@@ -130,6 +130,20 @@ static const Expr *identity(Lower *l, const Stmt *s) {
     return expr_const(l->x, type, reduce_start(type, s->op));
 }
 
+// How the leaf loads from what its statement reads.
+static void set_caches(Lower *l, const Inst *inst, Leaf *leaf) {
+    const SchedStmt *sched = inst->info->sched;
+    if (!sched || !sched->ncaches || leaf->role == LEAF_INIT) return;
+    CachedRead *cache = arena_new_n(l->tree->arena, CachedRead, sched->ncaches);
+    for (int i = 0; i < sched->ncaches; i++) {
+        int tensor = program_find_tensor(l->p, sched->cache[i].tensor);
+        if (tensor < 0 || !stmt_first_read(inst->info->s, tensor)) continue; // its copy has it
+        cache[leaf->ncaches++] =
+            (CachedRead){storage_buffer(l, inst, tensor), sched->cache[i].cache};
+    }
+    leaf->cache = cache;
+}
+
 static const Node *emit_leaf(Lower *l, const TreeItem *item) {
     const Stmt *s = item->inst->info->s;
     const SchedStmt *sched = item->inst->info->sched;
@@ -151,6 +165,7 @@ static const Node *emit_leaf(Lower *l, const TreeItem *item) {
         .nontemporal = sched && sched->nontemporal,
         .accumulators = sched ? sched->accumulators : 0,
     };
+    set_caches(l, item->inst, &leaf);
     if (l->tree->pool) return &pool_leaf(l->tree->pool, &leaf, item->whole ? 0 : s->niters)->node;
     return &tree_leaf(l->tree, &leaf)->node;
 }
@@ -241,12 +256,6 @@ static const Node *emit(Lower *l, TreeItem *item) {
     return item->what == ITEM_LOOP ? hoist_guard(l, &item->made) : &item->made->node;
 }
 
-static bool copied(const SchedStmt *s, const char *tensor) {
-    for (int i = 0; i < s->ncopies; i++)
-        if (!strcmp(s->copy[i].tensor, tensor)) return true;
-    return false;
-}
-
 // Adds the prefetches of an instance: of a tensor that it reads, at one of its loops.
 static void emit_prefetches(Lower *l, Inst *inst) {
     const SchedStmt *sched = inst->info->sched;
@@ -255,7 +264,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
         int tensor = program_find_tensor(l->p, f->tensor), at;
         Inst *owner;
         bool used = tensor >= 0 && stmt_touches(inst->info->facts, tensor);
-        if (!used && !copied(sched, f->tensor) &&
+        if (!used && !schedule_copies(sched, f->tensor) &&
             statement_reads(l->flat.p, inst->info->s->label, f->tensor))
             continue; // inlining removed the read
         if (!used || !loop_find(inst, &f->at, &owner, &at)) {
@@ -265,7 +274,7 @@ static void emit_prefetches(Lower *l, Inst *inst) {
                                          inst->info->s->label);
             if (used)
                 suggest_loop(l, d, &f->at, inst);
-            else if (copied(sched, f->tensor))
+            else if (schedule_copies(sched, f->tensor))
                 diag_note(l->diags, d, (Range){0, 0}, DIAG_SCHEDULE_PREFETCH_NOTE,
                           inst->info->s->label, f->tensor);
             else

@@ -339,16 +339,20 @@ static void order_by_layout(Rewrite *r, SchedStmt *s, const Stmt *copy) {
 }
 
 // The section of a copy: the order that the Schedule gives it, and the place its reader gives it.
-static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedCopy *how) {
+// It loads as its reader would.
+static const SchedStmt *copy_sched(Rewrite *r, const Stmt *copy, const SchedStmt *reader,
+                                   const SchedCopy *how) {
     const SchedStmt *given = schedule_find(r->s, copy->label);
     SchedStmt *s = arena_new(r->arena, SchedStmt);
     if (given) *s = *given;
-    if (given && (given->at.iter || storage_is_said(&given->storage)))
+    if (given && (given->at.iter || given->ncaches || storage_is_said(&given->storage)))
         fault(r, given->range, DIAG_SCHEDULE_COPY_SECTION, copy->label, NULL);
     if (!given) *s = (SchedStmt){.label = copy->label, .range = how->range, .stage = -1};
     s->at = how->at;
     if (!s->at.iter) s->stage = 0; // it must not share loops with its reader
     s->storage = how->storage;
+    for (int i = 0; i < reader->ncaches; i++)
+        if (reader->cache[i].tensor == how->tensor) s->cache = &reader->cache[i], s->ncaches = 1;
     if (!s->nloops) order_by_layout(r, s, copy);
     return s;
 }
@@ -421,7 +425,7 @@ static int make_copies(Rewrite *r, int i) {
         Stmt c = copy_stmt(r, s, read, from, to, &at, steps), *reader = &r->p->stmts.at[i];
         redirect_reads(r, reader, from, to, &at, steps);
         if (how->as) reader->value = read_as(r->x, reader->value, to, was, how->as);
-        insert_stmt(r, first_inside(r, i, steps), c, copy_sched(r, &c, how));
+        insert_stmt(r, first_inside(r, i, steps), c, copy_sched(r, &c, sched, how));
         i++;
     }
     return i;

@@ -6,6 +6,7 @@
 //     loop      ITER ['/' STEP | '%' STEP] [':' MARK]
 //     option    after LABEL | inline | at LOOP | privatise LOOP | storage
 //               | copy TENSOR [at LOOP] storage | prefetch TENSOR at LOOP distance N level N
+//               | cache TENSOR readonly|l1|l2|streaming
 //               | skew ITER by ['-'] [N '*'] ITER {('+' | '-') [N '*'] ITER}
 //               | nontemporal | accumulators N | unroll N | grain N | priority N
 //     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch|shared] [align N]
@@ -24,6 +25,12 @@ const SchedStmt *schedule_find(const Schedule *s, Name label) {
     for (int i = 0; i < s->nstmts; i++)
         if (s->stmt[i]->label == label) return s->stmt[i];
     return NULL;
+}
+
+bool schedule_copies(const SchedStmt *s, Name tensor) {
+    for (int i = 0; i < s->ncopies; i++)
+        if (s->copy[i].tensor == tensor) return true;
+    return false;
 }
 
 static const char *const mark[KIND_COUNT] = {
@@ -144,6 +151,11 @@ static void print_options(Text *out, const SchedStmt *s) {
         print_ref(out, " at ", &s->prefetch[i].at);
         text_printf(out, " distance %lld level %d\n", (long long)s->prefetch[i].distance,
                     s->prefetch[i].level);
+    }
+    for (int i = 0; i < s->ncaches; i++) {
+        text_add(out, "    cache ");
+        print_word(out, s->cache[i].tensor);
+        text_printf(out, " %s\n", load_cache_name[s->cache[i].cache]);
     }
     if (s->nontemporal) text_add(out, "    nontemporal\n");
     print_number(out, "accumulators", s->accumulators);
@@ -475,6 +487,22 @@ static SchedPrefetch parse_prefetch(ScheduleParser *p) {
     return f;
 }
 
+static const char *nth_cache(const void *of, size_t i) {
+    (void)of;
+    return i + 1 < LOAD_CACHE_COUNT ? load_cache_name[i + 1] : NULL;
+}
+
+static LoadCache parse_operator(ScheduleParser *p) {
+    for (int k = LOAD_AUTO + 1; k < LOAD_CACHE_COUNT && !p->failed; k++)
+        if (accept_word(p, load_cache_name[k])) return (LoadCache)k;
+    if (p->failed) return LOAD_AUTO;
+    Diag *d = diag_report(p->diags, p->tok.range, DIAG_SCHEDULE_EXPECTED,
+                          "'readonly', 'l1', 'l2' or 'streaming'", found(p));
+    if (p->tok.kind == TOKEN_WORD) diag_suggest(p->diags, d, p->tok.word, nth_cache, NULL);
+    p->failed = true;
+    return LOAD_AUTO;
+}
+
 static bool is_number(Name w) {
     for (const char *c = w; *c; c++)
         if (*c < '0' || *c > '9') return false;
@@ -510,12 +538,23 @@ typedef struct Options {
     VEC(SchedSkew) skews;
     VEC(SchedCopy) copies;
     VEC(SchedPrefetch) prefetches;
+    VEC(SchedCache) caches;
 } Options;
 
+static void parse_cache(ScheduleParser *p, Options *o) {
+    SchedCache c = {0};
+    c.tensor = word(p, "a tensor", &c.range);
+    for (int i = 0; c.tensor && i < o->caches.n; i++)
+        once(p, c.range, o->caches.at[i].tensor == c.tensor,
+             arena_printf(p->arena, "cache %s", c.tensor));
+    c.cache = parse_operator(p);
+    vec_push(p->arena, &o->caches, c);
+}
+
 static const char *const option_name[] = {
-    "after",       "inline",       "at",     "privatise", "copy",     "prefetch",
-    "nontemporal", "accumulators", "unroll", "grain",     "priority", "layout",
-    "place",       "align",        "stages", "by",        "skew",     "swizzle",
+    "after",        "inline", "at",    "privatise", "copy",   "prefetch", "nontemporal",
+    "accumulators", "unroll", "grain", "priority",  "layout", "place",    "align",
+    "stages",       "by",     "skew",  "swizzle",   "cache",
 };
 
 static const char *nth_option(const void *of, size_t i) {
@@ -551,6 +590,8 @@ static void parse_option(ScheduleParser *p, SchedStmt *s, Options *o) {
         vec_push(p->arena, &o->skews, parse_skew(p));
     else if (OPTION("prefetch", false))
         vec_push(p->arena, &o->prefetches, parse_prefetch(p));
+    else if (OPTION("cache", false))
+        parse_cache(p, o);
     else if (OPTION("nontemporal", s->nontemporal))
         s->nontemporal = true;
     else if (OPTION("accumulators", s->accumulators))
@@ -600,6 +641,8 @@ static const SchedStmt *parse_section(ScheduleParser *p) {
     s->nskews = o.skews.n;
     s->prefetch = o.prefetches.at;
     s->nprefetches = o.prefetches.n;
+    s->cache = o.caches.at;
+    s->ncaches = o.caches.n;
     return s;
 }
 

@@ -5,6 +5,7 @@
 //         copy A at k/256 layout (m/6 k m)        packed: what one iteration of k/256 reads
 //         copy B as f32 at k/256                  the same, converted once instead of at every read
 //         accumulators 4
+//         cache B l2                              of a GPU: loads bypass L1
 //     T: y x | c                                  later statements share no loop right of the bar
 //         at y/8                                  computed inside its reader's loop y/8, as needed
 //     O: m n:v
@@ -78,6 +79,12 @@ typedef struct SchedPrefetch {
     Range range;
 } SchedPrefetch;
 
+typedef struct SchedCache {
+    Name tensor; // read by the statement, or by the copy that it reads instead
+    LoadCache cache;
+    Range range;
+} SchedCache;
+
 // skew i by 2*t + s: the loops of `i` run over i + 2*t + s instead of i.
 typedef struct SkewTerm {
     Name iter;
@@ -108,6 +115,8 @@ typedef struct SchedStmt {
     const SchedCopy *copy;
     int nprefetches;
     const SchedPrefetch *prefetch;
+    int ncaches;
+    const SchedCache *cache;
     bool nontemporal;
     int accumulators, unroll_limit; // 0: automatic
     int64_t grain;                  // 0: automatic
@@ -169,6 +178,7 @@ const Schedule *schedule_of_tree(Arena *arena, const Tree *t, const char **why);
 bool tree_same_loops(Arena *arena, const Tree *a, const Tree *b);
 
 const SchedStmt *schedule_find(const Schedule *s, Name label); // NULL: none
+bool schedule_copies(const SchedStmt *s, Name tensor);         // has it an option 'copy TENSOR'?
 
 // The order in which lowering places n statements: among those whose predecessors are placed, the
 // one with the highest priority, the first of these. precedes(user, j, i), j < i: must j stay in

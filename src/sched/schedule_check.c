@@ -106,6 +106,22 @@ static void check_storage(Lower *l, int stmt) {
         }
 }
 
+// A statement reads the tensors whose loads it describes, or would without inlining.
+static void check_caches(Lower *l, const StmtInfo *info) {
+    const SchedStmt *s = info->sched;
+    for (int i = 0; i < s->ncaches && !l->failed; i++) {
+        const SchedCache *c = &s->cache[i];
+        int tensor = program_find_tensor(l->p, c->tensor);
+        bool read = tensor >= 0 && stmt_first_read(info->s, tensor);
+        read |= schedule_copies(s, c->tensor);
+        read |= statement_reads(l->flat.p, info->s->label, c->tensor);
+        if (read) continue;
+        Diag *d = diag_report(l->diags, c->range, DIAG_SCHEDULE_COPY_UNREAD, c->tensor, s->label);
+        suggest_tensor(l->diags, d, c->tensor, l->p);
+        l->failed = true;
+    }
+}
+
 static bool is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_LANE; }
 static bool is_grid(Kind k) { return k >= KIND_GRID_X && k <= KIND_GRID_Z; }
 
@@ -174,6 +190,7 @@ void check_schedule(Lower *l, const Program *given, const Rewritten *now) {
         if (!s) continue;
         check_storage(l, i);
         check_axes(l, s);
+        check_caches(l, &l->info[i]);
         warn_idle(l, &l->info[i]);
     }
 }

@@ -115,6 +115,17 @@ static int shared_loops(const TreeReader *r, int stmt) {
     return most;
 }
 
+static void read_caches(TreeReader *r, const Leaf *leaf, SchedStmt *s) {
+    SchedCache *cache = arena_new_n(r->arena, SchedCache, leaf->ncaches);
+    for (int i = 0; i < leaf->ncaches; i++) {
+        int tensor = r->t->buffers.at[leaf->cache[i].buffer].tensor;
+        if (tensor < 0) continue;
+        cache[s->ncaches++] =
+            (SchedCache){r->p->tensors.at[tensor].name, leaf->cache[i].cache, {0, 0}};
+    }
+    s->cache = cache;
+}
+
 static const SchedStmt *read_stmt(TreeReader *r, int stmt) {
     const Use *u = r->use[stmt];
     SchedLoop *loop = arena_new_n(r->arena, SchedLoop, u->nindex + 1);
@@ -129,6 +140,7 @@ static const SchedStmt *read_stmt(TreeReader *r, int stmt) {
     if (shared < s->nloops) s->stage = shared;
     s->nontemporal = u->leaf->nontemporal;
     s->accumulators = u->leaf->accumulators;
+    read_caches(r, u->leaf, s);
     for (int i = 0; i < u->depth; i++) {
         s->unroll_limit = u->path[i]->unroll_limit ? u->path[i]->unroll_limit : s->unroll_limit;
         s->grain = u->path[i]->grain ? u->path[i]->grain : s->grain;
@@ -163,10 +175,18 @@ static const Expr *value_of(TreePair *p, TreeSide *side, const Leaf *l) {
     return expr_substitute(p->x, l->value, side->index, NULL, to_first, side);
 }
 
+static bool same_caches(const TreePair *p, const Leaf *a, const Leaf *b) {
+    bool same = a->ncaches == b->ncaches;
+    for (int i = 0; same && i < a->ncaches; i++)
+        same = a->cache[i].cache == b->cache[i].cache &&
+               p->a.buffer[a->cache[i].buffer] == p->b.buffer[b->cache[i].buffer];
+    return same;
+}
+
 static bool same_leaf(TreePair *p, const Leaf *a, const Leaf *b) {
     return a->role == b->role && a->op == b->op && a->stmt == b->stmt &&
            a->nontemporal == b->nontemporal && a->accumulators == b->accumulators &&
-           write_of(p, &p->a, a) == write_of(p, &p->b, b) &&
+           same_caches(p, a, b) && write_of(p, &p->a, a) == write_of(p, &p->b, b) &&
            value_of(p, &p->a, a) == value_of(p, &p->b, b);
 }
 

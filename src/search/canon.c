@@ -310,6 +310,7 @@ static const SchedStmt *rename_stmt(Renamer *r, const SchedStmt *from) {
     SchedCopy *copy = arena_copy(r->arena, s->copy, (size_t)s->ncopies * sizeof *copy);
     SchedPrefetch *prefetch =
         arena_copy(r->arena, s->prefetch, (size_t)s->nprefetches * sizeof *prefetch);
+    SchedCache *cache = arena_copy(r->arena, s->cache, (size_t)s->ncaches * sizeof *cache);
     s->label = rename(r, label_to, s->label);
     s->after = rename(r, label_to, s->after);
     s->at = rename_ref(r, s->at);
@@ -325,9 +326,11 @@ static const SchedStmt *rename_stmt(Renamer *r, const SchedStmt *from) {
         prefetch[i].tensor = rename(r, tensor_to, prefetch[i].tensor);
         prefetch[i].at = rename_ref(r, prefetch[i].at);
     }
+    for (int i = 0; i < s->ncaches; i++) cache[i].tensor = rename(r, tensor_to, cache[i].tensor);
     s->loop = loop;
     s->copy = copy;
     s->prefetch = prefetch;
+    s->cache = cache;
     return s;
 }
 

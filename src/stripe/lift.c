@@ -73,6 +73,7 @@ static void check_block(Lifter *l, const Block *b) {
 static void check_leaf(Lifter *l, const Leaf *leaf) {
     if (leaf->nontemporal) REFUSE(l, LIFT_TAG, leaf->node.range, "a store is nontemporal");
     if (leaf->accumulators) REFUSE(l, LIFT_TAG, leaf->node.range, "a store has accumulators");
+    if (leaf->ncaches) REFUSE(l, LIFT_TAG, leaf->node.range, "a load names a cache");
 }
 
 static bool is_dense(const Buffer *b) {

@@ -21,11 +21,18 @@ typedef struct FoldKept {
 typedef struct Fold {
     StripeParser *p;
     StripeScope *s;
-    int at;               // the current statement
-    int buffer;           // the buffer that it writes
-    VEC(FoldKept) kept;   // while rewriting: elements and the buffers that keep them
-    const Affine **iters; // values of scalars in subscripts, or NULL
+    int at;                // the current statement
+    int buffer;            // the buffer that it writes
+    VEC(CachedRead) cache; // per buffer that was loaded: how its last load says
+    VEC(FoldKept) kept;    // while rewriting: elements and the buffers that keep them
+    const Affine **iters;  // values of scalars in subscripts, or NULL
 } Fold;
+
+typedef struct FoldCaches {
+    const Fold *f;
+    Leaf *leaf;
+    CachedRead *cache; // of the leaf
+} FoldCaches;
 
 // --- Subscripts --------------------------------------------------------------------------------
 
@@ -76,8 +83,37 @@ static const Access *element(Fold *f, const StripeStmt *st) {
     return access_make(f->p->x, r->v.buffer, r->rank, sub);
 }
 
+static bool pull(Tags *tags, Arena *arena, const char *name, const char **value) {
+    for (int i = 0; i < tags->n; i++) {
+        if (strcmp(tags->at[i].name, name) != 0 || !tags->at[i].value != !value) continue;
+        if (value) *value = tags->at[i].value;
+        Tag *at = arena_copy(arena, tags->at, sizeof(Tag) * (size_t)tags->n);
+        memmove(at + i, at + i + 1, sizeof(Tag) * (size_t)(tags->n - i - 1));
+        *tags = (Tags){tags->n - 1, at};
+        return true;
+    }
+    return false;
+}
+
+// The cache operator of a load holds for the stores that use it.
+static void note_cache(Fold *f, const StripeStmt *st, int buffer) {
+    Tags tags = st->tags;
+    const char *word = "";
+    CachedRead read = {buffer, LOAD_AUTO};
+    if (pull(&tags, f->p->arena, "cache", &word)) {
+        for (int k = LOAD_AUTO + 1; k < LOAD_CACHE_COUNT; k++)
+            if (!strcmp(word, load_cache_name[k])) read.cache = (LoadCache)k;
+        if (!read.cache) stripe_fail(f->p, st->range, DIAG_STRIPE_CACHE);
+    }
+    int i = 0;
+    while (i < f->cache.n && f->cache.at[i].buffer != buffer) i++;
+    if (i == f->cache.n) vec_push(f->p->arena, &f->cache, read);
+    f->cache.at[i] = read;
+}
+
 static const Expr *load(Fold *f, const StripeStmt *st) {
     LoadPlace place = {element(f, st), st->range};
+    note_cache(f, st, st->view->v.buffer);
     vec_push(f->p->arena, &f->p->t->loads, place);
     return expr_read(f->p->x, st->view->type, place.access);
 }
@@ -190,18 +226,6 @@ static void keep_loads(Fold *f, int buffer) {
 
 // --- Children ----------------------------------------------------------------------------------
 
-static bool pull(Tags *tags, Arena *arena, const char *name, const char **value) {
-    for (int i = 0; i < tags->n; i++) {
-        if (strcmp(tags->at[i].name, name) != 0 || !tags->at[i].value != !value) continue;
-        if (value) *value = tags->at[i].value;
-        Tag *at = arena_copy(arena, tags->at, sizeof(Tag) * (size_t)tags->n);
-        memmove(at + i, at + i + 1, sizeof(Tag) * (size_t)(tags->n - i - 1));
-        *tags = (Tags){tags->n - 1, at};
-        return true;
-    }
-    return false;
-}
-
 static void leaf_tags(Fold *f, const StripeStmt *st, Leaf *leaf) {
     Arena *arena = f->p->arena;
     Tags *tags = &leaf->node.tags;
@@ -217,6 +241,22 @@ static void leaf_tags(Fold *f, const StripeStmt *st, Leaf *leaf) {
     leaf->accumulators = count;
 }
 
+static void use_cache(void *user, const Access *a, bool guarded) {
+    FoldCaches *to = user;
+    (void)guarded;
+    for (int i = 0; i < to->f->cache.n; i++) {
+        CachedRead read = to->f->cache.at[i];
+        if (read.buffer == a->tensor && read.cache && !leaf_cache(to->leaf, a->tensor))
+            to->cache[to->leaf->ncaches++] = read;
+    }
+}
+
+static void leaf_caches(Fold *f, Leaf *leaf) {
+    FoldCaches to = {f, leaf, arena_new_n(f->p->arena, CachedRead, f->cache.n)};
+    leaf->cache = to.cache;
+    expr_visit_accesses(leaf->value, use_cache, &to);
+}
+
 static const Node *store(Fold *f, const StripeStmt *st) {
     Leaf leaf = {.node = {.range = st->range, .ndeps = -1, .tags = st->tags}, .stmt = -1};
     leaf_tags(f, st, &leaf);
@@ -227,6 +267,7 @@ static const Node *store(Fold *f, const StripeStmt *st) {
     leaf.write = element(f, st);
     leaf.value = expr_cast(f->p->x, r->type, f->s->scalar.at[st->arg[0]].e);
     check_pool(f, st->range);
+    leaf_caches(f, &leaf);
     keep_loads(f, r->v.buffer);
     return &tree_leaf(f->p->t, &leaf)->node;
 }

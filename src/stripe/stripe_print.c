@@ -28,7 +28,8 @@ typedef struct StripePrinter {
     int depth;
     VEC(Name) taken;           // names of scalars in this block
     int temporaries;           // numbered scalars in this block
-    VEC(PrintedScalar) scalar; // of the current leaf
+    const Leaf *leaf;          // the current one
+    VEC(PrintedScalar) scalar; // of it
 } StripePrinter;
 
 static void indent(StripePrinter *w, int more) { text_fill(w->out, ' ', 4 * (w->depth + more)); }
@@ -283,7 +284,10 @@ static void print_load(StripePrinter *w, const void *what, const Access *a) {
     load_subscripts(w, a);
     begin_statement(w);
     const PrintView *v = &w->pb->view.at[stripe_pick(w->t, w->pb, a, false)];
-    text_printf(w->out, ": $%s = load(", new_scalar(w, what, v->name));
+    LoadCache cache = leaf_cache(w->leaf, a->tensor);
+    text_add(w->out, ": ");
+    if (cache) print_tag(w, "cache", load_cache_name[cache]);
+    text_printf(w->out, "$%s = load(", new_scalar(w, what, v->name));
     print_element(w, a, false);
     text_add(w->out, ")\n");
 }
@@ -365,6 +369,7 @@ static bool is_post(const Tree *t, const Leaf *l) {
 
 static void print_leaf(StripePrinter *w, const Leaf *l, const int *last) {
     w->scalar.n = 0;
+    w->leaf = l;
     print_scalar(w, l->value);
     load_subscripts(w, l->write);
     begin_statement(w);

@@ -120,11 +120,19 @@ static const Affine *const *rename_affines(Rename *r, const Affine *const *a, in
     return out;
 }
 
+static const CachedRead *rename_caches(const Rename *r, const Leaf *old) {
+    if (!r->buffer || !old->ncaches) return old->cache;
+    CachedRead *cache = arena_copy(r->w->arena, old->cache, sizeof *cache * (size_t)old->ncaches);
+    for (int i = 0; i < old->ncaches; i++) cache[i].buffer = r->buffer[cache[i].buffer];
+    return cache;
+}
+
 static const Leaf *rename_leaf(Rename *r, const Leaf *old) {
     EditWork *w = r->w;
     Leaf leaf = *old;
     leaf.write = access_substitute(w->x, old->write, r->iter, NULL, map_access, r);
     leaf.value = expr_substitute(w->x, old->value, r->iter, NULL, map_access, r);
+    leaf.cache = rename_caches(r, old);
     if (old->iter && old->stmt >= 0 && w->old->program)
         leaf.iter = rename_affines(r, old->iter, w->old->program->stmts.at[old->stmt].niters);
     const Leaf *made = tree_leaf(w->t, &leaf);

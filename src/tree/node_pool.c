@@ -122,8 +122,9 @@ static bool same_leaf(const void *key, const void *item) {
     const Leaf *a = k->leaf, *b = other->leaf;
     return a->role == b->role && a->op == b->op && a->write == b->write && a->value == b->value &&
            a->stmt == b->stmt && a->unchecked == b->unchecked && a->nontemporal == b->nontemporal &&
-           a->accumulators == b->accumulators && k->niters == other->niters &&
-           !a->iter == !b->iter &&
+           a->accumulators == b->accumulators && a->ncaches == b->ncaches &&
+           same_array(a->cache, b->cache, a->ncaches, sizeof *a->cache) &&
+           k->niters == other->niters && !a->iter == !b->iter &&
            (!a->iter || same_array(a->iter, b->iter, k->niters, sizeof *a->iter));
 }
 

@@ -21,6 +21,8 @@ const char *const home_name[HOME_COUNT] = {
     [HOME_REGISTER] = "register", [HOME_SHARED] = "shared",
 };
 
+const char *const load_cache_name[LOAD_CACHE_COUNT] = {"", "readonly", "l1", "l2", "streaming"};
+
 Tree *tree_new(Arena *arena, Exprs *exprs, Names *names) {
     Tree *t = arena_new(arena, Tree);
     t->arena = arena;

@@ -171,6 +171,22 @@ typedef struct Block {
 
 typedef enum LeafRole { LEAF_UPDATE, LEAF_INIT, LEAF_POST } LeafRole;
 
+// Of a GPU: the cache operator of the loads of one buffer.
+typedef enum LoadCache {
+    LOAD_AUTO,      // read-only where the kernel writes nothing to the buffer
+    LOAD_READONLY,  // ld.global.nc
+    LOAD_L1,        // ld.global.ca
+    LOAD_L2,        // ld.global.cg: not in L1
+    LOAD_STREAMING, // ld.global.cs: evicted first
+    LOAD_CACHE_COUNT
+} LoadCache;
+extern const char *const load_cache_name[LOAD_CACHE_COUNT];
+
+typedef struct CachedRead {
+    int buffer;
+    LoadCache cache;
+} CachedRead;
+
 typedef struct Leaf {
     Node node;
     LeafRole role;
@@ -183,6 +199,8 @@ typedef struct Leaf {
     bool unchecked;   // gathers and scatters need no index check
     bool nontemporal; // stores bypass the cache
     int accumulators; // independent partial results; 0: automatic
+    int ncaches;
+    const CachedRead *cache; // of loads that are not LOAD_AUTO
 } Leaf;
 
 // Specials execute by their defining expansion; see special.c for the list.
@@ -246,6 +264,13 @@ const Block *tree_block(Tree *t, const Block *like, const Node *const *children,
 const Block *tree_loop(Tree *t, Kind kind, Index index, const Node *const *children, int nchildren);
 const Block *tree_guard(Tree *t, const Affine *const *constraints, int n, const Node *child);
 const Leaf *tree_leaf(Tree *t, const Leaf *like);
+
+// How the leaf loads from a buffer.
+static inline LoadCache leaf_cache(const Leaf *leaf, int buffer) {
+    for (int i = 0; i < leaf->ncaches; i++)
+        if (leaf->cache[i].buffer == buffer) return leaf->cache[i].cache;
+    return LOAD_AUTO;
+}
 
 static inline const Block *as_block(const Node *n) {
     return n->kind == NODE_BLOCK ? (const Block *)n : 0;

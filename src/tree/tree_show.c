@@ -128,6 +128,9 @@ static void show_leaf(Show *s, const Leaf *leaf) {
     if (leaf->role == LEAF_INIT) return;
     if (leaf->nontemporal) text_add(s->out, "   nontemporal");
     if (leaf->accumulators) text_printf(s->out, "   accumulators %d", leaf->accumulators);
+    for (int i = 0; i < leaf->ncaches; i++)
+        text_printf(s->out, "   cache %s %s", s->buffers[leaf->cache[i].buffer],
+                    load_cache_name[leaf->cache[i].cache]);
 }
 
 static void show_prefetches(Show *s, const Block *b, int depth) {

@@ -286,6 +286,19 @@ static void random_after(Gen *x, SchedStmt *s, int i) {
     s->grain = 0;
 }
 
+// The read-only cache serves what nothing writes.
+static void random_cache(Gen *x, SchedStmt *s, const Stmt *st) {
+    Reads r = reads_of(x, st);
+    if (!r.at.n) return;
+    const Tensor *t = &x->p->tensors.at[r.at.at[below(x->g, r.at.n)]];
+    SchedCache *c = arena_new(x->arena, SchedCache);
+    c->tensor = t->name;
+    c->cache = (LoadCache)(LOAD_READONLY + below(x->g, LOAD_CACHE_COUNT - LOAD_READONLY));
+    if (t->role != ROLE_INPUT && c->cache == LOAD_READONLY) c->cache = LOAD_L2;
+    s->cache = c;
+    s->ncaches = 1;
+}
+
 static void random_options(Gen *x, int i, SchedStmt *const *section) {
     const Stmt *st = &x->p->stmts.at[i];
     SchedStmt *s = section[i];
@@ -301,6 +314,7 @@ static void random_options(Gen *x, int i, SchedStmt *const *section) {
     if (one_in(x->g, 3)) random_after(x, s, i);
     if (one_in(x->g, 5)) random_copy(x, s, st);
     if (one_in(x->g, 5)) random_privatise(x, s, st);
+    if (x->g->gpu && !s->privatise.iter && one_in(x->g, 3)) random_cache(x, s, st);
     if (s->nloops && one_in(x->g, 8) && use(x, FEATURE_PREFETCH)) {
         SchedPrefetch *f = arena_new(x->arena, SchedPrefetch);
         *f = (SchedPrefetch){t->name, random_loop(x, s), 1 + below(x->g, 4), 1, {0}};
@@ -449,6 +463,7 @@ static bool drop_part(Arena *arena, SchedStmt *s, int *n) {
     OPTION(s->privatise.iter, s->privatise.iter = NULL)
     OPTION(s->ncopies, s->ncopies = 0)
     OPTION(s->nprefetches, s->nprefetches = 0)
+    OPTION(s->ncaches, s->ncaches = 0)
     OPTION(s->storage.ndims, s->storage.ndims = 0)
     OPTION(s->storage.align, (s->storage.align = 0, s->storage.home = HOME_AUTO))
     OPTION(s->storage.swizzle, s->storage.swizzle = 0)

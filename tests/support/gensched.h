@@ -35,7 +35,7 @@ extern const char *const sched_feature_name[FEATURE_COUNT];
 
 typedef struct GenSched {
     uint64_t state;           // of the random numbers
-    bool gpu;                 // also storage in the memory of a block
+    bool gpu;                 // also storage in the memory of a block, and caches
     bool plain;               // orders, marks and staging only: always accepted
     bool used[FEATURE_COUNT]; // by the last Schedule
 } GenSched;

@@ -22,7 +22,8 @@ PairProgram pair_composed;
 Tree *pair_lower(Lab *lab, const Program *p, const Schedule *s, uint64_t seed);
 // A Schedule that lowering accepts, and the Tree; its features are in `g`.
 const Schedule *pair_schedule(Lab *lab, const Program *p, uint64_t seed, GenSched *g, Tree **tree);
-// The same, with copies and temporaries in shared memory: asynchronous, staged, swizzled.
+// The same, with copies and temporaries in shared memory, asynchronous, staged and swizzled, and
+// with cache operators of loads.
 const Schedule *pair_gpu_schedule(Lab *lab, const Program *p, uint64_t seed, GenSched *g,
                                   Tree **tree);
 

@@ -170,6 +170,38 @@ static void report_moved(Map *m, const GpuKernel *k) {
     }
 }
 
+// Why a load cannot use the cache that the Schedule names; NULL: it can.
+static const char *why_uncached(const GpuNode *n, const GpuBuffer *from, const Buffer *to,
+                                LoadCache cache) {
+    if (from->space != GPU_GLOBAL) return "the kernel keeps it in its own memory";
+    if (!n->async || cache == LOAD_L1) return NULL;
+    if (cache != LOAD_L2) return "asynchronous copies choose between L1 and L2 only";
+    bool wide = n->vector * type_info[to->type].bytes == 16;
+    return wide ? NULL : "asynchronous copies of less than 16 bytes go through L1";
+}
+
+// Refuses the read-only cache for what the kernel writes; warns of operators without effect.
+static void check_caches(Map *m, const GpuKernel *k, const GpuNode *n, bool *said) {
+    for (int i = 0; i < n->child.n; i++) check_caches(m, k, n->child.at[i], said);
+    for (int i = 0; n->kind == GPU_LEAF && i < n->leaf->ncaches; i++) {
+        CachedRead read = n->leaf->cache[i];
+        const GpuBuffer *from = &k->buffer[read.buffer];
+        const Buffer *of = m->t->buffers.at, *to = &of[n->leaf->write->tensor];
+        const char *why = why_uncached(n, from, to, read.cache);
+        bool wrong = read.cache == LOAD_READONLY && from->written && from->space == GPU_GLOBAL;
+        if (said[read.buffer] || !(wrong || why)) continue;
+        const char *what = arena_printf(m->arena, "'cache %s %s'", of[read.buffer].name,
+                                        load_cache_name[read.cache]);
+        Range range = tree_range(m->t, &n->leaf->node);
+        if (wrong)
+            diag_report(m->diags, range, DIAG_GPU_CACHE_WRITTEN, of[read.buffer].name);
+        else
+            diag_report(m->diags, range, DIAG_SCHEDULE_IDLE, what, why);
+        said[read.buffer] = true;
+        m->failed |= wrong;
+    }
+}
+
 static void map_kernel(Map *m, const Node *node, const char *name) {
     GpuKernel *k = arena_new(m->arena, GpuKernel);
     const Block *b = as_block(node);
@@ -191,6 +223,7 @@ static void map_kernel(Map *m, const Node *node, const char *name) {
     gpu_fresh(m);
     gpu_place(m->g, k);
     report_moved(m, k);
+    check_caches(m, k, k->body, arena_new_n(m->arena, bool, m->t->buffers.n));
     gpu_barriers(m->g, k);
 }
 

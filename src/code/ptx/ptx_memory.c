@@ -348,13 +348,21 @@ static char *put_address(char *to, Opnd address, int64_t disp) {
     return put_text(to, "]");
 }
 
+// The cache operator of a load from global memory. What nothing writes in this kernel is read-only.
+static const char *load_operator(const KernelWriter *w, int buffer) {
+    static const char *const text[] = {"", ".nc", ".ca", ".cg", ".cs"};
+    const GpuBuffer *b = place_of(w, buffer);
+    LoadCache cache = w->leaf ? leaf_cache(w->leaf, buffer) : LOAD_AUTO;
+    if (b->space != GPU_GLOBAL) return "";
+    if (!cache && !b->written && buffer < w->t->nargs) cache = LOAD_READONLY;
+    return text[cache];
+}
+
 static void access_text(KernelWriter *w, const char *type, int n, const Opnd *regs, Opnd address,
                         int64_t disp, bool load, int buffer) {
-    const GpuBuffer *b = place_of(w, buffer);
-    bool nc = load && b->space == GPU_GLOBAL && !b->written && buffer < w->t->nargs;
     char *to = put_text(out_room(w), load ? "\tld." : "\tst.");
     to = put_text(to, space_name(w, buffer));
-    to = put_text(to, nc ? ".nc" : !load && streams(b) ? ".cs" : "");
+    to = put_text(to, load ? load_operator(w, buffer) : streams(place_of(w, buffer)) ? ".cs" : "");
     to = put_text(to, n == 4 ? ".v4." : n == 2 ? ".v2." : ".");
     to = put_text(put_text(to, type), " ");
     to = load ? put_list(to, n, regs) : put_address(to, address, disp);
@@ -676,7 +684,8 @@ void copy_vector(KernelWriter *w, const GpuNode *n) {
     Opnd g = address_of(w, from->tensor, q->rest, plan_constant(w, q), &disp[1]);
     int size = bytes_of(w, to->tensor), bytes = n->vector * size;
     if (n->async) {
-        char *at = put_text(out_room(w), bytes == 16 ? "\tcp.async.cg" : "\tcp.async.ca");
+        bool l2 = bytes == 16 && leaf_cache(n->leaf, from->tensor) != LOAD_L1;
+        char *at = put_text(out_room(w), l2 ? "\tcp.async.cg" : "\tcp.async.ca");
         at = put_address(put_text(at, ".shared.global "), s, disp[0]);
         at = put_address(put_text(at, ", "), g, disp[1]);
         out_end(w, put_text(put_int(put_text(at, ", "), bytes), ";\n"));

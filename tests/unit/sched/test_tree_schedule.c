@@ -267,6 +267,16 @@ TEST(tree_shows_hints) {
                  "    C[m, n] = 0.0\n"
                  "    for k in 9\n"
                  "      C[m, n] += A[m, k]*B[k, n]   nontemporal   accumulators 4\n");
+    CHECK_STR_EQ(tr_show(&r, "C: m n k\n    copy A at m\n    cache A l2\n    cache B readonly\n"),
+                 "for m in 7\n"
+                 "  C.A f32[1, 9] 36 B\n"
+                 "  for m.1 in 1\n"
+                 "    for k in 9\n"
+                 "      C.A[m.1, k] = A[m + m.1, k]   cache A l2\n"
+                 "  for n in 10\n"
+                 "    C[m, n] = 0.0\n"
+                 "    for k in 9\n"
+                 "      C[m, n] += C.A[0, k]*B[k, n]   cache B readonly\n");
     tr_end(&r);
 }
 

@@ -322,7 +322,7 @@ TEST(stripe_keeps_tags_places_and_dependences) {
                        "            in T[j] fp32(1):(1)\n"
                        "            out B[0, j]:assign fp32(1, {1}):(6, 1)\n"
                        "        ) {\n"
-                       "            0: $T = load(T)\n"
+                       "            0: #cache=l2 $T = load(T)\n"
                        "            1: $0 = (fp32)2.5\n"
                        "            2: $1 = mul($T, $0)\n"
                        "            3: #nontemporal #mark B = store($1)\n"

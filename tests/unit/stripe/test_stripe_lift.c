@@ -345,6 +345,7 @@ static const Case cases[] = {
     {LIFT_TAG, ARGS "block [i:12] ( #prefetch1=4 " VIEWS " ) " COPY "}", NULL},
     {LIFT_TAG, ARGS "block [i:12] ( " VIEWS " ) { $a = load(A) #nontemporal C = store($a) }}",
      NULL},
+    {LIFT_TAG, ARGS "block [i:12] ( " VIEWS " ) { #cache=l2 $a = load(A) C = store($a) }}", NULL},
     {LIFT_TAG, "block []:1 ( in A[0] i32(4):(1) #stack none T[0] i32(4):(1) ) { T = copy(A) }",
      NULL},
     {LIFT_LAYOUT, "block []:1 ( in A[0] i32(4):(1) none T[0] i32(4):(2) ) { T = copy(A) }", NULL},
