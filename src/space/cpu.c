@@ -551,14 +551,26 @@ static void make_region(SpaceBuild *x, int i) {
     add(x, CPU_SET_REGIONS, x->region[i]);
 }
 
+// Is there a decision about the statement's reads of a tensor? On a GPU, the caches that they use;
+// those of a processor need not see what others write.
+static bool decides_reads(const SpaceBuild *x, int i, int t) {
+    const StmtFacts *c = stmt_of(x, i);
+    const Access *a = stmt_read_of(c, t);
+    if (x->gpu && x->p->tensors.at[t].role != ROLE_INPUT) return false;
+    return a && !a->has_read && a->rank && t != c->s->write->tensor && operand(c->s->value, t);
+}
+
+static bool gives_cache(const SpaceBuild *x, const SchedStmt *g, int t) {
+    for (int k = 0; g && k < g->ncaches; k++)
+        if (g->cache[k].tensor == x->p->tensors.at[t].name) return true;
+    return false;
+}
+
 static void make_accesses(SpaceBuild *x, int i) {
     const StmtFacts *c = stmt_of(x, i);
     x->first_access[i] = x->h->nobjects;
-    bool none = x->words->choice[CPU_PREFETCH] < 0;
-    for (int t = 0; !none && t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
-        const Access *a = stmt_read_of(c, t);
-        if (!a || a->has_read || !a->rank || t == c->s->write->tensor) continue;
-        if (!operand(c->s->value, t)) continue;
+    for (int t = 0; t < x->p->ninputs + x->p->noutputs && c->s->niters; t++) {
+        if (!decides_reads(x, i, t)) continue;
         if (x->h->nobjects - x->first_access[i] == MANY_COPIES) break;
         CpuObject o = blank(i);
         const SchedStmt *g = given(x, c->s->label);
@@ -568,6 +580,7 @@ static void make_accesses(SpaceBuild *x, int i) {
         for (int k = 0; g && k < g->nprefetches; k++)
             if (g->prefetch[k].tensor == x->p->tensors.at[t].name)
                 o.sizes = with_value(x, o.sizes, &o.nsizes, g->prefetch[k].distance);
+        o.given = gives_cache(x, g, t) || gives_cache(x, given_loops(x, c->s->label), t);
         const char *name = arena_printf(x->arena, "%s.%s.read", clean(x, c->s->label),
                                         clean(x, x->p->tensors.at[t].name));
         int o_number = object_new(x, name, !always_nested(x, i), o);
@@ -575,8 +588,10 @@ static void make_accesses(SpaceBuild *x, int i) {
         relate(x, CPU_SET_ACCESSESOF, x->comp[i], o_number);
         for (int k = 0; k < x->h->copies.n; k++) {
             const CpuObject *copy = &x->h->object[x->h->copies.at[k]];
-            if (copy->stmt == i && copy->tensor == t)
-                relate(x, CPU_SET_REPLACES, x->h->copies.at[k] - 1, o_number);
+            if (copy->stmt != i || copy->tensor != t) continue;
+            x->h->object[o_number].may_async = copy->may_async;
+            relate(x, CPU_SET_REPLACES, x->h->copies.at[k] - 1, o_number);
+            relate_in(x, x->words->copied_by, x->h->copies.at[k], o_number);
         }
     }
     x->naccesses[i] = x->h->nobjects - x->first_access[i];

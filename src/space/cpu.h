@@ -14,7 +14,7 @@
 //     C.A           a packed copy of A that C might read
 //     C.A.at T.at   the loop of the reader at which the copy, or temporary T, is computed
 //     C.A.mem T.mem memory of the copy, of temporary T
-//     C.A.read      C's reads of A, for prefetching
+//     C.A.read      C's reads of A, for prefetching; on a GPU, for caches
 //
 // Body, loops and accesses exist once place(C) is NEST, windows and their memory once a decision
 // asks for them. A full candidate corresponds to exactly one Schedule, which lowering turns into a
@@ -44,13 +44,13 @@ typedef struct CpuObject {
     bool may_parallel, may_unroll;              // of a loop
     bool may_meet;                              // of a loop on a GPU: threads that sum together
     bool may_cluster;                           // likewise: blocks
-    bool may_as_read, may_as_written, given;    // of memory
+    bool may_as_read, may_as_written, given;    // of memory; of reads on a GPU
     bool may_turn;                              // of a copy: in transposed blocks
-    bool may_async;                             // of a copy on a GPU: from global to shared memory
-    int lanes;                                  // of a copy: elements of a vector
-    int bytes;                                  // of a copy: of an element
-    Type as;                                    // of a copy: its type; TYPE_NONE: the same
-    int host, reader, comp, tensor;             // objects (tensor: its number); -1: none
+    bool may_async;                 // of a copy on a GPU, or of reads: from global to shared memory
+    int lanes;                      // of a copy: elements of a vector
+    int bytes;                      // of a copy: of an element
+    Type as;                        // of a copy: its type; TYPE_NONE: the same
+    int host, reader, comp, tensor; // objects (tensor: its number); -1: none
     int ntops;
     int first; // of a window: the first iterator that may run innermost
     int nsizes;
@@ -91,7 +91,8 @@ typedef struct CpuWords {
     Kind kind[CPU_MAX_MARKS];
     BufferHome home[CPU_MAX_MARKS];
     // Of gpu.space only; -1 elsewhere.
-    int by, stages, swizzle, copied, splits, split_partners, reader_splits, memory_of, box_tiles;
+    int by, stages, swizzle, copied, cache, splits, split_partners, reader_splits, memory_of,
+        box_tiles, copied_by;
 } CpuWords;
 const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc);
 

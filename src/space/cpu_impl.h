@@ -52,6 +52,11 @@ static inline uint64_t cpu_ask(const CpuSpace *cs, const Cand *c, int choice, in
                ? 1
                : space_ask(cs->space, c, own, a, b);
 }
+// The cache operator that value number `value` of `cache` stands for: the first is that of loads of
+// which a Schedule says nothing.
+static inline LoadCache cpu_cache(int value) {
+    return value ? (LoadCache)(LOAD_READONLY + value) : LOAD_AUTO;
+}
 static inline bool cpu_is_thread(Kind k) { return k >= KIND_THREAD_X && k <= KIND_LANE; }
 // The mark of a loop in a full candidate.
 static inline Kind cpu_kind(const CpuSpace *cs, uint64_t values) {

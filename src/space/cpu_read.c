@@ -516,6 +516,51 @@ static void read_prefetches(Read *r, int stmt, const SchedStmt *from) {
     }
 }
 
+static uint64_t cache_values(LoadCache cache) {
+    for (int value = 1; value < LOAD_CACHE_COUNT - LOAD_READONLY; value++)
+        if (cpu_cache(value) == cache) return 1ull << value;
+    return 1;
+}
+
+static const SchedCache *cache_of(const SchedStmt *g, Name tensor) {
+    for (int k = 0; k < g->ncaches; k++)
+        if (g->cache[k].tensor == tensor) return &g->cache[k];
+    return NULL;
+}
+
+// The variable of the cache of an access; -1: it has none.
+static int cache_var(const Read *r, int access) {
+    int choice = r->cs->words->cache;
+    bool exists = choice >= 0 && space_exists(r->cs->space, r->c, access);
+    return exists ? space_var(r->cs->space, choice, access, -1, NULL) : -1;
+}
+
+// Operators of loads about which this space decides nothing.
+static void miss_caches(Read *r, int stmt, const SchedStmt *g) {
+    for (int k = 0; k < g->ncaches; k++) {
+        bool known = false;
+        for (int i = 0; i < r->h->naccesses[stmt]; i++) {
+            int a = r->h->first_access[stmt] + i;
+            Name tensor = r->p->tensors.at[r->h->object[a].tensor].name;
+            known |= tensor == g->cache[k].tensor && cache_var(r, a) >= 0;
+        }
+        if (!known) left_open(r, g->cache[k].range, g->label, "a cache operator");
+    }
+}
+
+// The section with the copies and the one with the loops may have them.
+static void read_caches(Read *r, int stmt, const SchedStmt *g, const SchedStmt *from) {
+    for (int i = 0; i < r->h->naccesses[stmt]; i++) {
+        int a = r->h->first_access[stmt] + i, var = cache_var(r, a);
+        Name tensor = r->p->tensors.at[r->h->object[a].tensor].name;
+        const SchedCache *c = cache_of(g, tensor) ? cache_of(g, tensor) : cache_of(from, tensor);
+        if (var < 0 || keep_values(r, var, cache_values(c ? c->cache : LOAD_AUTO))) continue;
+        left_open(r, c ? c->range : g->range, g->label, "a cache operator");
+    }
+    miss_caches(r, stmt, g);
+    if (from != g) miss_caches(r, stmt, from);
+}
+
 static void read_hints(Read *r, int stmt) {
     const SchedStmt *g = section_of(r, stmt), *from = loops_of(r, stmt);
     int comp = r->h->comp[stmt];
@@ -530,6 +575,7 @@ static void read_hints(Read *r, int stmt) {
     else if (g->nontemporal || from->nontemporal)
         left_open(r, g->range, g->label, "how it stores");
     read_prefetches(r, stmt, from);
+    read_caches(r, stmt, g, from);
     int region = r->h->region[stmt];
     if (region >= 0 && space_exists(s, r->c, region)) read_storage(r, g, region, &g->storage);
 }

@@ -259,8 +259,8 @@ static Name added_label(const Make *m, Name label, const char *what) {
 }
 
 bool cpu_section_is_plain(const SchedStmt *s) {
-    return !s->nloops && s->stage < 0 && !s->nprefetches && !s->nontemporal && !s->accumulators &&
-           !s->unroll_limit && !s->grain;
+    return !s->nloops && s->stage < 0 && !s->nprefetches && !s->ncaches && !s->nontemporal &&
+           !s->accumulators && !s->unroll_limit && !s->grain;
 }
 
 // Takes over the section of the given Schedule.
@@ -270,6 +270,8 @@ static void set_given(SchedStmt *s, const SchedStmt *own) {
     s->stage = own->stage;
     s->prefetch = own->prefetch;
     s->nprefetches = own->nprefetches;
+    s->cache = own->cache;
+    s->ncaches = own->ncaches;
     s->nontemporal = own->nontemporal;
     s->accumulators = own->accumulators;
     s->unroll_limit = own->unroll_limit;
@@ -460,6 +462,26 @@ static void set_prefetches(Make *m, SchedStmt *s, int stmt, const CpuPath *nest)
     s->prefetch = fetch;
 }
 
+// Of a GPU: with the section that has the copy, or with the one that has the loops.
+static void set_caches(Make *m, SchedStmt *s, SchedStmt *body, int stmt) {
+    int n = m->h->naccesses[stmt], choice = m->cs->words->cache;
+    SchedCache *own = arena_new_n(m->arena, SchedCache, n), *copied = own;
+    if (choice < 0) return;
+    s->cache = own;
+    if (body != s) body->cache = copied = arena_new_n(m->arena, SchedCache, n);
+    for (int i = 0; i < n; i++) {
+        int a = m->h->first_access[stmt] + i;
+        LoadCache cache = cpu_cache(__builtin_ctzll(space_ask(m->cs->space, m->c, choice, a, -1)));
+        Name tensor = m->p->tensors.at[m->h->object[a].tensor].name;
+        SchedCache is = {tensor, cache, {0, 0}};
+        if (cache == LOAD_AUTO) continue;
+        if (schedule_copies(s, tensor))
+            own[s->ncaches++] = is;
+        else
+            copied[body->ncaches++] = is;
+    }
+}
+
 // --- Statements ----------------------------------------------------------------------------------
 
 static void nest_section(Make *m, SchedStmt *s, int stmt) {
@@ -477,6 +499,7 @@ static void nest_section(Make *m, SchedStmt *s, int stmt) {
     if (body == s) body->stage = bar(m, stmt, &nest);
     set_copies(m, s, stmt, &nest);
     set_prefetches(m, body, stmt, &nest);
+    set_caches(m, s, body, stmt);
     body->accumulators = (int)number(m, CPU_ACCUMULATORS, comp);
     body->unroll_limit = (int)number(m, CPU_UNROLL_LIMIT, comp);
     body->grain = number(m, CPU_GRAIN, comp);

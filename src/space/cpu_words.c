@@ -63,11 +63,13 @@ const CpuWords *cpu_words(Arena *arena, const SpaceDesc *desc) {
                     .stages = choice_named(desc, "stages"),
                     .swizzle = choice_named(desc, "swizzle"),
                     .copied = choice_named(desc, "copied"),
+                    .cache = choice_named(desc, "cache"),
                     .splits = set_named(desc, "Splits"),
                     .split_partners = set_named(desc, "SplitPartners"),
                     .reader_splits = set_named(desc, "ReaderSplits"),
                     .memory_of = set_named(desc, "MemoryOf"),
-                    .box_tiles = set_named(desc, "BoxTiles")};
+                    .box_tiles = set_named(desc, "BoxTiles"),
+                    .copied_by = set_named(desc, "CopiedBy")};
     read_marks(w);
     read_homes(w);
     return w;

@@ -55,3 +55,15 @@ two.lwp:6:23: error: 'T' cannot be loaded through the read-only cache: this kern
       O: for m in 0:M   O[m] = T[m] + 1.0
                         ^~~~~~~~~~~~~~~~~
 --- exit 1
+# Decisions of the space.
+$ loopwright space mm.tc --size M=32,N=32,K=32 --device emulate | grep '  cache'
+  cache(C.A.read) in READ_ONLY|L1|L2|STREAMING
+  cache(C.B.read) in READ_ONLY|L1|L2|STREAMING
+$ loopwright space mm.tc --size M=32,N=32,K=32 --device emulate --set 'pack(C.A) = YES; by(C.A.at) = ASYNC; pack(C.B) = NO' | grep 'follows  cache'
+  follows  cache(C.A.read) = READ_ONLY|L1
+  follows  cache(C.B.read) = READ_ONLY|L2|STREAMING
+$ loopwright space mm.tc --size M=32,N=32,K=32 --device emulate --schedule mm.lws --complete | grep cache
+    cache A l2
+    cache B streaming
+$ loopwright space mm.tc --size M=32,N=32,K=32 --schedule mm.lws 2>&1 | grep -c 'a cache operator cannot be expressed'
+2

@@ -20,13 +20,14 @@ static GpuLab gpu;
 typedef struct Totals {
     int64_t programs, full, dead, declined;
     int64_t blocks, threads, shared, async, staged, parts, merged, interleaved, swizzled, warps,
-        lanes, clusters;
+        lanes, clusters, cached;
 } Totals;
 
 static void count(const Schedule *s, Totals *t) {
     for (int i = 0; i < s->nstmts; i++) {
         const SchedStmt *x = s->stmt[i];
         t->parts += x->privatise.iter != NULL;
+        t->cached += x->ncaches;
         for (int k = 0; k < x->nloops; k++) {
             Kind kind = x->loop[k].kind;
             t->blocks += kind >= KIND_GRID_X && kind <= KIND_GRID_Z;
@@ -115,15 +116,15 @@ static void candidates_of(PairProgram *make, int64_t rounds) {
     printf(
         "%lld programs, %lld candidates, %lld dead ends, %lld declined; blocks %lld threads %lld "
         "shared %lld async %lld staged %lld swizzled %lld warps %lld lanes %lld parts %lld "
-        "interleaved %lld clusters %lld\n",
+        "interleaved %lld clusters %lld cached %lld\n",
         (long long)t.programs, (long long)t.full, (long long)t.dead, (long long)t.declined,
         (long long)t.blocks, (long long)t.threads, (long long)t.shared, (long long)t.async,
         (long long)t.staged, (long long)t.swizzled, (long long)t.warps, (long long)t.lanes,
-        (long long)t.parts, (long long)t.interleaved, (long long)t.clusters);
+        (long long)t.parts, (long long)t.interleaved, (long long)t.clusters, (long long)t.cached);
     CHECK(t.dead * 3 < t.full || !ok);
     CHECK(t.declined * 20 <= t.full || !ok); // functions that GPUs do not have
     if (!ok || !check_usual_rounds()) return;
-    CHECK(t.blocks && t.threads && t.shared && t.swizzled && t.parts && t.lanes);
+    CHECK(t.blocks && t.threads && t.shared && t.swizzled && t.parts && t.lanes && t.cached);
     CHECK(n < 1000 || (t.async && t.staged)); // about one candidate in fifty
 }
 
@@ -554,6 +555,27 @@ TEST(chosen_schedules_are_candidates) {
         } else {
             printf("%s", lab_errors(&lab));
         }
+        lab_end(&lab);
+    }
+}
+
+// The operators of loads: of asynchronous copies, of elements, of partial results.
+TEST(caches_are_decisions) {
+    static const char mm[] =
+        "program mm(M, N, K) { input A: f32[M, K] input B: f32[K, N] output C: f32[M, N]\n"
+        "    C: for m in 0:M, n in 0:N, k in 0:K  C[m, n] +=! A[m, k]*B[k, n]\n}\n";
+    static const char *const texts[] = {
+        "C: m/16:grid.y n/16:grid.x k/16 m:thread.y k n:thread.x\n"
+        "    copy A at k/16 place shared by async\n    cache A l1\n    cache B streaming\n",
+        "C: m n k.p\n    privatise k/16\n    copy A at n/16 place shared\n    cache A l2\n"
+        "C.part: k.p:grid.x m n/16 k n:thread.x\n    cache B l1\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        Lab lab;
+        lab_begin(&lab);
+        const Program *p = lab_program(&lab, mm, (int64_t[]){64, 32, 48});
+        const Schedule *s = p ? lab_schedule(&lab, texts[i]) : NULL;
+        if (CHECK(s)) CHECK_STR_EQ(reread(&lab, p, s), tree_text(&lab, p, s));
         lab_end(&lab);
     }
 }
