@@ -299,7 +299,10 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
     Flat flat = s && s->flatten ? program_flatten(kept, p) : (Flat){p, NULL};
     if (s && s->flatten && !flat.last)
         diag_report(diags, s->flatten_range, DIAG_SCHEDULE_FLATTEN, p->name);
-    bool ok = schedule_rewrite(kept, flat.p, s, diags, &now) && !(s && s->flatten && !flat.last);
+    const Schedule *given = s;
+    s = schedule_groups(kept, flat.p, s, diags);
+    bool ok = (s || !given) && schedule_rewrite(kept, flat.p, s, diags, &now) &&
+              !(s && s->flatten && !flat.last);
     Lower l = {.tree = tree_new(kept, p->exprs, p->names),
                .arena = arena,
                .x = p->exprs,

@@ -8,7 +8,7 @@
 //               | copy TENSOR [at LOOP] storage | prefetch TENSOR at LOOP distance N level N
 //               | cache TENSOR readonly|l1|l2|streaming
 //               | skew ITER by ['-'] [N '*'] ITER {('+' | '-') [N '*'] ITER}
-//               | nontemporal | accumulators N | unroll N | grain N | priority N
+//               | groups N | nontemporal | accumulators N | unroll N | grain N | priority N
 //     storage   [layout '(' DIM ['/' BLOCK] ... ')'] [place stack|scratch|shared] [align N]
 //               [swizzle 32|64|128] [stages N] [by async]
 //
@@ -157,6 +157,7 @@ static void print_options(Text *out, const SchedStmt *s) {
         print_word(out, s->cache[i].tensor);
         text_printf(out, " %s\n", load_cache_name[s->cache[i].cache]);
     }
+    print_number(out, "groups", s->groups);
     if (s->nontemporal) text_add(out, "    nontemporal\n");
     print_number(out, "accumulators", s->accumulators);
     print_number(out, "unroll", s->unroll_limit);
@@ -554,7 +555,7 @@ static void parse_cache(ScheduleParser *p, Options *o) {
 static const char *const option_name[] = {
     "after",        "inline", "at",    "privatise", "copy",   "prefetch", "nontemporal",
     "accumulators", "unroll", "grain", "priority",  "layout", "place",    "align",
-    "stages",       "by",     "skew",  "swizzle",   "cache",
+    "stages",       "by",     "skew",  "swizzle",   "cache",  "groups",
 };
 
 static const char *nth_option(const void *of, size_t i) {
@@ -592,7 +593,10 @@ static void parse_option(ScheduleParser *p, SchedStmt *s, Options *o) {
         vec_push(p->arena, &o->prefetches, parse_prefetch(p));
     else if (OPTION("cache", false))
         parse_cache(p, o);
-    else if (OPTION("nontemporal", s->nontemporal))
+    else if (OPTION("groups", s->groups)) {
+        s->groups_range = at;
+        s->groups = (int)number(p, 1, MOST);
+    } else if (OPTION("nontemporal", s->nontemporal))
         s->nontemporal = true;
     else if (OPTION("accumulators", s->accumulators))
         s->accumulators = (int)number(p, 1, MOST);

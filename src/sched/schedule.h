@@ -118,6 +118,8 @@ typedef struct SchedStmt {
     int ncaches;
     const SchedCache *cache;
     bool nontemporal;
+    int groups; // of warps, which divide the staged loop over a reduction (groups.c); 0: none
+    Range groups_range;
     int accumulators, unroll_limit; // 0: automatic
     int64_t grain;                  // 0: automatic
     int priority;                   // of independent statements, the higher one runs first
@@ -136,6 +138,9 @@ typedef struct Schedule {
 // --- Text (schedule.c) -------------------------------------------------------------------------
 void schedule_print(Text *out, const Schedule *s);
 Schedule *schedule_parse(Arena *arena, Names *names, const Source *source, DiagList *diags);
+
+// The Schedule with a loop for each word `groups`, groups.c; NULL, reported: there is none.
+const Schedule *schedule_groups(Arena *arena, const Program *p, const Schedule *s, DiagList *diags);
 
 // --- Lowering (lower.c) ------------------------------------------------------------------------
 // The Tree of a bound Program under a Schedule (NULL: the naive one). Reports what is meaningless

@@ -669,11 +669,14 @@ static int64_t most_copies(const SpaceBuild *x) {
     return most;
 }
 
-CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *o, DiagList *diags) {
+CpuSpace *cpu_space(Arena *arena, const Program *p, const CpuOptions *options, DiagList *diags) {
     SpaceBuild *x = arena_new(arena, SpaceBuild);
+    CpuOptions *o = arena_copy(arena, options, sizeof *options);
     bool flatten = o->flatten || (o->given && o->given->flatten);
     Flat flat = flatten ? program_flatten(arena, p) : (Flat){p, NULL};
     p = flat.p;
+    o->given = schedule_groups(arena, p, o->given, diags);
+    if (options->given && !o->given) return NULL;
     x->words = cpu_words(arena, o->desc ? o->desc : &cpu_desc);
     x->gpu = x->words->by >= 0;
     x->arena = arena;

@@ -650,6 +650,8 @@ Decision *cpu_read(Arena *arena, const CpuSpace *cs, const Schedule *s, DiagList
         diag_report(diags, (Range){0, 0}, DIAG_SPACE_FLATTEN);
         return NULL;
     }
+    r.s = schedule_groups(arena, r.p, s, diags);
+    if (s && !r.s) return NULL;
     if (s) diags->source = s->source;
     r.w = space_work(arena, cs->space);
     r.c = space_cand(arena, cs->space);

@@ -286,6 +286,18 @@ static void random_after(Gen *x, SchedStmt *s, int i) {
     s->grain = 0;
 }
 
+// Can two groups of warps divide the loop over a reduction at which the copy is made?
+static bool divides_copy(const SchedStmt *s, const Stmt *st) {
+    const LoopRef *at = s->ncopies ? &s->copy->at : NULL;
+    bool fits = at && at->iter && at->step % 2 == 0 && !at->interleaved;
+    for (int i = 0; fits && i < st->niters; i++)
+        if (st->iter[i].name == at->iter) fits = st->iter[i].reduction;
+    for (int i = 0; fits && i < s->nloops; i++)
+        if (s->loop[i].iter == at->iter && s->loop[i].step < at->step)
+            fits = at->step / 2 % s->loop[i].step == 0;
+    return fits;
+}
+
 // The read-only cache serves what nothing writes.
 static void random_cache(Gen *x, SchedStmt *s, const Stmt *st) {
     Reads r = reads_of(x, st);
@@ -315,6 +327,7 @@ static void random_options(Gen *x, int i, SchedStmt *const *section) {
     if (one_in(x->g, 5)) random_copy(x, s, st);
     if (one_in(x->g, 5)) random_privatise(x, s, st);
     if (x->g->gpu && !s->privatise.iter && one_in(x->g, 3)) random_cache(x, s, st);
+    if (x->g->gpu && divides_copy(s, st)) s->groups = 2;
     if (s->nloops && one_in(x->g, 8) && use(x, FEATURE_PREFETCH)) {
         SchedPrefetch *f = arena_new(x->arena, SchedPrefetch);
         *f = (SchedPrefetch){t->name, random_loop(x, s), 1 + below(x->g, 4), 1, {0}};
@@ -464,6 +477,7 @@ static bool drop_part(Arena *arena, SchedStmt *s, int *n) {
     OPTION(s->ncopies, s->ncopies = 0)
     OPTION(s->nprefetches, s->nprefetches = 0)
     OPTION(s->ncaches, s->ncaches = 0)
+    OPTION(s->groups, s->groups = 0)
     OPTION(s->storage.ndims, s->storage.ndims = 0)
     OPTION(s->storage.align, (s->storage.align = 0, s->storage.home = HOME_AUTO))
     OPTION(s->storage.swizzle, s->storage.swizzle = 0)

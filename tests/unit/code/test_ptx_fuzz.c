@@ -12,7 +12,7 @@
 #include <string.h>
 
 static GpuLab lab_gpu;
-static int64_t declined, swizzled, staged, cached;
+static int64_t declined, swizzled, staged, cached, grouped;
 
 static const InterpFlags flag_sets[] = {{0}, {.accumulate = true}, {.skip_post = true}};
 
@@ -49,6 +49,7 @@ static bool try_pair(Lab *lab, const Program *p, uint64_t seed) {
     for (int i = 0; s && i < s->nstmts; i++) {
         count_storage(&s->stmt[i]->storage);
         cached += s->stmt[i]->ncaches;
+        grouped += s->stmt[i]->groups > 0;
         for (int k = 0; k < s->stmt[i]->ncopies; k++) count_storage(&s->stmt[i]->copy[k].storage);
     }
     if (getenv("LW_FUZZ_VERBOSE")) {
@@ -94,11 +95,12 @@ static int64_t try_programs(PairProgram *make, int64_t rounds, Trial *trial) {
 
 static void run_all(PairProgram *make, int64_t rounds, Trial *trial) {
     if (!CHECK(gpulab_open(&lab_gpu))) return;
-    declined = swizzled = staged = cached = 0;
+    declined = swizzled = staged = cached = grouped = 0;
     int64_t n = try_programs(make, rounds, trial);
-    printf("%lld pairs, %lld declined; %lld buffers are swizzled, %lld staged, %lld cached\n",
+    printf("%lld pairs, %lld declined; %lld buffers are swizzled, %lld staged, %lld cached; "
+           "%lld sums have groups\n",
            (long long)n, (long long)declined, (long long)swizzled, (long long)staged,
-           (long long)cached);
+           (long long)cached, (long long)grouped);
     CHECK(trial != try_pair || n < 150 || (swizzled && staged && cached) || !check_usual_rounds());
     CHECK(declined * 20 <= n || n < 100); // too many lanes, say
     gpulab_close(&lab_gpu);

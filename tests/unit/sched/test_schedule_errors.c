@@ -46,6 +46,16 @@ static const Case cases[] = {
     {"C: m\n    cache C readonly\n", "2:11: error: no tensor 'C' that statement 'C' reads"},
     {"C: m\n    copy B at m\nC.B: k\n    cache B l2\n",
      "3:1: error: the place, layout and cache of copy 'C.B' belong to the section that makes it"},
+    {"C: m n k\n    copy B at m\n    groups 2\n",
+     "3:5: error: 'groups' has nothing to divide: no copy of 'C' is made at a loop over a "
+     "reduction"},
+    {"C: m n k/8 k\n    copy B at k/8\n    groups 3\n",
+     "3:5: error: 3 groups do not divide the 8 iterations of a tile of 'k', or the steps of its "
+     "inner loops"},
+    {"C: m n k/8 k/4 k\n    copy B at k/8\n    groups 4\n",
+     "3:5: error: 4 groups do not divide the 8 iterations of a tile of 'k', or the steps of its "
+     "inner loops"},
+    {"C: m n k\n    groups 0\n", "2:12: error: '0' is not a number of at least 1 that fits"},
     {"T: m\n    swizzle 16\n", "2:13: error: expected '32', '64' or '128', found '16'"},
     {"T: m\n    swizzle 64\n    swizzle 32\n", "3:5: error: option 'swizzle' is given twice"},
     {"C: m\n    layout m\n", "2:12: error: expected '(', found 'm'"},
