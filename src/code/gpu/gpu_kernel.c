@@ -47,13 +47,30 @@ static bool threads_fit(Map *m, const Node *node) {
     return fits;
 }
 
+static int most_blocks(Kind k) { return k == KIND_GRID_X ? INT32_MAX : GPU_MAX_GRID_YZ; }
+
+// Warns of grid loops that are not divided among blocks.
+static void report_serial(Map *m, const Node *node) {
+    const Block *b = as_block(node);
+    for (int i = 0; b && i < b->nchildren; i++) report_serial(m, b->child[i]);
+    if (!b || b->nindex != 1 || !is_grid(b->kind) || b->index[0].extent <= 1) return;
+    bool free = nest_independent(m, b, 0), many = b->index[0].extent > most_blocks(b->kind);
+    const char *why = !free  ? "its iterations depend on each other"
+                      : many ? "a grid has fewer blocks along this axis"
+                             : "other loops or nests are around or beside it";
+    Diag *d = diag_report(m->diags, gpu_range(m->t, node), DIAG_GPU_SERIAL, b->index[0].name,
+                          kind_name[b->kind], why);
+    if (!free && nest_only_reduces(m, b))
+        diag_note(m->diags, d, (Range){0, 0}, DIAG_GPU_SERIAL_NOTE, b->index[0].name);
+}
+
 // Maps the leading grid loops of a marked nest to blocks.
 static GpuNode *map_grid(Map *m, const Node *node, bool *any) {
     const Block *b = as_block(node);
     GpuAxis axis;
     if (b && b->nindex == 1 && is_grid(b->kind) && nest_axis(b, &axis) && m->k->size[axis] == 1 &&
         !b->index[0].passed && nest_independent(m, b, 0) &&
-        b->index[0].extent <= (axis == GPU_BLOCK_X ? INT32_MAX : GPU_MAX_GRID_YZ)) {
+        b->index[0].extent <= most_blocks(b->kind)) {
         *any = true;
         m->k->size[axis] = max_i64(b->index[0].extent, 1);
         m->g->hi[m->g->hw + (int)axis] = m->k->size[axis] - 1;
@@ -62,10 +79,12 @@ static GpuNode *map_grid(Map *m, const Node *node, bool *any) {
         for (int i = 0; i < b->nconstraints; i++)
             vec_push(m->arena, &m->path, map_affine(m, b->constraint[i]));
         map_allocs(m, b);
+        for (int i = 0; b->nchildren > 1 && i < b->nchildren; i++) report_serial(m, b->child[i]);
         GpuNode *n = b->nchildren == 1 ? map_grid(m, b->child[0], any) : map_children(m, b);
         m->path.n = before;
         return n;
     }
+    report_serial(m, node);
     return map_node(m, node);
 }
 
