@@ -199,6 +199,8 @@ static inline char *put_text(char *to, const char *s) {
 }
 char *put_int(char *to, int64_t i);
 char *put_register(char *to, Opnd o);
+char *put_mask(char *to, uint32_t bits);              // 0xff
+char *put_slot(char *to, Opnd address, int64_t disp); // [%r1+0]
 void line(KernelWriter *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int label_new(KernelWriter *w);
 void label_put(KernelWriter *w, int label);

@@ -414,7 +414,7 @@ void memory_settle(KernelWriter *w, int buffer, const Affine *rest, bool write) 
     locs_rebuild(w);
 }
 
-static Opnd register_element(KernelWriter *w, const Access *a) {
+static Held *register_element(KernelWriter *w, const Access *a) {
     const AccessPlan *p = access_plan(w, a);
     int64_t c = plan_constant(w, p);
     Held *l = loc_find(w, a->tensor, p->rest, c);
@@ -424,7 +424,7 @@ static Opnd register_element(KernelWriter *w, const Access *a) {
         l->value = reg_new(w, class_of(type_of_buffer(w, a->tensor)));
         l->value.var = true;
     }
-    return l->value;
+    return l;
 }
 
 Opnd element_at(KernelWriter *w, int buffer, Opnd address, int64_t disp) {
@@ -480,7 +480,7 @@ static void fail_always(KernelWriter *w) {
 
 Held *element_pinned(KernelWriter *w, const Access *a) {
     if (w->empty[a->tensor]) return NULL;
-    if (place_of(w, a->tensor)->space == GPU_REGISTER) register_element(w, a);
+    if (place_of(w, a->tensor)->space == GPU_REGISTER) return register_element(w, a);
     const AccessPlan *p = access_plan(w, a);
     Held *l = p->hard ? NULL : loc_find(w, a->tensor, p->rest, plan_constant(w, p));
     return l && l->pinned ? l : NULL;
@@ -492,7 +492,7 @@ Opnd element_load(KernelWriter *w, const Access *a) {
         fail_always(w);
         return moved(w, lit_value(t, (Value){.i = 0}));
     }
-    if (place_of(w, a->tensor)->space == GPU_REGISTER) return register_element(w, a);
+    if (place_of(w, a->tensor)->space == GPU_REGISTER) return register_element(w, a)->value;
     const AccessPlan *p = access_plan(w, a);
     if (p->hard && p->row < 0) {
         memory_settle(w, a->tensor, NULL, false);
@@ -533,7 +533,8 @@ void element_store(KernelWriter *w, const Access *a, Opnd value) {
     if (place_of(w, a->tensor)->space == GPU_REGISTER) {
         Type t = type_of_buffer(w, a->tensor);
         bool round = type_is_storage(t);
-        reg_assign(w, register_element(w, a), round ? unpacked(w, t, packed(w, t, value)) : value);
+        reg_assign(w, register_element(w, a)->value,
+                   round ? unpacked(w, t, packed(w, t, value)) : value);
         return;
     }
     const AccessPlan *p = access_plan(w, a);

@@ -11,8 +11,8 @@ enum { MOST_PROMOTED = 160 };
 typedef struct Candidate {
     const Affine *rest;
     bool any, bad, written;
-    GpuDigits digits;
-    const GpuNode *first; // the first leaf that accesses the buffer
+    const GpuDigits *digits; // if the loop has barriers
+    const GpuNode *first;    // the first leaf that accesses the buffer
     int n;
 } Candidate;
 
@@ -143,6 +143,17 @@ static void meet_guards(Element *e, const GpuNode *other, bool sure) {
     e->guards->guard.n = n;
 }
 
+// Do the digits of all threads occur in the address, as in the accesses before?
+static bool owns_element(const Look *l, Candidate *c, const Access *a) {
+    const KernelWriter *w = l->w;
+    unsigned used = gpu_used_axes(w->k);
+    GpuDigits *d = arena_new(w->arena, GpuDigits);
+    bool own = gpu_digits(w->g, w->k, a, d) && (d->axes & used) == used &&
+               (!c->any || gpu_digits_equal(d, c->digits));
+    c->digits = d;
+    return own;
+}
+
 // Decides whether a buffer is a candidate, by the form of its accesses.
 static void judge_access(void *user, const Access *a, bool guarded) {
     (void)guarded;
@@ -152,13 +163,9 @@ static void judge_access(void *user, const Access *a, bool guarded) {
     const GpuBuffer *b = &w->k->buffer[a->tensor];
     if (b->space == GPU_REGISTER || !b->written || c->bad) return;
     const AccessPlan *p = access_plan(w, a);
-    GpuDigits d = c->digits;
-    unsigned used = gpu_used_axes(w->k);
-    bool own = !l->barrier || (gpu_digits(w->g, w->k, a, &d) && (d.axes & used) == used &&
-                               (!c->any || gpu_digits_equal(&d, &c->digits)));
+    bool own = !l->barrier || owns_element(l, c, a);
     c->bad = p->hard || l->leaf->vector > 1 || l->leaf->async || (c->any && c->rest != p->rest) ||
              !is_fixed(l, p->rest) || !own;
-    if (l->barrier) c->digits = d;
     if (!c->any) c->first = l->leaf;
     c->any = true;
     c->rest = p->rest;

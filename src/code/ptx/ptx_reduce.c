@@ -197,7 +197,10 @@ static Opnd shuffled(KernelWriter *w, Opnd v, int distance, unsigned mask) {
         return d;
     }
     Opnd r = reg_new(w, REG_32);
-    line(w, "shfl.sync.bfly.b32 %%r%d, %%r%d, %d, 31, 0x%x;", r.reg, v.reg, distance, mask);
+    char *to = put_register(put_text(out_room(w), "\tshfl.sync.bfly.b32 "), r);
+    to = put_text(put_register(put_text(to, ", "), v), ", ");
+    to = put_mask(put_text(put_int(to, distance), ", 31, "), mask);
+    out_end(w, put_text(to, ";\n"));
     return r;
 }
 
@@ -234,14 +237,16 @@ static Opnd shared_base(KernelWriter *w) {
 }
 
 static void shared_store(KernelWriter *w, Opnd address, int64_t disp, Opnd v) {
-    line(w, "st.shared.b%d [%%r%d+%lld], %%%c%d;", v.class == REG_64 ? 64 : 32, address.reg,
-         (long long)disp, v.class == REG_64 ? 'd' : 'r', v.reg);
+    const char *op = v.class == REG_64 ? "\tst.shared.b64 " : "\tst.shared.b32 ";
+    char *to = put_slot(put_text(out_room(w), op), address, disp);
+    out_end(w, put_text(put_register(put_text(to, ", "), v), ";\n"));
 }
 
 static Opnd shared_load(KernelWriter *w, RegClass class, Opnd address, int64_t disp) {
     Opnd r = reg_new(w, class);
-    line(w, "ld.shared.b%d %%%c%d, [%%r%d+%lld];", class == REG_64 ? 64 : 32,
-         class == REG_64 ? 'd' : 'r', r.reg, address.reg, (long long)disp);
+    const char *op = class == REG_64 ? "\tld.shared.b64 " : "\tld.shared.b32 ";
+    char *to = put_register(put_text(out_room(w), op), r);
+    out_end(w, put_text(put_slot(put_text(to, ", "), address, disp), ";\n"));
     return r;
 }
 

@@ -114,6 +114,15 @@ static char *put_hex(char *to, uint64_t bits, int digits) {
     return to;
 }
 
+char *put_mask(char *to, uint32_t bits) {
+    return put_hex(put_text(to, "0x"), bits, bits ? (35 - __builtin_clz(bits)) / 4 : 1);
+}
+
+char *put_slot(char *to, Opnd address, int64_t disp) {
+    to = put_text(put_register(put_text(to, "["), address), "+");
+    return put_text(put_int(to, disp), "]");
+}
+
 char *put_register(char *to, Opnd o) {
     *to++ = '%';
     *to++ = "phrd"[o.class];

@@ -26,19 +26,22 @@ Opnd wrapped(KernelWriter *w, Type t, Opnd v) {
 
 // --- Names of instructions ---------------------------------------------------------------------
 
+static const char *with_type(KernelWriter *w, const char *op, char letter, Type t) {
+    char *name = arena_raw(w->arena, strlen(op) + sizeof ".b64"), *to = put_text(name, op);
+    *to++ = '.';
+    *to++ = letter;
+    put_text(to, type_info[t].bits == 64 ? "64" : "32")[0] = 0;
+    return name;
+}
+
 // "add.rn.f32", "mul.lo.s64", "setp.lt.u32"
 static const char *typed(KernelWriter *w, const char *op, Type t) {
     TypeClass c = type_info[t].class;
-    int bits = type_info[t].bits == 64 ? 64 : 32;
-    return arena_printf(w->arena, "%s.%c%d", op,
-                        c == CLASS_FLOAT ? 'f'
-                        : c == CLASS_INT ? 's'
-                                         : 'u',
-                        bits);
+    return with_type(w, op, c == CLASS_FLOAT ? 'f' : c == CLASS_INT ? 's' : 'u', t);
 }
 
 static const char *bitwise(KernelWriter *w, const char *op, Type t) {
-    return arena_printf(w->arena, "%s.b%d", op, type_info[t].bits == 64 ? 64 : 32);
+    return with_type(w, op, 'b', t);
 }
 
 static RegClass wide_class(Type t) { return type_info[t].bits == 64 ? REG_64 : REG_32; }
