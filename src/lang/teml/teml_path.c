@@ -165,6 +165,7 @@ static void find_uses(PathPrinter *w) {
         if (leaf->stmt < 0 || !leaf->iter) no_path(w, "it copies, or combines partial results");
         if (leaf->role == LEAF_POST || leaf->nontemporal || leaf->accumulators)
             no_path(w, "it has post-operations, accumulators or nontemporal stores");
+        if (leaf->ncaches) no_path(w, "its loads have cache operators");
         if (w->why) return;
         if (w->use[leaf->stmt]) no_path(w, "a statement runs in several places");
         w->use[leaf->stmt] = u;

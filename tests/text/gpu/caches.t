@@ -1,4 +1,4 @@
-# Cache operators of loads: of a copy, of a register tile, of asynchronous copies, and where they are impossible.
+# Cache operators of loads: of a copy, of a register tile, of asynchronous copies, where they are impossible; as decisions of the space; none in TeML paths.
 --- mm.tc
 def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
 --- mm.lws
@@ -55,7 +55,6 @@ two.lwp:6:23: error: 'T' cannot be loaded through the read-only cache: this kern
       O: for m in 0:M   O[m] = T[m] + 1.0
                         ^~~~~~~~~~~~~~~~~
 --- exit 1
-# Decisions of the space.
 $ loopwright space mm.tc --size M=32,N=32,K=32 --device emulate | grep '  cache'
   cache(C.A.read) in READ_ONLY|L1|L2|STREAMING
   cache(C.B.read) in READ_ONLY|L1|L2|STREAMING
@@ -67,3 +66,7 @@ $ loopwright space mm.tc --size M=32,N=32,K=32 --device emulate --schedule mm.lw
     cache B streaming
 $ loopwright space mm.tc --size M=32,N=32,K=32 --schedule mm.lws 2>&1 | grep -c 'a cache operator cannot be expressed'
 2
+$ loopwright show mm.tc --size M=8,N=8,K=8 --schedule plain.lws --stage teml
+--- stderr
+error: no TeML path makes these loops: its loads have cache operators
+--- exit 1
