@@ -94,7 +94,7 @@ static void find_lanes(Gen *g, int first, int last) {
 // May this copy's element be loaded and stored, whether a guard lets it through or not?
 static bool is_inside(const Gen *g, const PNode *n) {
     const Mem *m = &n->write;
-    if (!plan_keeps_bytes(g->p, m)) return false;
+    if (g->p->exact || !plan_keeps_bytes(g->p, m)) return false;
     if (m->safe) return true;
     for (int d = 0; m->sub && d < m->access->rank; d++) {
         int64_t min, max,

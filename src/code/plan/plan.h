@@ -228,6 +228,7 @@ struct Plan {
     int64_t scratch;               // bytes of all allocations, including those of one thread
     int64_t thread_scratch;        // bytes for each further thread
     int64_t shared;                // iterations of parallel loops with more than one task
+    bool exact;                    // tiles touch no element that a condition leaves out
     int collapsed;                 // loops that were collapsed into a vector loop
     VEC(Permutation) permutations; // of all MI_LANE_NUMBERS
     CodeLoss spill;                // why the last candidate is not a region

@@ -8,8 +8,9 @@
 // differs between iterations; otherwise it runs serially, and the report names the buffer that the
 // Schedule should privatise. Conditions do not count, because a tile in registers also loads and
 // stores elements whose update a condition skips; so under conditions no other iteration may assign
-// them either. Threads share only the outermost parallel loop of a nest, with the loops perfectly
-// nested in it.
+// them either. If iterations are apart only because of conditions, as after splits that do not
+// divide, tiles are exact (Plan.exact): they touch existing elements alone. Threads share only the
+// outermost parallel loop of a nest, with the loops perfectly nested in it.
 #include "code/plan/plan.h"
 
 #include "base/checked.h"
@@ -49,6 +50,61 @@ static bool reach_of(const Plan *p, const int64_t *c, const PNode *loop, Paralle
     return true;
 }
 
+// l + k·index of `last` >= 0, inside the parallel loop.
+typedef struct ParallelBound {
+    const Lin *l;
+    int last;
+    int64_t k;
+} ParallelBound;
+
+static int64_t coef_of(const ParallelBound *b, int loop) {
+    return loop == b->last ? b->k : lin_coef(b->l, loop);
+}
+
+// Narrows the range of a subscript by a bound that is a multiple of it: below `m/22 m/4 m`, the
+// bound 21 - 4·m.1 - m.2 >= 0 limits 22·m + 4·m.1 + m.2.
+static void narrow(const Plan *p, const PNode *loop, const int64_t *c, const ParallelBound *b,
+                   ParallelReach *r) {
+    int ref = -1;
+    int64_t x, y, least;
+    for (int i = 0; i < b->l->n; i++)
+        if (b->l->t[i].loop <= loop->loop) return; // differs between iterations
+    for (int i = loop->loop + 1; i < p->nloops; i++) {
+        if (p->loop[i]->extent <= 1) continue;
+        if (ref < 0 && c[i]) ref = i;
+        if (ref < 0 && coef_of(b, i)) return;
+        if (ref < 0) continue;
+        if (!checked_mul(coef_of(b, i), c[ref], &x) || !checked_mul(coef_of(b, ref), c[i], &y) ||
+            x != y)
+            return;
+    }
+    if (ref < 0 || !coef_of(b, ref) || !checked_mul(b->l->c, c[ref], &least)) return;
+    int64_t k = coef_of(b, ref), at = c[p->nloops], end;
+    bool below = (k < 0) != (c[ref] < 0); // it limits the subscript from above
+    if (k > 0 && !checked_mul(least, -1, &least)) return;
+    if (k < 0) k = -k;
+    if (!checked_add(at, below ? floor_div(least, k) : ceil_div(least, k), &end)) return;
+    if (below)
+        r->hi = min_i64(r->hi, end);
+    else
+        r->lo = max_i64(r->lo, end);
+}
+
+// The same by all bounds and conditions around a leaf inside the loop.
+static void narrow_around(const Plan *p, const PNode *loop, int leaf, const int64_t *c,
+                          ParallelReach *r) {
+    const PNode *at = loop;
+    while (at->kind != P_LEAF) {
+        for (int i = 0; at != loop && at->kind == P_LOOP && i < at->nbounds; i++)
+            narrow(p, loop, c, &(ParallelBound){at->bound[i].rest, at->loop, at->bound[i].k}, r);
+        for (int i = 0; at->kind == P_GUARD && i < at->nconds; i++)
+            narrow(p, loop, c, &(ParallelBound){at->cond[i], -1, 0}, r);
+        int child = 0;
+        while (leaf >= at->child[child]->span.last) child++;
+        at = at->child[child];
+    }
+}
+
 static bool updates(const Plan *p, int leaf, int buffer) {
     const PNode *n = p->leaves.at[leaf];
     return n->leaf->op != REDUCE_ASSIGN && n->write.buffer == buffer;
@@ -61,8 +117,9 @@ static bool has_conditions(const PNode *n) {
 }
 
 // Does subscript d differ between iterations, so that they always write different elements?
-static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_t *first,
-                     int64_t *c) {
+// `exact`: those that conditions let through.
+static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, bool exact,
+                     int64_t *first, int64_t *c) {
     ParallelReach sum = {0};
     int n = 0;
     bool all = has_conditions(loop);
@@ -74,6 +131,7 @@ static bool apart_in(const Plan *p, const PNode *loop, int buffer, int d, int64_
         if (!coefficients(p, p->leaves.at[i]->leaf->write->sub[d], 1, into)) return false;
         if (!into[loop->loop] || !reach_of(p, into, loop, &r)) return false;
         if (memcmp(into, first, (size_t)(loop->loop + 1) * sizeof *into)) return false;
+        if (exact) narrow_around(p, loop, i, into, &r);
         sum.lo = n ? min_i64(sum.lo, r.lo) : r.lo;
         sum.hi = n ? max_i64(sum.hi, r.hi) : r.hi;
         sum.gcd = n ? 0 : r.gcd;
@@ -100,7 +158,7 @@ static int last_loop_in(const PNode *n) {
 }
 
 // The first buffer in which iterations of the loop may update the same element; -1: none.
-static int meeting(const Plan *p, const PNode *loop, int last_loop) {
+static int meeting_in(const Plan *p, const PNode *loop, int last_loop, bool exact) {
     int64_t *c = arena_new_n(p->arena, int64_t, 2 * (p->nloops + 1));
     for (int i = loop->span.first; i < loop->span.last; i++) {
         const PNode *n = p->leaves.at[i];
@@ -108,15 +166,23 @@ static int meeting(const Plan *p, const PNode *loop, int last_loop) {
         if (!updates(p, i, buffer) || is_private(p, loop, last_loop, buffer)) continue;
         bool apart = false;
         for (int d = 0; d < n->leaf->write->rank && !apart; d++)
-            apart = apart_in(p, loop, buffer, d, c, c + p->nloops + 1);
+            apart = apart_in(p, loop, buffer, d, exact, c, c + p->nloops + 1);
         if (!apart) return buffer;
     }
     return -1;
 }
 
+static int meeting(Plan *p, const PNode *loop, int last_loop) {
+    int buffer = meeting_in(p, loop, last_loop, false);
+    if (buffer < 0) return buffer;
+    buffer = meeting_in(p, loop, last_loop, true);
+    p->exact |= buffer < 0;
+    return buffer;
+}
+
 // The number of marked loops that are perfectly nested in a parallel one, without allocations in
 // between.
-static int collapsible(const Plan *p, const PNode *loop, int last_loop) {
+static int collapsible(Plan *p, const PNode *loop, int last_loop) {
     int n = 0;
     for (const PNode *at = loop; !at->nbounds && at->nchild == 1; at = at->child[0], n++) {
         const PNode *in = at->child[0];

@@ -33,6 +33,10 @@ static const Case cases[] = {
     {MATMUL, "C: m/7:p n/16 k m n:v\n    copy A at m/7 layout (k m)", 1, true, NULL},
     {MATMUL, "C: m/7:p n/16:p k m n:v\n    copy B at n/16", 1, true, NULL},
     {MATMUL, "C: m/7:p n/16:p k m n:v\n    copy A at m/7", 1, true, NULL}, // shared by n: one level
+    {MATMUL, "C: m/10:p k/8 m/4 k m n:v", 1, false, NULL}, // the last block of ten has two rows
+    {MATMUL, "C: m/10:p n/13:p k/7 m/4 n/8 k m n:v", 1, false, NULL},
+    {MATMUL, "C: n/11:p k/5 n/4 m k n", 1, false, NULL},
+    {MATMUL, "C: k/9:p m/4 k/4 m k n:v", 0, false, "update the same elements of 'C'"},
     {MATMUL, "C: k:p m n", 0, false,
      "update the same elements of 'C', which the schedule does not"},
     {MATMUL, "C: m k:p n:v", 0, false, "parallel loop runs on one thread"},
@@ -63,6 +67,18 @@ static const Case cases[] = {
     {"program columns { input A: i32[40, 6] input X: i32[40] output O: i32[40, 6]\n"
      "O: for i in 0:40, j in 0:6  O[X[i], j] +=! A[i, j] }",
      "O: j:p i", 1, false, NULL},
+    {"program band { input A: i32[40] input W: i32[9] output O: i32[204]\n"
+     "O: for i in 0:40, j in 0:9 if 4 - j >= 0  O[5*i + j] +=! A[i]*W[j] }",
+     "O: i:p j", 1, false, NULL}, // apart where the condition holds
+    {"program meets { input A: i32[40] input W: i32[9] output O: i32[208]\n"
+     "O: for i in 0:40, j in 0:9 if 5 - j >= 0  O[5*i + j] +=! A[i]*W[j] }",
+     "O: i:p j", 0, false, "update the same elements of 'O'"},
+    {"program up { input A: i32[40] input W: i32[9] output O: i32[204]\n"
+     "O: for i in 0:40, j in 0:9 if j - 4 >= 0  O[5*i + j] +=! A[i]*W[j] }",
+     "O: i:p j", 1, false, NULL},
+    {"program down { input A: i32[40] input W: i32[9] output O: i32[204]\n"
+     "O: for i in 0:40, j in 0:9 if j - 4 >= 0  O[5*i - j + 8] +=! A[i]*W[j] }",
+     "O: i:p j", 1, false, NULL},
     {"program late { input A: f32[9, 40] output O: f32[40]\n"
      "O: for j in 0:9, i in 0:40 if i - 4*j >= 0  O[i] +=! A[j, i] }",
      "O: j i:p", 2, false, NULL}, // it starts later each time
@@ -105,6 +121,15 @@ static bool run_case(const Case *c, Isa isa) {
     if (!ok) printf("schedule: %s\n", c->schedule);
     lab_end(&lab);
     return ok;
+}
+
+// Two threads update neighbouring rows again and again; the last block of the first has one row.
+TEST(threads_touch_no_rows_of_others) {
+    static const Case rows = {
+        "program mm { input A: f32[6, 4000] input B: f32[4000, 64] output C: f32[6, 64]\n"
+        "C: for m in 0:6, n in 0:64, k in 0:4000  C[m, n] +=! A[m, k]*B[k, n] }",
+        "C: m/3:p k/8 n/8 m/2 k m n:v\n    grain 1", 1, false, NULL};
+    for (int i = 0; i < 3; i++) run_case(&rows, ISA_AVX2);
 }
 
 TEST(parallel_loops_keep_their_meaning) {
