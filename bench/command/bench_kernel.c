@@ -207,30 +207,57 @@ bool bench_kernel_refer(BenchKernel *k, lw_backend backend, void **out) {
     return ok;
 }
 
-static double element(const void *x, size_t i, bool wide) {
-    return wide ? ((const double *)x)[i] : (double)((const float *)x)[i];
+static double half(uint16_t bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 31  ? (fraction ? NAN : INFINITY)
+                  : exponent == 0 ? ldexp(fraction, -24)
+                                  : ldexp(1024 + fraction, exponent - 25);
+    return bits >> 15 ? -size : size;
 }
 
-static bool close_floats(const void *x, const void *y, size_t n, bool wide, bool rounded) {
-    double largest = 0, worst = 0, one = wide ? DBL_EPSILON : (double)FLT_EPSILON;
+static double bfloat(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof x);
+    return (double)x;
+}
+
+static double element(const void *x, size_t i, DLDataType type) {
+    if (type.bits == 16) return (type.code == kDLFloat ? half : bfloat)(((const uint16_t *)x)[i]);
+    return type.bits == 64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+static double epsilon(DLDataType type) {
+    if (type.bits == 16) return type.code == kDLFloat ? 0x1p-10 : 0x1p-7;
+    return type.bits == 64 ? DBL_EPSILON : (double)FLT_EPSILON;
+}
+
+// The largest distance that rounding explains: that of a sum of 1024 terms. Those of two bytes are
+// added in four, and rounded once.
+static double rounding(DLDataType type, double largest) {
+    double sum = type.bits == 16 ? (double)FLT_EPSILON : epsilon(type);
+    return (1024 * sum + (type.bits == 16 ? epsilon(type) : 0)) * largest;
+}
+
+static bool close_floats(const void *x, const void *y, size_t n, DLDataType type, bool rounded) {
+    double largest = 0, worst = 0;
     for (size_t i = 0; i < n; i++) {
-        double a = element(x, i, wide), b = element(y, i, wide), apart = fabs(a - b);
+        double a = element(x, i, type), b = element(y, i, type), apart = fabs(a - b);
         if (a == b || (isnan(a) && isnan(b))) apart = 0; // infinities, too
         if (!(apart <= DBL_MAX)) return false;
         if (isfinite(a)) largest = fmax(largest, fabs(a));
         worst = fmax(worst, apart);
     }
-    return worst <= (rounded ? 1024 * one * largest : 0);
+    return worst <= (rounded ? rounding(type, largest) : 0);
 }
 
 // Sums of products of the operands are exact, so every order gives the same bits. Rounded values
-// may differ by the rounding error of a sum of 1024 terms.
+// may differ by the rounding error.
 bool bench_kernel_same(const BenchKernel *k, const void *x, bool rounded) {
     const DLTensor *t = lw_bound_tensor(k->bound, (size_t)k->inputs);
     const void *mine = k->buffer[k->inputs];
-    if (t->dtype.code == kDLFloat && t->dtype.bits >= 32)
-        return close_floats(mine, x, k->bytes[k->inputs] / (t->dtype.bits / 8u),
-                            t->dtype.bits == 64, rounded);
+    if (t->dtype.code == kDLFloat || t->dtype.code == kDLBfloat)
+        return close_floats(mine, x, k->bytes[k->inputs] / (t->dtype.bits / 8u), t->dtype, rounded);
     return !memcmp(mine, x, k->bytes[k->inputs]);
 }
 
