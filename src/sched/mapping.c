@@ -1,6 +1,7 @@
 // TC's mapping options; see mapping.h.
 #include "sched/mapping.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,8 +106,9 @@ _Static_assert(MAPPING_MAX_TILES == 8 && MAPPING_MAX_UNROLL == 4096 && MAPPING_A
 static const char *read_numbers(const char *t, int64_t *out, int most, int *n) {
     char *end;
     for (*n = 0; *t && *t != ')';) {
+        errno = 0;
         int64_t v = strtoll(t, &end, 10);
-        if (end == t || *n == most || v < 0) return NULL;
+        if (end == t || *n == most || v < 0 || errno) return NULL;
         out[(*n)++] = v;
         t = end;
         while (*t == ',' || *t == ' ') t++;

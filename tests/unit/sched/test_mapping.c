@@ -345,6 +345,7 @@ TEST(every_option_of_tc_parses) {
     CHECK(mapping_parse("mlp", &m, diags) && m.outer.fusion == POLY_MAX &&
           mapping_parse("unmapped", &m, diags));
     static const char *const wrong[] = {"tile(x)",
+                                        "tile(99999999999999999999)",
                                         "tile(1,2,3,4,5,6,7,8,9)",
                                         "unroll(5000)",
                                         "fast",
