@@ -134,9 +134,16 @@ static char *first_error(Cli *cli, lw_status status) {
     return cli_printf("%.*s", (int)strcspn(text, "\n"), text);
 }
 
+static bool has_warnings(const Cli *cli) {
+    for (size_t i = 0; i < lw_diag_count(cli->ctx); i++)
+        if (lw_diag_get(cli->ctx, i)->severity == LW_SEVERITY_WARNING) return true;
+    return false;
+}
+
 int cli_report(Cli *cli, lw_status status) {
     const char *text = lw_diag_text(cli->ctx);
-    if (cli->rank > 0 || cli->silent) return status ? EXIT_FAILED : EXIT_OK;
+    bool strict = !status && cli->strict && has_warnings(cli);
+    if (cli->rank > 0 || cli->silent) return status || strict ? EXIT_FAILED : EXIT_OK;
     if (cli->json)
         for (size_t i = 0; i < lw_diag_count(cli->ctx); i++)
             json_diag(&cli->diags, lw_diag_get(cli->ctx, i));
@@ -147,7 +154,8 @@ int cli_report(Cli *cli, lw_status status) {
     char *error = first_error(cli, status);
     if (status && (cli->json || !*text)) cli_fail(cli, "%s", error);
     free(error);
-    return status ? EXIT_FAILED : EXIT_OK;
+    if (strict) cli_fail(cli, "--strict makes warnings errors");
+    return status || strict ? EXIT_FAILED : EXIT_OK;
 }
 
 // --- What several commands do --------------------------------------------------------------------

@@ -40,11 +40,24 @@ static Job checked_job(const Tune *t) {
     return (Job){t->described ? JOB_MACHINE : JOB_TEXT, text, strlen(text) + 1};
 }
 
+// The warnings of a given Schedule, as of a run. False: they are errors.
+static bool warn(Tune *t) {
+    Compilation c = compilation_of(t->call, t->bound, &t->o.schedule);
+    c.machine = &t->machine;
+    c.views = t->views;
+    c.threads = t->o.threads;
+    call_source(t->call, t->bound->function->module);
+    if (pipeline(&c, STEP_GENERATE)) return false;
+    warn_slow_loops(&c);
+    return true;
+}
+
 bool tune_check(Tune *t) {
     Job job = checked_job(t);
     Trial trial;
     measure_batch(t->measure, &job, 1, INFINITY, &trial);
     if (trial.state == TRIAL_DECLINED && tune_refused(t, &job)) return false;
+    if (job.kind == JOB_TEXT && trial.state != TRIAL_DECLINED && !warn(t)) return false;
     bool wrong = trial.state == TRIAL_WRONG;
     lw_check_result *r = t->checked;
     r->state = (lw_trial_state)trial.state;
