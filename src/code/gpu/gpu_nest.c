@@ -151,16 +151,38 @@ static bool spread_of(Map *m, const Block *b, const Affine *sub, int id, Spread 
 typedef struct Touches {
     Map *m;
     const Block *b;
+    const Leaves *leaves;
     int id, buffer, dim;
     bool any, apart;
     Spread all;
 } Touches;
 
+// May both access one element, for the same values of the loops outside? The row of the step before
+// is another one than that of this step.
+static bool meet(const Touches *t, const Access *a, const Access *w) {
+    for (int d = 0; d < a->rank && d < w->rank; d++) {
+        Spread x, y;
+        if (!spread_of(t->m, t->b, a->sub[d], t->id, &x) ||
+            !spread_of(t->m, t->b, w->sub[d], t->id, &y))
+            continue;
+        if (!x.coef && !y.coef && x.outer == y.outer && (x.hi < y.lo || y.hi < x.lo)) return false;
+    }
+    return true;
+}
+
+static bool meets_a_write(const Touches *t, const Access *a) {
+    for (int i = 0; i < t->leaves->n; i++) {
+        const Access *w = t->leaves->at[i]->write;
+        if (w->tensor == a->tensor && meet(t, a, w)) return true;
+    }
+    return false;
+}
+
 static void see_touch(void *user, const Access *a, bool guarded) {
     (void)guarded;
     Touches *t = user;
     Spread s;
-    if (a->tensor != t->buffer || !t->apart) return;
+    if (a->tensor != t->buffer || !t->apart || !meets_a_write(t, a)) return;
     if (t->dim >= a->rank || !spread_of(t->m, t->b, a->sub[t->dim], t->id, &s) || !s.coef) {
         t->apart = false; // the stages of a buffer are no dimension of accesses
     } else if (!t->any) {
@@ -184,7 +206,8 @@ void leaf_accesses(const Leaf *leaf, AccessVisit *fn, void *user) {
 // Do different values of the index select different elements of the buffer, in some dimension?
 static bool apart(Map *m, const Block *b, const Leaves *all, int id, int buffer) {
     for (int d = 0; d < m->t->buffers.at[buffer].rank; d++) {
-        Touches t = {.m = m, .b = b, .id = id, .buffer = buffer, .dim = d, .apart = true};
+        Touches t = {
+            .m = m, .b = b, .leaves = all, .id = id, .buffer = buffer, .dim = d, .apart = true};
         for (int i = 0; i < all->n && t.apart; i++) leaf_accesses(all->at[i], see_touch, &t);
         int64_t coef = t.all.coef < 0 ? -t.all.coef : t.all.coef;
         if (t.apart && t.any && t.all.hi - t.all.lo < coef) return true;
