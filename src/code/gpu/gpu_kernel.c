@@ -49,6 +49,16 @@ static bool threads_fit(Map *m, const Node *node) {
 
 static int most_blocks(Kind k) { return k == KIND_GRID_X ? INT32_MAX : GPU_MAX_GRID_YZ; }
 
+// Does the index select results, rather than terms of a sum?
+static bool selects_results(Map *m, const Block *b) {
+    Leaves all = {0};
+    nest_leaves(m->arena, &b->node, &all);
+    for (int i = 0; i < all.n; i++)
+        for (int d = 0; d < all.at[i]->write->rank; d++)
+            if (affine_coef(all.at[i]->write->sub[d], b->index[0].id)) return true;
+    return false;
+}
+
 // Warns of grid loops that are not divided among blocks.
 static void report_serial(Map *m, const Node *node) {
     const Block *b = as_block(node);
@@ -60,7 +70,7 @@ static void report_serial(Map *m, const Node *node) {
                              : "other loops or nests are around or beside it";
     Diag *d = diag_report(m->diags, gpu_range(m->t, node), DIAG_GPU_SERIAL, b->index[0].name,
                           kind_name[b->kind], why);
-    if (!free && nest_only_reduces(m, b))
+    if (!free && nest_only_reduces(m, b) && !selects_results(m, b))
         diag_note(m->diags, d, (Range){0, 0}, DIAG_GPU_SERIAL_NOTE, b->index[0].name);
 }
 
