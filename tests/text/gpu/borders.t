@@ -42,3 +42,10 @@ $ loopwright run mirror.lwp --schedule mirror.lws --device emulate --check | gre
   check    right: bit for bit, against the interpreter
 $ loopwright run sums.lwp --schedule sums.lws --device emulate --check | grep check
   check    right: {{.*}}
+--- stderr
+sums.lwp:6:9: warning: the loop over 'l' is grid.x, but one block runs all its iterations: other loops or nests are around or beside it
+          S[k + l + 6] += X[i]
+          ^~~~~~~~~~~~~~~~~~~~
+sums.lwp:6:9: warning: the loop over 'k' is grid.y, but one block runs all its iterations: its iterations depend on each other
+          S[k + l + 6] += X[i]
+          ^~~~~~~~~~~~~~~~~~~~

@@ -6,37 +6,15 @@ C: m/16:grid.y n/16:grid.x k/16 m:thread.y k n:thread.x
     copy A at k/16 place shared
     cache A l2
     cache B streaming
-$ loopwright show mm.tc --size M=32,N=32,K=32 --schedule mm.lws --stage ptx | grep -o 'ld.global[a-z.0-9]*' | sort | uniq -c
-      2 ld.global.cg.v4.b32
-     32 ld.global.cs.b32
-$ loopwright run mm.tc --size M=33,N=30,K=32 --schedule mm.lws --device emulate --check | grep check
-  check    right: bit for bit, against the interpreter
 --- async.lws
 C: m/16:grid.y n/16:grid.x k/16 m:thread.y k n:thread.x
     copy A at k/16 place shared by async
     copy B at k/16 place shared by async
     cache A l1
     cache B l2
-$ loopwright show mm.tc --size M=32,N=32,K=32 --schedule async.lws --stage ptx | grep -o 'cp.async.c[ag]' | sort | uniq -c
-      1 cp.async.ca
-      1 cp.async.cg
-$ loopwright run mm.tc --size M=32,N=30,K=32 --schedule async.lws --device emulate --check | grep check
-  check    right: bit for bit, against the interpreter
-$ loopwright run mm.tc --size M=32,N=30,K=32 --schedule async.lws --device emulate | grep sizes
-  sizes    M = 32, K = 32, N = 30
---- stderr
-mm.tc:1:45: warning: 'cache B l2' has no effect: asynchronous copies of less than 16 bytes go through L1
-  def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
-                                              ^~~~~~~~~~~~~~~~~~~~~~~~~~
 --- plain.lws
 C: m n k
     cache A l1
-$ loopwright run mm.tc --size M=32,N=30,K=32 --schedule plain.lws | grep sizes
-  sizes    M = 32, K = 32, N = 30
---- stderr
-mm.tc:1:45: warning: 'cache' has no effect: only GPUs have cache operators
-  def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
-                                              ^~~~~~~~~~~~~~~~~~~~~~~~~~
 --- two.lwp
 program two(M) {
     input A: f32[M]
@@ -49,6 +27,32 @@ program two(M) {
 T: m:grid.x
 O: m:grid.x
     cache T readonly
+$ loopwright show mm.tc --size M=32,N=32,K=32 --schedule mm.lws --stage ptx | grep -o 'ld.global[a-z.0-9]*' | sort | uniq -c
+      2 ld.global.cg.v4.b32
+     32 ld.global.cs.b32
+$ loopwright run mm.tc --size M=33,N=30,K=32 --schedule mm.lws --device emulate --check | grep check
+  check    right: bit for bit, against the interpreter
+$ loopwright show mm.tc --size M=32,N=32,K=32 --schedule async.lws --stage ptx | grep -o 'cp.async.c[ag]' | sort | uniq -c
+      1 cp.async.ca
+      1 cp.async.cg
+$ loopwright run mm.tc --size M=32,N=30,K=32 --schedule async.lws --device emulate --check | grep check
+  check    right: bit for bit, against the interpreter
+--- stderr
+mm.tc:1:45: warning: 'cache B l2' has no effect: asynchronous copies of less than 16 bytes go through L1
+  def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+                                              ^~~~~~~~~~~~~~~~~~~~~~~~~~
+$ loopwright run mm.tc --size M=32,N=30,K=32 --schedule async.lws --device emulate | grep sizes
+  sizes    M = 32, K = 32, N = 30
+--- stderr
+mm.tc:1:45: warning: 'cache B l2' has no effect: asynchronous copies of less than 16 bytes go through L1
+  def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+                                              ^~~~~~~~~~~~~~~~~~~~~~~~~~
+$ loopwright run mm.tc --size M=32,N=30,K=32 --schedule plain.lws | grep sizes
+  sizes    M = 32, K = 32, N = 30
+--- stderr
+mm.tc:1:45: warning: 'cache' has no effect: only GPUs have cache operators
+  def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+                                              ^~~~~~~~~~~~~~~~~~~~~~~~~~
 $ loopwright run two.lwp --size M=40 --schedule two.lws --device emulate
 --- stderr
 two.lwp:6:23: error: 'T' cannot be loaded through the read-only cache: this kernel writes it, too

@@ -58,6 +58,10 @@ $ sh depths
   check    right: bit for bit, against the interpreter
       C.A f32[16, 8] 512 B shared
   check    right: bit for bit, against the interpreter
+--- stderr
+p.tc:3:45: warning: the loop over 'n' is grid.x, but one block runs all its iterations: other loops or nests are around or beside it
+  def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }
+                                              ^~~~~~~~~~~~~~~~~~~~~~~~~~
 $ loopwright show p.tc --def mm --size M=32,N=32,K=64 --schedule own.lws --stage ptx | grep -c "ld.shared\|ld.local"
 0
 --- exit 1

@@ -44,3 +44,5 @@ U i32[4, 64] 1024 B
         U[(t + t.1 + 3)%4, 8*i + i.1 - 5*t - t.1] = U[(t + t.1 + 2)%4, 8*i + i.1 - 5*t - t.1] + 2*U[(t + t.1 + 1)%4, 8*i + i.1 - 5*t - t.1] - select(index(8*i + i.1 - 5*t - t.1) > i64(0), U[(t + t.1)%4, 8*i + i.1 - 5*t - t.1 - 1], 0)
 $ loopwright run back.tc --size N=64,T=20 --check --schedule tiles.lws | grep check
   check    right: bit for bit, against the interpreter
+--- stderr
+warning: 'for i.1 in 8 vector where 8*i + i.1 - 5*t - t.1 >= 0 and 5*t + t.1 - 8*i - i.1 + 63 >= 0', line 9 of the tree: the vector loop runs as a serial one: a guard depends on it
