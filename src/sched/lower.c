@@ -140,8 +140,23 @@ static void set_caches(Lower *l, const Inst *inst, Leaf *leaf) {
         if (tensor < 0 || !stmt_first_read(inst->info->s, tensor)) continue; // its copy has it
         cache[leaf->ncaches++] =
             (CachedRead){storage_buffer(l, inst, tensor), sched->cache[i].cache};
+        vec_push(l->arena, &l->cached, sched->cache[i].range);
     }
     leaf->cache = cache;
+}
+
+// Copies, partial results and readers of an inlined statement have sections of their own.
+static void warn_idle_caches(Lower *l) {
+    const Schedule *s = l->schedule;
+    for (int i = 0; s && i < s->nstmts; i++)
+        for (int k = 0; k < s->stmt[i]->ncaches; k++) {
+            Range r = s->stmt[i]->cache[k].range;
+            bool used = r.from == r.to; // not from a text
+            for (int j = 0; j < l->cached.n && !used; j++) used = l->cached.at[j].from == r.from;
+            if (!used)
+                diag_report(l->diags, r, DIAG_SCHEDULE_IDLE, "'cache'",
+                            "another section describes these loads");
+        }
 }
 
 static const Node *emit_leaf(Lower *l, const TreeItem *item) {
@@ -335,6 +350,7 @@ static Tree *lower(Arena *arena, TreePool *pool, const Program *p, const Schedul
         diag_report(diags, (Range){0}, DIAG_TREE_OVERFLOW, "an index expression", 56LL);
         l.failed = true;
     }
+    if (!l.failed) warn_idle_caches(&l);
     diags->source = before;
     return l.failed ? NULL : l.tree;
 }

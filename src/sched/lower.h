@@ -184,6 +184,7 @@ typedef struct Lower {
     VEC(TreeItem *) item_of_index; // NULL: a number of the pool that this Tree does not use
     VEC(int64_t) lo, hi;           // per index, for affine_bounds
     LoopMap *map;                  // NULL: nobody asks
+    VEC(Range) cached;             // of cache operators that some leaf has
 } Lower;
 
 // stmt_plan.c

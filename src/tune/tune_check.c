@@ -40,16 +40,22 @@ static Job checked_job(const Tune *t) {
     return (Job){t->described ? JOB_MACHINE : JOB_TEXT, text, strlen(text) + 1};
 }
 
-// The warnings of a given Schedule, as of a run. False: they are errors.
+// The warnings of the code of a given Schedule, as of a run; reading it gave those of its text.
+// False: they are errors.
 static bool warn(Tune *t) {
+    DiagList quiet = {.arena = t->call->arena}, *diags = t->call->diags;
     Compilation c = compilation_of(t->call, t->bound, &t->o.schedule);
     c.machine = &t->machine;
     c.views = t->views;
     c.threads = t->o.threads;
+    t->call->diags = &quiet;
+    lw_status status = pipeline(&c, STEP_LOWER);
+    t->call->diags = diags;
     call_source(t->call, t->bound->function->module);
-    if (pipeline(&c, STEP_GENERATE)) return false;
-    warn_slow_loops(&c);
-    return true;
+    c.first = STEP_VERIFY;
+    if (status) return true; // the candidate did run
+    if (pipeline(&c, STEP_GENERATE) == LW_OK) warn_slow_loops(&c);
+    return !diags->errors;
 }
 
 bool tune_check(Tune *t) {
