@@ -9,6 +9,7 @@
 #include "sched/schedule.h"
 
 #include <string.h>
+
 static bool is_at(const SchedLoop *loop, const LoopRef *at) {
     return loop->iter == at->iter && loop->step == at->step && !loop->interleaved &&
            !at->interleaved;

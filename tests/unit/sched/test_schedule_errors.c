@@ -47,8 +47,8 @@ static const Case cases[] = {
     {"C: m\n    copy B at m\nC.B: k\n    cache B l2\n",
      "3:1: error: the place, layout and cache of copy 'C.B' belong to the section that makes it"},
     {"C: m n k\n    copy B at m\n    groups 2\n",
-     "3:5: error: 'groups' has nothing to divide: no copy of 'C' is made at a loop over a "
-     "reduction"},
+     "3:5: error: 'groups' has nothing to divide: no copy of 'C' is made at a loop over "
+     "blocks of a reduction, such as k/32"},
     {"C: m n k/8 k\n    copy B at k/8\n    groups 3\n",
      "3:5: error: 3 groups do not divide the 8 iterations of a tile of 'k', or the steps of its "
      "inner loops"},
