@@ -34,7 +34,7 @@ static bool look_up(Call *call, const lw_bound *b, const View *views, const Mach
 
 static lw_status print_ptx(Call *call, const lw_bound *b, const View *views, const char *name,
                            const PtxOptions *options, GpuCompiled *out, DiagList *diags) {
-    out->tree = tree_for_views(call->arena, out->tree, views);
+    out->tree = without_passed(tree_for_views(call->arena, out->tree, views), diags);
     if (!name) name = b->program && b->program->name ? b->program->name : "kernel";
     call_source(call, b->function->module);
     return ptx_make(call->arena, out->tree, name, options, &out->code, diags) ? LW_OK : LW_ERROR;

@@ -193,6 +193,9 @@ const char *passes_schedule(Call *call, const Tree *t);
 const struct Block *grid_loop(const Tree *t);
 // Warns of such a loop, and of cache operators of loads; LW_ERROR where warnings are errors.
 lw_status warn_grid(Compilation *c);
+// A block of a Stripe text has indices around it as indices of its own. For a GPU, where a block is
+// a loop that may be distributed, they are replaced by their values.
+const Tree *without_passed(const Tree *t, DiagList *diags);
 
 // --- Code as text, report.c ----------------------------------------------------------------------
 // The Tree's text, whose lines the code's line numbers count.

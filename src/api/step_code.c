@@ -2,6 +2,7 @@
 // machine, and install it. And the machines that code is made for.
 #include "api/database.h"
 
+#include "transform/transform_block.h"
 #include "tree/cost.h"
 
 #include <stdlib.h>
@@ -105,6 +106,20 @@ static lw_status declined(Compilation *c, const DiagList *quiet) {
     return LW_OK;
 }
 
+static bool find_passed(void *user, const Node *node, int depth, const Block *parent) {
+    const Block *b = as_block(node);
+    bool *found = user;
+    (void)depth, (void)parent;
+    for (int i = 0; b && i < b->nindex; i++) *found |= b->index[i].passed != NULL;
+    return !*found;
+}
+
+const Tree *without_passed(const Tree *t, DiagList *diags) {
+    bool found = false;
+    tree_walk(t, find_passed, &found);
+    return found ? tree_prune(t, NULL, &(TreeEdit){.diags = diags, .unchecked = true}) : t;
+}
+
 // Plans once, and again for each plan that the generator could not keep.
 lw_status step_plan(Compilation *c) {
     Call *call = c->call;
@@ -114,6 +129,7 @@ lw_status step_plan(Compilation *c) {
     if (!c->plan) {
         if (!target->has_grid && warn_grid(c)) return LW_ERROR;
         c->tree = tree_for_views(arena, c->tree, c->views);
+        if (target->has_grid) c->tree = without_passed(c->tree, call->diags);
     }
     c->plan = target->plan(arena, c->tree, c->machine, c->plan, c->tuned ? &quiet : call->diags);
     return c->plan ? LW_OK : declined(c, &quiet);
