@@ -192,11 +192,19 @@ static const char *nth_name(const void *of, size_t i) {
     return i < OPTIONS ? options[i].name : i < OPTIONS + PRESETS ? presets[i - OPTIONS].name : NULL;
 }
 
+// Where a part of the text stands, if that is the source.
+static Range range_of(const DiagList *diags, const char *t, size_t n) {
+    const Source *s = diags->source;
+    uintptr_t at = (uintptr_t)t, first = s ? (uintptr_t)s->text : 0;
+    if (!s || at < first || at - first >= s->len) return nowhere;
+    return (Range){(uint32_t)(at - first), (uint32_t)(at - first + n)};
+}
+
 static void report_name(const char *t, DiagList *diags) {
     char word[40] = "";
     size_t n = strcspn(t, "(. \t\r\n");
     memcpy(word, t, n < sizeof word ? n : sizeof word - 1);
-    Diag *d = diag_report(diags, (Range){0, 0}, DIAG_SPACE_MAPPING, word);
+    Diag *d = diag_report(diags, range_of(diags, t, n), DIAG_SPACE_MAPPING, word);
     diag_suggest(diags, d, word, nth_name, NULL);
 }
 
@@ -208,8 +216,8 @@ static const char *read_option(const char *t, Mapping *m, DiagList *diags) {
         if (strncmp(t, options[i].name, n) || (!word && t[n] != '(')) continue;
         const char *value = t + n + !word, *end = read_value(value, (int)i, m);
         if (!end)
-            diag_report(diags, (Range){0, 0}, DIAG_MAPPING_VALUE, options[i].name, options[i].takes,
-                        (int)strcspn(value, ")"), value);
+            diag_report(diags, range_of(diags, t, n), DIAG_MAPPING_VALUE, options[i].name,
+                        options[i].takes, (int)strcspn(value, ")"), value);
         return end;
     }
     report_name(t, diags);
@@ -622,11 +630,12 @@ const Schedule *schedule_read(Arena *arena, const Program *p, const Source *sour
                               DiagList *diags) {
     size_t word = strlen(WORD_MAPPING);
     if (!schedule_is_mapping(source->text)) return schedule_parse(arena, p->names, source, diags);
-    size_t n = source->len - word;
-    while (n && strchr(" \t\r\n", source->text[word + n - 1])) n--;
-    const char *text = arena_strndup(arena, source->text + word, n);
+    const Source *before = diags->source;
     Mapping m;
-    if (!mapping_parse(text, &m, diags)) return NULL;
+    diags->source = source;
+    bool ok = mapping_parse(source->text + word, &m, diags);
+    diags->source = before;
+    if (!ok) return NULL;
     m.marks = true;
     return mapping_schedule(arena, p, &m, diags);
 }

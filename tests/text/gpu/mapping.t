@@ -33,5 +33,7 @@ $ sh all @/examples/tc/conv2d.tc
       6   check    right: bit for bit, against the interpreter
 $ loopwright run chain.tc --def turn --size N=100,M=80 --device emulate --mapping 'naive.mapToThreads(64,32)' --check
 --- stderr
-error: the mapping option 'mapToThreads' takes up to 3 numbers of threads with a product of at most 1024, not '64,32'
+--mapping:1:15: error: the mapping option 'mapToThreads' takes up to 3 numbers of threads with a product of at most 1024, not '64,32'
+  mapping naive.mapToThreads(64,32)
+                ^~~~~~~~~~~~
 --- exit 1
