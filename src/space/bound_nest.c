@@ -290,10 +290,19 @@ static bool is_interleaved(const Eval *e, int iter) {
     return step[0] != step[1] || fmod(s->extent[iter], (double)step[0]) != 0;
 }
 
+// Iterations in each part of an interleaved loop, at least: 14 in parts of 10 are two parts of 7.
+static double least_part(const Eval *e, int iter) {
+    const BoundStmt *s = e->s;
+    double extent = s->extent[iter], step = 1;
+    for (int n = 1; n < s->nlevels[iter]; n++) step *= e->loop[s->last[iter] - n + 1].least;
+    return floor(extent / ceil(extent / least_of(step, extent)));
+}
+
 static void see_inner(const Eval *e, int iter, Inner *out) {
     const BoundStmt *s = e->s;
     double extent = s->extent[iter];
     bool interleaved = is_interleaved(e, iter);
+    double part = interleaved ? least_part(e, iter) : extent;
     out[0] = (Inner){.least = 1, .most = 1, .whole = 1, .runs = extent, .full = extent};
     for (int n = 1; n <= s->nlevels[iter]; n++) {
         int at = s->last[iter] - n + 1;
@@ -301,7 +310,10 @@ static void see_inner(const Eval *e, int iter, Inner *out) {
         bool parallel = out[n - 1].parallel || (l->most > 1 && l->kind & CPU_KIND_PARALLEL);
         double least = least_of(extent, out[n - 1].least * l->least);
         double most = least_of(extent, out[n - 1].most * l->most);
-        if (s->loop[at].top) least = most = extent;
+        if (s->loop[at].top)
+            least = most = extent;
+        else
+            least = least_of(least, part);
         out[n] = inner_of(least, most, extent, interleaved && least < extent);
         out[n].parallel = parallel;
     }
@@ -714,8 +726,9 @@ static void one_iteration(const Eval *e, int at, Piece *x) {
         x->parallel |= parallel;
     }
     for (int i = 0; i < s->niters; i++) {
-        Inner n = inner_of(least[i], x->most[i], s->extent[i],
-                           least[i] < s->extent[i] && is_interleaved(e, i));
+        bool interleaved = least[i] < s->extent[i] && is_interleaved(e, i);
+        if (interleaved) least[i] = least_of(least[i], least_part(e, i));
+        Inner n = inner_of(least[i], x->most[i], s->extent[i], interleaved);
         x->least[i] = n.least;
         x->runs[i] = n.runs;
         all *= n.most;

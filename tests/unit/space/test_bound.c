@@ -245,6 +245,31 @@ TEST(sums_wait_for_themselves) {
     lab_end(&x.lab);
 }
 
+static bool take_schedule(Case *x, const char *text) {
+    Source source = {"test.lws", text, (uint32_t)strlen(text)};
+    int n;
+    const Schedule *s = schedule_parse(&x->lab.arena, &x->lab.names, &source, &x->lab.diags);
+    Decision *d = CHECK(s) ? cpu_read(&x->lab.arena, x->cs, s, &x->lab.diags, &n) : NULL;
+    return CHECK(d) && CHECK(space_apply(x->w, x->c, d, n));
+}
+
+// 14 rows in interleaved parts of 10 are two parts of 7: with three columns of a vector, 21 sums,
+// which registers keep, where 30 would be stored in each step.
+TEST(interleaved_parts_are_even) {
+    static const char text[] =
+        "program conv(K, C) {\n    input I: f32[C, 16, 16]\n    input F: f32[C, 3, 3, K]\n"
+        "    output O: f32[K, 14, 14]\n"
+        "    O: for h in 0:14, w in 0:14, k in 0:K, c in 0:C, r in 0:3, s in 0:3\n"
+        "        O[k, h, w] +=! I[c, h + r, w + s]*F[c, r, s, k]\n}\n";
+    Case x;
+    if (!open_text(&x, text, (int64_t[]){16, 16}, 1)) return;
+    take_schedule(&x, "O: w%3 h%10 s c w:u h:u r:u k:v\n");
+    BoundTerm t[BOUND_KINDS];
+    bound_seconds(x.b, x.c, t);
+    CHECK(t[BOUND_NEST].seconds <= t[BOUND_COMPUTE].seconds * (1 + 1e-12));
+    lab_end(&x.lab);
+}
+
 TEST(streams_are_bound_by_their_level) {
     static const char text[] = "program add(N) {\n    input A: f32[N]\n    input B: f32[N]\n"
                                "    output C: f32[N]\n    C: for i in 0:N\n"
