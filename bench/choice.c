@@ -17,135 +17,14 @@
 //
 // A seed gives the same kernels on every machine. Improve the choice on some seeds, and validate it
 // on others.
-#include "loopwright.h"
+#include "lab/kernels.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    MOST_ARGS = 4,
-    MOST_KERNELS = 10000,
-    PAGE = 4096,
-    STAGGER = 17 * 64,
-    ROUNDS = 5,
-    MOST_ROUNDS = 15
-};
-
-// --- Random kernels ------------------------------------------------------------------------------
-
-typedef struct Random {
-    uint64_t state;
-} Random;
-
-static uint64_t next(Random *r) { // splitmix64
-    uint64_t z = (r->state += UINT64_C(0x9e3779b97f4a7c15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-// Log-uniform between both ends.
-static int size_between(Random *r, int lo, int hi) {
-    double unit = (double)(next(r) >> 11) * 0x1p-53;
-    return (int)(lo * pow((double)hi / lo, unit) + 0.5);
-}
-
-static int below(Random *r, int n) { return (int)(next(r) % (uint64_t)n); }
-
-typedef struct Kernel {
-    char text[512], sizes[64];
-} Kernel;
-
-#define TEXT(K, ...)  snprintf((K)->text, sizeof(K)->text, __VA_ARGS__)
-#define SIZES(K, ...) snprintf((K)->sizes, sizeof(K)->sizes, __VA_ARGS__)
-
-static void product(Random *r, Kernel *k, int m, int n, int depth) {
-    static const char *const text[] = {
-        "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
-        "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
-        "def f(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }",
-        "def f(float(K,M) A, float(K,N) B) -> (C) { C(m,n) +=! A(k,m) * B(k,n) }",
-    };
-    TEXT(k, "%s", text[below(r, 4)]);
-    SIZES(k, "M=%d,N=%d,K=%d", m, n, depth);
-}
-
-static void small_product(Random *r, Kernel *k) {
-    int m = size_between(r, 3, 130), n = size_between(r, 3, 130);
-    product(r, k, m, n, size_between(r, 3, 130));
-}
-
-// One side is a few elements, another one may be long.
-static void skinny_product(Random *r, Kernel *k) {
-    int size[3] = {size_between(r, 1, 8), size_between(r, 8, 400), size_between(r, 8, 1200)};
-    for (int i = 2; i > 0; i--) {
-        int at = below(r, i + 1), swapped = size[i];
-        size[i] = size[at];
-        size[at] = swapped;
-    }
-    product(r, k, size[0], size[1], size[2]);
-}
-
-static void transpose(Random *r, Kernel *k) {
-    static const char *const text[] = {
-        "def f(%s(M,N) A) -> (C) { C(n,m) = A(m,n) }",
-        "def f(%s(M,N) A) -> (C) { C(n,m) = A(m,n) }",
-        "def f(%s(M,N,P) A) -> (C) { C(n,m,p) = A(m,n,p) }",
-        "def f(%s(M,N,P) A) -> (C) { C(p,n,m) = A(m,n,p) }",
-        "def f(%s(M,N,P) A) -> (C) { C(m,p,n) = A(m,n,p) }",
-    };
-    static const char *const type[] = {"float", "float", "double", "int8"};
-    int which = below(r, 5), three = which > 1, most = three ? 48 : 300;
-    TEXT(k, text[which], type[below(r, 4)]);
-    int n = SIZES(k, "M=%d,N=%d", size_between(r, 2, most), size_between(r, 2, most));
-    if (three)
-        snprintf(k->sizes + n, sizeof k->sizes - (size_t)n, ",P=%d", size_between(r, 2, most));
-}
-
-static void softmax(Random *r, Kernel *k) {
-    static const char *const text[] = {
-        "def f(float(M,N) A) -> (S) { X(m) max=! A(m,n)  E(m,n) = exp(A(m,n) - X(m))\n"
-        "    D(m) +=! E(m,n)  S(m,n) = E(m,n) / D(m) }",
-        "def f(float(M,N) A) -> (S) { X(n) max=! A(m,n)  E(m,n) = exp(A(m,n) - X(n))\n"
-        "    D(n) +=! E(m,n)  S(m,n) = E(m,n) / D(n) }",
-        "def f(float(M,N) A) -> (S) { D(m) +=! A(m,n) * A(m,n)\n"
-        "    S(m,n) = A(m,n) / sqrt(D(m) + 0.00001) }",
-    };
-    TEXT(k, "%s", text[below(r, 3)]);
-    SIZES(k, "M=%d,N=%d", size_between(r, 1, 200), size_between(r, 3, 600));
-}
-
-static void stencil(Random *r, Kernel *k) {
-    static const char *const text[] = {
-        "def f(float(N) A) -> (B) { B(i) = 0.25 * (A(i) + 2.0 * A(i+1) + A(i+2)) }",
-        "def f(float(M,N) A) -> (B) {\n"
-        "    B(i,j) = 0.2 * (A(i+1,j+1) + A(i,j+1) + A(i+2,j+1) + A(i+1,j) + A(i+1,j+2)) }",
-        "def f(float(M,N) A, float(3,3) W) -> (B) { B(i,j) +=! A(i+r,j+s) * W(r,s) }",
-        "def f(float(M,N,P) A) -> (B) { B(i,j,k) = 0.4 * A(i+1,j+1,k+1) +\n"
-        "    0.1 * (A(i,j+1,k+1) + A(i+2,j+1,k+1) + A(i+1,j,k+1) + A(i+1,j+2,k+1) +\n"
-        "           A(i+1,j+1,k) + A(i+1,j+1,k+2)) }",
-    };
-    int which = below(r, 4), most = which == 0 ? 4000 : which == 3 ? 64 : 300;
-    TEXT(k, "%s", text[which]);
-    int m = size_between(r, 4, most), n = size_between(r, 4, most), p = size_between(r, 4, most);
-    if (which == 0) SIZES(k, "N=%d", n);
-    if (which == 1 || which == 2) SIZES(k, "M=%d,N=%d", m, n);
-    if (which == 3) SIZES(k, "M=%d,N=%d,P=%d", m, n, p);
-}
-
-typedef struct Family {
-    const char *name;
-    void (*make)(Random *r, Kernel *k);
-} Family;
-
-static const Family families[] = {{"gemm", small_product},
-                                  {"skinny", skinny_product},
-                                  {"transpose", transpose},
-                                  {"softmax", softmax},
-                                  {"stencil", stencil}};
-enum { FAMILIES = sizeof families / sizeof *families };
+enum { MOST_KERNELS = 10000, ROUNDS = 5, MOST_ROUNDS = 15 };
 
 // --- Measuring -----------------------------------------------------------------------------------
 
@@ -161,8 +40,7 @@ typedef struct Options {
 
 typedef struct Row {
     int number;
-    const Family *family;
-    Kernel kernel;
+    RandomKernel kernel;
     double chosen, tuned;        // seconds, from the tuning
     double run_chosen, run_best; // from lw_run
     double ratio, spread;        // of run_chosen to run_best
@@ -175,69 +53,8 @@ typedef struct Bench {
     lw_context *ctx;
 } Bench;
 
-static int read_sizes(const char *text, char names[][2], lw_size *out) {
-    int n = 0;
-    for (const char *p = text; p && *p; n++) {
-        names[n][0] = *p;
-        names[n][1] = 0;
-        out[n] = (lw_size){names[n], strtoll(p + 2, NULL, 10)};
-        p = strchr(p, ',');
-        if (p) p++;
-    }
-    return n;
-}
-
-static const lw_bound *bind(Bench *b, const Kernel *k) {
-    lw_module *module;
-    char names[4][2];
-    lw_size sizes[4];
-    lw_bound *bound = NULL;
-    if (lw_parse(b->ctx, "kernel.tc", k->text, strlen(k->text), NULL, &module)) return NULL;
-    const lw_function *f = lw_module_function(module, 0);
-    int n = read_sizes(k->sizes, names, sizes);
-    if (lw_bind(b->ctx, f, sizes, (size_t)n, &bound)) return NULL;
-    return bound;
-}
-
-// Places arguments as the command does: see cli/data.c.
-static void *allocate(const DLTensor *t, int number) {
-    size_t bytes = t->dtype.bits / 8u, offset = (size_t)number * STAGGER % PAGE;
-    for (int d = 0; d < t->ndim; d++) bytes *= (size_t)t->shape[d];
-    char *p = aligned_alloc(PAGE, (bytes + 3 * PAGE - 1) / PAGE * PAGE);
-    if (!p) abort();
-    memset(p, 0, (bytes + 3 * PAGE - 1) / PAGE * PAGE);
-    if (t->dtype.code == kDLFloat && t->dtype.bits == 32)
-        for (size_t i = 0; i < bytes / 4; i++)
-            ((float *)(void *)(p + offset))[i] = (float)(i * 37 % 101) / 101 - 0.5f;
-    return p;
-}
-
-// Seconds of one call by lw_run, the median over `seconds`.
 static double measure(Bench *b, const lw_bound *bound, const char *schedule, double seconds) {
-    DLTensor copy[MOST_ARGS];
-    const DLTensor *args[MOST_ARGS];
-    void *block[MOST_ARGS];
-    lw_timing timing = {.struct_size = sizeof timing};
-    lw_run_options o = {.struct_size = sizeof o,
-                        .timing = &timing,
-                        .threads = 1,
-                        .isa = b->o.isa,
-                        .measure_seconds = seconds,
-                        .schedule = {.text = schedule, .name = "tuned"}};
-    const lw_function *f = lw_bound_function(bound);
-    size_t n = lw_function_input_count(f) + lw_function_output_count(f);
-    double us = 0;
-    if (n > MOST_ARGS) return 0;
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = *lw_bound_tensor(bound, i);
-        block[i] = allocate(&copy[i], (int)i);
-        copy[i].data = (char *)block[i] + i * STAGGER % PAGE;
-        copy[i].device = (DLDevice){kDLCPU, 0};
-        args[i] = &copy[i];
-    }
-    if (!lw_run(b->ctx, bound, args, n, &o)) us = timing.median_us;
-    for (size_t i = 0; i < n; i++) free(block[i]);
-    return us * 1e-6;
+    return kernel_seconds(b->ctx, bound, schedule, b->o.isa, seconds);
 }
 
 static char *copy_text(const char *text) {
@@ -277,7 +94,7 @@ static void compare(Bench *b, const lw_bound *bound, Row *row) {
 }
 
 static void measure_row(Bench *b, Row *row) {
-    const lw_bound *bound = bind(b, &row->kernel);
+    const lw_bound *bound = kernel_bind(b->ctx, &row->kernel);
     const lw_tune_result *result;
     const char *chosen;
     lw_tune_options o = {.struct_size = sizeof o,
@@ -312,7 +129,7 @@ static double off(const Row *r) {
 static void measure_often(Bench *b, Row *row) {
     measure_row(b, row);
     for (int again = 0; again < 3 && b->o.agree && row->measured && off(row) > tolerance; again++) {
-        Row other = {.number = row->number, .family = row->family, .kernel = row->kernel};
+        Row other = {.number = row->number, .kernel = row->kernel};
         measure_row(b, &other);
         if (other.measured && off(&other) < off(row)) *row = other;
     }
@@ -330,10 +147,12 @@ static int by_off(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
+static const char *family_of(const Row *r) { return kernel_family[r->kernel.family]; }
+
 static void print_row(const Row *r) {
-    printf("%4d %-10s %-18s %9.3f %9.3f   %9.3f %9.3f %6.2f %6.2f %6.2f\n", r->number,
-           r->family->name, r->kernel.sizes, r->chosen * 1e6, r->tuned * 1e6, r->run_chosen * 1e6,
-           r->run_best * 1e6, r->ratio, r->spread, off(r));
+    printf("%4d %-10s %-18s %9.3f %9.3f   %9.3f %9.3f %6.2f %6.2f %6.2f\n", r->number, family_of(r),
+           r->kernel.sizes, r->chosen * 1e6, r->tuned * 1e6, r->run_chosen * 1e6, r->run_best * 1e6,
+           r->ratio, r->spread, off(r));
 }
 
 static void print_case(const Row *r) {
@@ -351,18 +170,18 @@ static void print_head(void) {
 static void print_families(Row *const *rows, int n) {
     double all = 0;
     printf("\n%-12s %8s %8s %8s\n", "family", "kernels", "choice", "worst");
-    for (int f = 0; f < FAMILIES; f++) {
+    for (int f = 0; f < KERNEL_FAMILIES; f++) {
         double sum = 0, worst = 0;
         int count = 0;
         for (int i = 0; i < n; i++) {
-            if (rows[i]->family != &families[f]) continue;
+            if (rows[i]->kernel.family != f) continue;
             sum += log(rows[i]->ratio);
             worst = fmax(worst, rows[i]->ratio);
             count++;
         }
         all += sum;
         if (count)
-            printf("%-12s %8d %8.3f %8.2f\n", families[f].name, count, exp(sum / count), worst);
+            printf("%-12s %8d %8.3f %8.2f\n", kernel_family[f], count, exp(sum / count), worst);
     }
     if (n) printf("%-12s %8d %8.3f\n", "all", n, exp(all / n));
 }
@@ -428,17 +247,15 @@ int main(int argc, char **argv) {
     print_head();
     for (int i = 0; i < b.o.kernels; i++) {
         Row *row = &all[i];
-        Random r = {b.o.seed * 1000003 + (uint64_t)i};
         row->number = i;
-        row->family = &families[i % FAMILIES];
-        row->family->make(&r, &row->kernel);
-        if (i < b.o.from || (b.o.family && strcmp(b.o.family, row->family->name) != 0)) continue;
+        row->kernel = small_kernel(b.o.seed, i);
+        if (i < b.o.from || (b.o.family && strcmp(b.o.family, family_of(row)) != 0)) continue;
         measure_often(&b, row);
         if (row->measured) {
             rows[n++] = row;
             print_row(row);
         } else {
-            printf("%4d %-10s %-18s not measured: %s\n", i, row->family->name, row->kernel.sizes,
+            printf("%4d %-10s %-18s not measured: %s\n", i, family_of(row), row->kernel.sizes,
                    row->kernel.text);
         }
         fflush(stdout);
