@@ -406,6 +406,8 @@ bench-tune: $(BUILD)/bench/tune bench-peers
 	@$< --peers $(BUILD)/peers $(ARGS)
 bench-choice: $(BUILD)/bench/choice
 	@$< $(ARGS)
+bench-fit: $(BUILD)/bench/fit
+	@$(HUGE_PAGES) $< $(ARGS)
 bench-agree: $(BUILD)/bench/choice
 	@$< --agree --kernels 100 --seconds 0.3 $(ARGS)
 # On a machine with a GPU: the calls of the driver, its peaks, programs against the interpreter, and
@@ -508,6 +510,7 @@ help:
 # > make bench-loopstack the two tables of the LoopStack paper
 # > make bench-tune     trials per second, the result after one second, tuned kernels against libraries
 # > make bench-choice   200 random kernels: the chosen schedule against a tuned one
+# > make bench-fit    fit the numbers of the choice to this machine
 # > make bench-agree    100 random kernels: the time of tune against that of run
 # > make bench-strategies   compare the tuning strategies, with curves of the best so far
 # > make mpi            the plug-in that distributes tuning over ranks of mpirun (needs mpicc)
@@ -519,7 +522,7 @@ help:
 # > make python         the Python package, in build/python; make wheel: as a wheel for pip
 # > make clean          remove the build folder
 
-.PHONY: bench-choice bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
+.PHONY: bench-choice bench-fit bench-agree all tests benches demo test test-report quick unit bless sanitize faults faults-quick tsan check-layers same-code format \
         check-format fuzz fuzz-long fuzzers bench-front bench-ptx bench-asm bench-dispatch bench-database bench-functions bench-space bench-bound bench-splits bench-accelerator bench-passes bench-stripe bench-proofs bench-teml bench performance bench-loopstack bench-setup bench-peers bench-x86 bench-auto bench-strategies bench-tune bench-python bench-gpu test-gpu mpi python no-python wheel install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -327,6 +327,12 @@ void choose_release(Chooser *c, ChooseStmt *n) {
     n->place.after = -1;
 }
 
+// Does the generator unroll all vectors of a statement, of so many lanes each?
+static bool is_unrolled(const Chooser *c, const ChooseStmt *n, int64_t lanes) {
+    double vectors = n->instances / (double)lanes;
+    return vectors * (1 + n->ops * n->cost->unroll_op) <= c->m->unroll_limit;
+}
+
 // Does a sum read results one by one that are stored in less than a vector? Its loads would wait
 // for the masked stores if they followed at once.
 static bool waits(const Chooser *c, const ChooseStmt *n) {
@@ -335,8 +341,12 @@ static bool waits(const Chooser *c, const ChooseStmt *n) {
     for (int i = 0; i < n->s->niters && n->out.nloops; i++)
         if (n->out.loop[n->out.nloops - 1].iter == n->s->iter[i].name) v = i;
     if (v < 0 || n->extent[v] >= n->lanes || !(n->extent[v] & (n->extent[v] - 1))) return false;
-    for (int at = c->users.first[tensor]; at; at = c->users.reader[at - 1].next)
-        if (c->nest[c->users.reader[at - 1].stmt].reduces) return true;
+    for (int at = c->users.first[tensor]; at; at = c->users.reader[at - 1].next) {
+        const ChooseStmt *sum = &c->nest[c->users.reader[at - 1].stmt];
+        // Straight-line code takes them from registers.
+        bool straight = is_unrolled(c, n, n->extent[v]) && is_unrolled(c, sum, n->extent[v]);
+        if (sum->reduces && (sum->out.horizontal || !straight)) return true;
+    }
     return false;
 }
 
@@ -467,10 +477,41 @@ static void part_row(Chooser *c, int from, int sum) {
                 c->nest[k].out.head.stage = 0;
 }
 
+// Is the nest one of two loops, the inner one in lanes?
+static bool is_row_nest(const ChooseStmt *n) {
+    return n->out.nloops == 2 && n->out.loop[0].kind == KIND_SERIAL && n->out.loop[0].step == 1 &&
+           n->out.loop[1].kind == KIND_VECTOR && n->out.head.stage < 0;
+}
+
+// Sums the rows of a block before other statements read the sums, row by row: m/4 | m n:v. The
+// latencies of the sums overlap, and the rows stay in L1. Values that are computed in the same row
+// for a sum would come from memory, so there may be none. False: there is no such block.
+static bool block_sums(Chooser *c, int from, int n) {
+    bool sums = false;
+    for (int k = from; k < from + n; k++) {
+        ChooseStmt *x = &c->nest[k];
+        if (is_moved(x)) continue;
+        int64_t row = row_of_sum(x);
+        if (row && row < x->lanes) return false;
+        sums |= row && row <= c->cost->sum_longest * x->lanes &&
+                is_read_in(c, x->s->write->tensor, k + 1, from + n);
+        if (x->out.by_rows ? !row || x->out.order_rows : !is_row_nest(x)) return false;
+        if (takes_row(c, from, k)) return false;
+    }
+    for (int k = from; k < from + n && sums && c->cost->sum_rows > 1; k++) {
+        ChooseStmt *x = &c->nest[k];
+        if (is_moved(x)) continue;
+        if (x->out.by_rows) drop_block(x);
+        add_block(x, c->cost->sum_rows);
+    }
+    return sums && c->cost->sum_rows > 1;
+}
+
 // A short row waits for the latency of its sum. In a nest of its own, sums of several rows overlap;
 // but a sum of values that are computed in the same row takes them from registers. A processor that
 // looks far ahead overlaps short rows with one sum each, and computes them before another sum.
 static void part_sums(Chooser *c, int from, int n) {
+    if (block_sums(c, from, n)) return;
     for (int k = from; k < from + n; k++) {
         ChooseStmt *x = &c->nest[k];
         int64_t row = is_moved(x) ? 0 : row_of_sum(x);
@@ -493,12 +534,6 @@ static void part_sums(Chooser *c, int from, int n) {
             drop_block(x);
         }
     }
-}
-
-// Is the nest one of two loops, the inner one in lanes?
-static bool is_row_nest(const ChooseStmt *n) {
-    return n->out.nloops == 2 && n->out.loop[0].kind == KIND_SERIAL && n->out.loop[0].step == 1 &&
-           n->out.loop[1].kind == KIND_VECTOR && n->out.head.stage < 0;
 }
 
 // The statement before, if it computes the rows that sums over columns read, and takes long enough

@@ -199,9 +199,9 @@ static void try_lanes(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *
             try_rows(c, n, &t, 0, best);
     }
     t.pack = 0;
-    t.vectors = 1;
-    t.blocked = n->extent[v] >= n->lanes ? to_block(c, n, v) : 0;
-    if (t.blocked) try_rows(c, n, &t, 0, best);
+    t.blocked = n->extent[v] > n->lanes / 2 ? to_block(c, n, v) : 0;
+    for (t.vectors = 1; t.blocked && t.vectors <= vectors && has_room(c, n, &t); t.vectors++)
+        try_rows(c, n, &t, 0, best);
 }
 
 // The operand that must be packed so that loops over v and g collapse; 0: none.
@@ -257,8 +257,31 @@ static void collapse_reductions(const ChooseStmt *n, ChooseTile *t) {
         }
 }
 
-// A reduction in lanes: each operand is contiguous along it, once it is packed, gathered, or
-// loop-invariant.
+// Are lanes along reduction v columns of an operand, as many as another iterator has values, so
+// that shuffles separate them?
+static bool has_columns(const Chooser *c, const ChooseStmt *n, const ChooseRef *ref, int v) {
+    if (c->o->plain || !comb_shuffles(c->m, ref->stride[v]) || !c->cost->horizontal_columns)
+        return false;
+    for (int i = 0; i < n->s->niters; i++)
+        if (!n->s->iter[i].reduction && ref->stride[i] == 1 && n->extent[i] == ref->stride[v])
+            return !ref->hard[i];
+    return false;
+}
+
+// Each operand is contiguous along a reduction in lanes, once it is packed, gathered, or
+// loop-invariant, or its columns are separated.
+static bool runs_in_lanes(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
+    bool along = false;
+    for (int r = 1; r < n->nrefs; r++) {
+        const ChooseRef *ref = &n->ref[r];
+        bool vector = tile_is_vector(n, r, t->v, t->pack);
+        if (!ref->uses[t->v] || ref->hard[t->v]) continue;
+        if (!vector && !has_columns(c, n, ref, t->v)) return false;
+        along |= r != t->pack && (vector || n->nrefs > 2);
+    }
+    return along;
+}
+
 // Results whose rows are shorter than a vector fill lanes in no other way.
 static void try_horizontal(const Chooser *c, const ChooseStmt *n, int v, ChooseTile *best) {
     ChooseTile t = {.v = v,
@@ -268,20 +291,13 @@ static void try_horizontal(const Chooser *c, const ChooseStmt *n, int v, ChooseT
                     .vectors = 1,
                     .row = {-1, -1},
                     .rows = {1, 1}};
-    bool along = false;
-    t.pack = n->window < 0 ? to_pack(c, n, v) : 0;
-    if (t.pack < 0) return;
-    if (!t.pack) collapse_reductions(n, &t);
-    t.length = t.pack ? n->extent[v] : t.length;
-    if (t.length < c->cost->horizontal_least) return;
-    for (int r = 1; r < n->nrefs; r++) {
-        const ChooseRef *ref = &n->ref[r];
-        if (!ref->hard[v] && ref->uses[v] && !tile_is_vector(n, r, v, t.pack)) return;
-        along |= ref->uses[v] && !ref->hard[v] && r != t.pack;
+    for (t.pack = n->window < 0 ? to_pack(c, n, v) : 0; t.pack >= 0; t.pack = t.pack ? 0 : -1) {
+        if (!t.pack) collapse_reductions(n, &t);
+        t.length = t.pack ? n->extent[v] : t.length;
+        if (t.length < c->cost->horizontal_least || !runs_in_lanes(c, n, &t)) continue;
+        // Tiles of sums in lanes pay if reductions are long.
+        try_rows(c, n, &t, !t.collapses && n->window < 0 ? 0 : 2, best);
     }
-    if (!along) return;
-    // Tiles of sums in lanes pay if reductions are long.
-    try_rows(c, n, &t, !t.collapses && n->window < 0 ? 0 : 2, best);
 }
 
 // Operands whose addresses are computed.

@@ -37,9 +37,12 @@ static double window_of(const ChooseStmt *n, const ChooseTile *t, const int64_t 
 }
 
 // Columns of a block that is loaded by rows and transposed in registers: unrolled reductions around
-// the tile along which the operand is contiguous.
+// the tile along which the operand is contiguous, or all rows of a tile of sums in lanes.
 static int64_t transposed_columns(const ChooseStmt *n, const ChooseTile *t, const ChooseRef *ref) {
     int64_t columns = 1;
+    for (int k = 0; k < 2 && t->horizontal; k++)
+        if (t->row[k] >= 0 && ref->stride[t->row[k]] == 1 && t->rows[k] == n->extent[t->row[k]])
+            return t->rows[k];
     for (int i = n->s->niters - 1; i >= 0; i--)
         if (t->near >> i & 1 && ref->stride[i] == columns && !ref->hard[i])
             columns *= t->blocked >> i & 1 ? n->lanes : n->extent[i];
@@ -69,9 +72,7 @@ static double load_rate(const Machine *m, const ChooseStmt *n, const ChooseTile 
     const Family *f = half_family(m, n, t);
     if (f) return fmax(m->load_ports, fmin(f->loads, f->load_bytes / (LIMIT_VECTOR_BYTES / 2)));
     if (!is_wide(m, n, t)) return m->load_ports;
-    double most =
-        t->horizontal && m->family ? (double)m->family->load_bytes / LIMIT_VECTOR_BYTES : 0;
-    return fmax(n->cost->full_load_rate, n->cost->full_load_share * most);
+    return n->cost->full_load_rate;
 }
 
 static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *t) {
@@ -79,12 +80,19 @@ static double fma_rate(const Machine *m, const ChooseStmt *n, const ChooseTile *
     return m->fma_ports * (f ? f->work[0][WORK_MUL] / fmax(f->work[1][WORK_MUL], 1) : 1);
 }
 
-// Shuffles of full vectors per cycle, if there are rows whose arithmetic runs beside them.
-static double shuffle_rate(const Chooser *c, const ChooseTile *t) {
-    const Family *f = c->m->family;
-    bool alone = t->rows[0] * t->rows[1] < LIMIT_TRANSPOSE;
-    if (alone || !f || c->m->vector_bytes < LIMIT_VECTOR_BYTES) return 1;
-    return fmin(c->cost->shuffle_rate, fmax(f->work[1][WORK_SHUFFLE], 1));
+// Loads and stores of each column that is separated by shuffles, beside the sums and all other
+// columns: those that registers do not hold are spilled, and loaded again for each row.
+static double spilled_columns(const Chooser *c, const ChooseTile *t, int64_t columns) {
+    double rows = (double)(t->rows[0] * t->rows[1]), live = (double)(columns * t->vectors);
+    double room = c->m->vector_registers - LIMIT_OTHER_REGISTERS - rows * t->vectors;
+    return t->horizontal ? 0 : fmax(0, live - room) / live * (1 + rows);
+}
+
+// Are lanes enough for a block that is transposed in registers?
+static bool transposes_block(const Chooser *c, const ChooseStmt *n, const ChooseTile *t) {
+    if (n->lanes < c->cost->transpose_lanes) return false;
+    if (c->cost->blocked_sums) return n->extent[t->v] > n->lanes / 2;
+    return t->vectors == 1 && n->extent[t->v] >= n->lanes;
 }
 
 // The cost of a strided vector in loads: small strides are shuffled from whole vectors, a few lanes
@@ -99,14 +107,15 @@ static double strided_loads(const Chooser *c, const ChooseStmt *n, const ChooseR
                (c->cost->gather_begin + c->cost->gather_lane * n->lanes) * load_rate(c->m, n, t);
     int64_t pitch = ref->stride[v], columns = transposed_columns(n, t, ref);
     int combs = comb_shuffles(c->m, pitch);
-    if (combs && columns >= pitch && is_straight(c, n, t)) return 1 + (*shuffles = combs);
-    if (t->vectors == 1 && pitch > 0 && columns >= LIMIT_TRANSPOSE &&
-        n->lanes >= c->cost->transpose_lanes && n->extent[v] >= n->lanes) {
+    double whole = 1;
+    if (combs && columns >= pitch && is_straight(c, n, t)) {
+        *shuffles = c->cost->comb_shuffle * combs;
+        whole += c->cost->comb_spill * spilled_columns(c, t, columns);
+    } else if (pitch > 0 && columns >= LIMIT_TRANSPOSE && transposes_block(c, n, t))
         *shuffles = c->cost->transpose_load * n->lanes / (double)min_i64(columns, n->lanes);
-        return 1 + *shuffles / shuffle_rate(c, t);
-    }
-    if (pitch >= 2 && pitch <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
-        return (double)pitch + (*shuffles = (double)(pitch - 1));
+    else if (pitch >= 2 && pitch <= LIMIT_NEAR && ref->bytes >= 4 && c->m->has_mask)
+        *shuffles = whole = (double)pitch, *shuffles -= 1;
+    if (*shuffles > 0) return whole + c->cost->shuffle_load * *shuffles;
     return n->extent[v] <= n->lanes / 2 ? (double)n->extent[v] : c->cost->gather_load * n->lanes;
 }
 
@@ -246,22 +255,28 @@ static double loads_of(const Chooser *c, const ChooseStmt *n, const ChooseTile *
             often *= (double)part[k];
         }
         *shuffles += each * often;
-        if (steps > 1 && whole && !t->blocked) {
-            double window = window_of(n, t, part, ref);
+        bool unrolled = steps > 1 && whole && !t->blocked;
+        double window = unrolled ? window_of(n, t, part, ref) : steps * count;
+        bool slides = window < steps * count;
+        if (unrolled) {
             double kept = kept_share(c, n, t, part, ref, window, count);
             // Rows share lines in L1.
-            if (window < steps * count)
+            if (slides)
                 lines =
                     slides_alone(n, t, ref) && crosses_lines(n, t, ref) ? cost->window_lines : 1;
             *shared += lines * kept * (count - window / steps);
-        } else if (along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(n, t)) {
-            double far = cost->far_load;
-            bool again = lines > 1;                                  // neighbours share the lines
-            lines = ref->lone && ref->once ? far : fmax(lines, far); // the former can be packed
+        }
+        bool far = !unrolled || (cost->far_unrolled && !slides);
+        if (far && along && whole && ref->size > (double)c->m->cache[1] && !tile_is_near(n, t)) {
+            double each_far = cost->far_load;
+            bool again = lines > 1; // neighbours share the lines
+            lines = ref->lone && ref->once ? each_far
+                                           : fmax(lines, each_far); // the former can be packed
             if (again && !t->horizontal && is_passing(n, ref))
-                lines = far * (1 + 1 / (double)part[2]);
+                lines = each_far * (1 + 1 / (double)part[2]);
         }
         if (t->horizontal && t->row[0] >= 0 && lines >= cost->far_load) lines *= cost->row_load;
+        if (each > 0 && ref->size > (double)c->m->cache[1]) sum += (cost->far_block - 1) * often;
         sum += lines * count;
     }
     return sum;
@@ -396,13 +411,15 @@ static double part_cost(const Chooser *c, const ChooseStmt *n, const ChooseTile 
     double broadcast = t->group < 0 ? 0 : (loads - shared - 1) * broadcast_cost(n, t);
     double ops = sums + work_of(n, t, part);
     double guards = guard_ops(n, t, part);
-    double arithmetic =
-        (ops + shuffles + broadcast + (n->asked && guards > 0 ? sums + guards : 0)) /
-        fma_rate(m, n, t);
+    double pipes = cost->vector_rate > 0 ? cost->vector_rate : fma_rate(m, n, t);
+    double all = ops + shuffles + broadcast + (n->asked && guards > 0 ? sums + guards : 0);
+    double arithmetic = fmax(ops / fma_rate(m, n, t), all / pipes);
+    double shuffle = (1 - cost->shuffle_load) * (shuffles + broadcast) / cost->shuffle_rate;
     double load = (loads - shared) / load_rate(m, n, t);
     double loop = cost->loop_ops / t->steps;
     double issue = (ops + loads - shared + loop + guards) / m->ports[PORT_ISSUE];
     double step = fmax(fmax(arithmetic, load), fmax(issue, latency_of(m, n) / split));
+    step = fmax(step, shuffle);
     double end = t->horizontal ? horizontal_end(c, n, t) : store_cost(c, n, t, part);
     if (!n->s->init) end *= cost->update_factor;
     double ends =

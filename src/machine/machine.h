@@ -64,6 +64,16 @@ typedef struct Rates {
     double latency[LATENCY_COUNT];        // picoseconds
 } Rates;
 
+// A column of machine_cost.def.
+typedef enum CostColumn {
+    COST_AVX512, // of families that name no other one
+    COST_SCALAR,
+    COST_AVX2,
+    COST_ZEN4,
+    COST_ZEN5,
+    COST_COLUMNS
+} CostColumn;
+
 // A processor family (family.c): the best throughput of one core per cycle. "Half" is 256 bits and
 // less, "full" 512 bits.
 typedef struct Family {
@@ -71,6 +81,7 @@ typedef struct Family {
     Isa isa;          // the widest one
     bool has_vnni, has_popcount, has_bf16, has_fp16, has_amx;
     bool slow_gather;           // gathers and scatters are microcode
+    CostColumn costs;           // of AVX-512 code
     double ghz;                 // of a typical processor
     double work[2][WORK_COUNT]; // instructions issued, half and full
     double divide[2][3];        // cycles between divisions of f32, f64: one element, half, full
@@ -109,9 +120,10 @@ typedef struct Machine {
     int line_bytes;
     int unroll_limit; // default limit on the vector operations of one straight-line block
     const Family *family;
-    const Rates *rates;           // NULL: not measured
-    const struct Target *target;  // its row in target/target.c; NULL: nobody asked
-    const struct GpuMachine *gpu; // gpu_machine.h; NULL: it is no GPU
+    const Rates *rates;             // NULL: not measured
+    const struct MachineCost *cost; // NULL: its column of machine_cost.def
+    const struct Target *target;    // its row in target/target.c; NULL: nobody asked
+    const struct GpuMachine *gpu;   // gpu_machine.h; NULL: it is no GPU
 } Machine;
 
 // The elements of this many bytes that an instruction works on.

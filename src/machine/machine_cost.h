@@ -5,11 +5,12 @@
 #include "machine/machine.h"
 
 typedef struct MachineCost {
-#define COST(type, name, scalar, avx2, avx512, zen512, unit, source, text) type name;
+#define COST(type, name, scalar, avx2, avx512, zen4, zen5, unit, source, text) type name;
 #include "machine/machine_cost.def"
 } MachineCost;
 
-// Those of the machine's instruction set, and of its family where that differs.
+// Machine.cost, or else those of the machine's instruction set, and of its family where that
+// differs.
 const MachineCost *machine_cost(const Machine *m);
 
 #endif

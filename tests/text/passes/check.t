@@ -52,14 +52,14 @@ $ loopwright run gamma.tc --size N=100 --machine nvidia-sm90 --device emulate --
   check    right: up to rounding, against the interpreter
 $ loopwright run gamma.tc --size N=100 --machine avx2 --device cuda:77 --check 2>&1 | grep -c "error: device 'cuda:77'"
 1
-$ loopwright show scatter.lwp --stage tree
+$ loopwright show scatter.lwp --stage tree --schedule naive
 T f32[6] 24 B
 for i in 3
-  for j in 2 vector
+  for j in 2
     T[2*i + j] = A[j]
 for x in 6 vector
   T[x] = 0.0
-for j in 2 vector
+for j in 2
   O[j] = A[j]
 $ loopwright run scatter.lwp --machine avx2 --check | tail -1
   check    right: bit for bit, against the interpreter

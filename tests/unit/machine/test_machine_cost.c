@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS = ISA_COUNT + 1 }; // the last: AVX-512 with gathers in microcode
+enum { ZEN4 = ISA_COUNT, ZEN5, COLUMNS };
 
 typedef struct Row {
     const char *name, *unit, *source, *text;
@@ -34,16 +34,17 @@ static int all_rows(Row *row) {
     Machine m[COLUMNS];
     int n = 0;
     for (int i = 0; i < ISA_COUNT; i++) m[i] = described((Isa)i);
-    m[ISA_COUNT] = pretended("zen4", ISA_COUNT);
+    m[ZEN4] = pretended("zen4", ISA_COUNT);
+    m[ZEN5] = pretended("zen5", ISA_COUNT);
 #define READ(column, field) ((double)machine_cost(&m[column])->field)
-#define COST(type, field, scalar, avx2, avx512, zen512, of, from, sentence)                        \
+#define COST(type, field, scalar, avx2, avx512, zen4, zen5, of, from, sentence)                    \
     row[n++] = (Row){#field,                                                                       \
                      of,                                                                           \
                      #from,                                                                        \
                      sentence,                                                                     \
-                     {scalar, avx2, avx512, zen512},                                               \
+                     {scalar, avx2, avx512, zen4, zen5},                                           \
                      {READ(ISA_SCALAR, field), READ(ISA_AVX2, field), READ(ISA_AVX512, field),     \
-                      READ(ISA_COUNT, field)}};
+                      READ(ZEN4, field), READ(ZEN5, field)}};
 #include "machine/machine_cost.def"
     return n;
 }
